@@ -1,0 +1,231 @@
+"""Every environment variable that LMR-Board reads, with its type and default.
+
+``docs/configuration.md`` documents each one; a test holds the two together. A ``.env`` file in the project's root is
+read when present (``ENV_FILE`` names another one), and never overrides the real environment. ``NAME_FILE`` names a
+file that holds the value of ``NAME``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+import dj_database_url
+from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+# Linux allows 107 bytes for a Unix socket's path; Redis also writes a temporary name beside it.
+LONGEST_SOCKET_PATH = 100
+
+
+class ConfigurationError(Exception):
+    """At least one environment variable has a wrong value; the message lists all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The whole configuration, checked. Field names are the variables' names in lower case."""
+
+    debug: bool
+    data_dir: Path
+    secret_key: str
+    allowed_hosts: list[str]
+    csrf_trusted_origins: list[str]
+    https: bool
+    hsts_seconds: int
+    trust_proxy: bool
+    database_url: str
+    redis_url: str
+    email_url: str
+    default_from_email: str
+    bind: str
+    port: int
+    web_workers: int
+    workers: int
+    time_zone: str
+    log_level: str
+    log_format: str
+    evaluator_sandbox: Literal["auto", "bubblewrap", "docker"]
+    sandbox_python: Path
+    sandbox_image: str
+    sandbox_host_uid: int
+    sandbox_allow_no_cgroups: bool
+    lease_seconds: int
+    infra_retry_seconds: int
+    daily_submissions: int
+    sign_up_open: bool
+    contact: str
+
+    @property
+    def embedded_redis_socket(self) -> Path:
+        """Where the embedded Redis listens when ``REDIS_URL`` is empty.
+
+        Below the data folder, unless its path is too long for a Unix socket: then in a private folder below ``/tmp``,
+        named after user and data folder. Not below ``TMPDIR``: every process must come to the same answer.
+        """
+        socket = self.data_dir / "run" / "redis.sock"
+        if len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH:
+            return socket
+        name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
+        return Path("/tmp") / f"lmr-board-{os.getuid()}-{name}" / "redis.sock"  # noqa: S108 - the supervisor checks its owner
+
+    @property
+    def queue_url(self) -> str:
+        """The Redis that carries ids of work: the configured one, else the embedded one's Unix socket."""
+        return self.redis_url or f"unix://{self.embedded_redis_socket}?db=0"
+
+
+class Variables(FileAwareEnv):
+    """Reads lazily, so that all errors are known together, unreadable ``NAME_FILE`` files among them."""
+
+    def __init__(self) -> None:
+        super().__init__(eager=False)
+        self.unreadable: dict[str, list[str]] = {}
+
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        try:
+            return super()._get_value(env_key, default)
+        except (ValueError, OSError):
+            self.unreadable[f"{env_key}{self.file_suffix}"] = ["This file cannot be read as text."]
+            return default
+
+
+def read(env: Variables) -> Environment:
+    """Read every variable from ``env``. Raises :class:`ConfigurationError` with all errors together."""
+    data_dir = Path(env.str("DATA_DIR", "var"))
+    data_dir = data_dir if data_dir.is_absolute() else PROJECT_ROOT / data_dir
+    whole = validate.Range(min=1)
+    # A lazy Env answers None for a wrong value and reports it when sealed, so nothing may be computed before that.
+    values: dict[str, Any] = {
+        "debug": env.bool("DEBUG", False),
+        "data_dir": data_dir,
+        "secret_key": _stripped(env.str("SECRET_KEY", "")),
+        "allowed_hosts": env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
+        "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_all_origins),
+        "https": env.bool("HTTPS", False),
+        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=validate.Range(min=0)),
+        "trust_proxy": env.bool("TRUST_PROXY", False),
+        "database_url": _stripped(
+            env.str("DATABASE_URL", f"sqlite:///{data_dir / 'db.sqlite3'}", validate=_database_url)
+        ),
+        "redis_url": _stripped(env.str("REDIS_URL", "", validate=_redis_url)),
+        "email_url": _stripped(env.str("EMAIL_URL", "", validate=_email_url)),
+        "default_from_email": env.str("DEFAULT_FROM_EMAIL", "LMR-Board <noreply@localhost>"),
+        "bind": env.str("BIND", "127.0.0.1"),
+        "port": env.int("PORT", 8000, validate=validate.Range(min=1, max=65535)),
+        "web_workers": env.int("WEB_WORKERS", 2, validate=whole),
+        "workers": env.int("WORKERS", 2, validate=whole),
+        "time_zone": env.str("TIME_ZONE", "UTC", validate=_time_zone),
+        "log_level": env.str("LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR"])),
+        "log_format": env.str("LOG_FORMAT", "console", validate=validate.OneOf(["console", "json"])),
+        "evaluator_sandbox": env.str(
+            "EVALUATOR_SANDBOX", "auto", validate=validate.OneOf(["auto", "bubblewrap", "docker"])
+        ),
+        "sandbox_python": Path(env.str("SANDBOX_PYTHON", "/usr/bin/python3")),
+        "sandbox_image": env.str("SANDBOX_IMAGE", "lmr-board-box-numpy"),
+        "sandbox_host_uid": env.int("SANDBOX_HOST_UID", 64123, validate=validate.Range(min=1000, max=65533)),
+        "sandbox_allow_no_cgroups": env.bool("SANDBOX_ALLOW_NO_CGROUPS", False),
+        "lease_seconds": env.int("LEASE_SECONDS", 60, validate=validate.Range(min=5)),
+        "infra_retry_seconds": env.int("INFRA_RETRY_SECONDS", 20, validate=validate.Range(min=0)),
+        "daily_submissions": env.int("DAILY_SUBMISSIONS", 10, validate=validate.Range(min=0)),
+        "sign_up_open": env.bool("SIGN_UP_OPEN", True),
+        "contact": env.str("CONTACT", ""),
+    }
+    errors = dict(env.unreadable)
+    try:
+        env.seal()
+    except EnvValidationError as error:
+        errors |= cast("dict[str, list[str]]", error.error_messages)
+    if errors:
+        lines = [
+            f"  {name}: {' '.join(str(message) for message in messages)}" for name, messages in sorted(errors.items())
+        ]
+        message = "The configuration is wrong (environment or .env; see docs/configuration.md):\n" + "\n".join(lines)
+        raise ConfigurationError(message)
+    return Environment(**values)
+
+
+@cache
+def load() -> Environment:
+    """The configuration of this process, read once. Raises :class:`ConfigurationError`."""
+    env = Variables()
+    env.read_env(str(PROJECT_ROOT / os.environ.get("ENV_FILE", ".env")), recurse=False)
+    return read(env)
+
+
+def secret_key(environment: Environment) -> str:
+    """The configured secret key, else one made on first use and kept in the data folder."""
+    if environment.secret_key:
+        return environment.secret_key
+    file = environment.data_dir / "secret_key"
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        pass
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{secrets.token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(60), encoding="ascii")
+    try:
+        # A hard link fails when another process was first: both then read the same key.
+        file.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return file.read_text(encoding="ascii").strip()
+
+
+def _stripped(value: str | None) -> str:
+    """Secrets read from files (``X_FILE``) end in a newline."""
+    return (value or "").strip()
+
+
+def _all_origins(origins: list[str]) -> bool:
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
+            msg = f"{origin!r} is not an origin such as https://board.example.org"
+            raise ValidationError(msg)
+    return True
+
+
+def _database_url(value: str) -> bool:
+    try:
+        engine = dj_database_url.parse(value.strip())["ENGINE"]
+    except (ValueError, KeyError) as error:
+        msg = "not a database address such as postgres://user:password@host/name"
+        raise ValidationError(msg) from error
+    if not engine.endswith(("sqlite3", "postgresql")):
+        msg = "only sqlite:/// and postgres:// are supported"
+        raise ValidationError(msg)
+    return True
+
+
+def _redis_url(value: str) -> bool:
+    if value.strip() and urlsplit(value.strip()).scheme not in {"redis", "rediss", "unix"}:
+        msg = "not a Redis address such as redis://host:6379/0"
+        raise ValidationError(msg)
+    return True
+
+
+def _email_url(value: str) -> bool:
+    if value.strip() and urlsplit(value.strip()).scheme not in {"smtp", "smtps", "smtp+tls", "console"}:
+        msg = "not an e-mail server such as smtp+tls://user:password@host:587"
+        raise ValidationError(msg)
+    return True
+
+
+def _time_zone(value: str) -> bool:
+    from zoneinfo import available_timezones
+
+    if value not in available_timezones():
+        msg = f"{value!r} is not a time zone such as Europe/Berlin"
+        raise ValidationError(msg)
+    return True
