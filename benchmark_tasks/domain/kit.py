@@ -1,0 +1,157 @@
+"""The task kit: one archive with everything a system is given, and nothing that grades it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from django.conf import settings
+
+from benchmark_tasks.domain.content import file_path, tree_files
+from benchmark_tasks.domain.queries import revisions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmark_tasks.models import SuiteVersion, TaskRevision
+
+Member: TypeAlias = "tuple[str, str, Callable[[], bytes]]"
+"""Name in the archive, a key that changes with the content, and how to get the bytes."""
+
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # what a zip file can date; kits of equal content must be equal bytes
+_REGULAR_FILE: Final = 0o100644 << 16
+_UNIX: Final = 3
+
+_README: Final = """\
+# {title}, version {number}: task kit
+
+{count} tasks from {papers} papers. Each task is one function (or method, or class) whose body was removed from a
+research repository. Implement it from the paper and the surrounding code.
+
+- `tasks.json`: every task with its instruction, its category and the place of the masked definition.
+- `repositories/<paper>/`: the masked repositories.
+- `papers/`: the publications.
+- `example-bundle/`: a bundle in the right shape, whose answers are the masked stubs (all of them fail).
+
+To take part, put your answers into the places that `example-bundle/` shows, one `answer.py` (the definition alone,
+with the imports and helpers that it needs) or one `answer.diff` (a unified diff against the masked repository) for
+each task, fill in `submission.json`, pack the bundle as .zip or .tar.gz, and upload it.
+
+The tests that rate the answers, their inputs and the reference implementations are not part of this kit.
+"""
+
+
+class KitUnavailableError(Exception):
+    """The suite version has no task with code, so there is nothing to download."""
+
+
+def build_kit(suite_version: SuiteVersion) -> Path:
+    """The version's archive below ``DATA_DIR/kits``, made on first use; equal content gives equal bytes.
+
+    Tasks that are not runnable are left out. Raises KitUnavailableError when that leaves none.
+    """
+    revisions = [revision for revision in revisions_of(suite_version) if not revision.not_runnable_reasons]
+    if not revisions:
+        raise KitUnavailableError(f"{suite_version} ships no code: an operator adds it with manage.py import_suite.")
+    members = sorted(_members(suite_version, revisions), key=lambda member: member[0])
+    digest = hashlib.sha256(json.dumps([member[:2] for member in members]).encode()).hexdigest()[:12]
+    suite = suite_version.suite
+    place = Path(settings.DATA_DIR) / "kits" / f"{suite.slug}-v{suite_version.number}-{digest}.zip"
+    if not place.exists():
+        draft = place.with_name(f".{secrets.token_hex(8)}")
+        try:
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            _write(draft, members)
+            draft.rename(place)
+        finally:
+            draft.unlink(missing_ok=True)
+    return place
+
+
+def _write(place: Path, members: list[Member]) -> None:
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, _, content in members:
+            entry = zipfile.ZipInfo(name, _EARLIEST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = _UNIX
+            entry.external_attr = _REGULAR_FILE
+            archive.writestr(entry, content())
+
+
+def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[Member]:
+    papers = {revision.task.paper.slug: revision for revision in revisions}
+    readme = _README.format(title=version.suite.title, number=version.number, count=len(revisions), papers=len(papers))
+    yield _text("README.md", readme)
+    yield _text(
+        "tasks.json", _json({"suite": version.suite.slug, "version": version.number, "tasks": _tasks(revisions)})
+    )
+    yield _text("example-bundle/submission.json", _json(_example_manifest(version)))
+    for revision in revisions:
+        yield _text(f"example-bundle/answers/{revision.task.slug}/answer.py", example_answer(revision))
+    for slug, revision in papers.items():
+        for name, path in tree_files(revision.repository_hash).items():
+            yield f"repositories/{slug}/{name}", revision.repository_hash, path.read_bytes
+        if revision.paper_hash:
+            path = file_path(revision.paper_hash)
+            yield _paper_name(revision), revision.paper_hash, path.read_bytes
+
+
+def example_answer(revision: TaskRevision) -> str:
+    """The masked stub in ``answer.py`` form: the definition alone, at the left margin."""
+    source = revision.masked_source
+    # Not textwrap.dedent: a docstring line at the margin would keep it from dedenting anything.
+    indent = source[: len(source) - len(source.lstrip())]
+    return "\n".join(line.removeprefix(indent) for line in source.rstrip().split("\n")) + "\n"
+
+
+def _tasks(revisions: list[TaskRevision]) -> list[dict[str, Any]]:
+    return [
+        {
+            "task": revision.task.slug,
+            "title": revision.task.paper.title,
+            "category": revision.category.title if revision.category else "",
+            "instruction": revision.instruction,
+            "goal_file": revision.goal_file,
+            "goal_function": revision.goal_function,
+            "class_name": revision.class_name,
+            "goal_line": revision.masked_line,
+            "retrieval_context": revision.retrieval_context,
+            "repository": f"repositories/{revision.task.paper.slug}",
+            "paper": _paper_name(revision) if revision.paper_hash else "",
+            "paper_address": revision.task.paper.address,
+        }
+        for revision in revisions
+    ]
+
+
+def _example_manifest(version: SuiteVersion) -> dict[str, Any]:
+    return {
+        "suite": version.suite.slug,
+        "suite_version": version.number,
+        "system": "The name of your system",
+        "backbone": "the model behind it, with its date or version",
+        "scaffold": "none",
+        "inputs": "full",
+        "organisation": "",
+        "links": [],
+        "notes": "",
+    }
+
+
+def _paper_name(revision: TaskRevision) -> str:
+    with file_path(revision.paper_hash).open("rb") as paper:
+        ending = "pdf" if paper.read(5) == b"%PDF-" else "json"
+    return f"papers/{revision.task.paper.slug}.{ending}"
+
+
+def _text(name: str, text: str) -> Member:
+    data = text.encode()
+    return name, hashlib.sha256(data).hexdigest(), lambda: data
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

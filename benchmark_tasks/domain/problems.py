@@ -1,0 +1,32 @@
+"""What is wrong with a suite folder, in the words that its author reads. No Django here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProblem:
+    """One problem: the file (relative to the suite folder), what is wrong and what to do, and where if known.
+
+    A ``fatal`` one refuses the whole import; any other leaves a task not runnable, or is a remark.
+    """
+
+    file: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        """As compilers print it: ``file:line:column: message``."""
+        place = "".join(f":{number}" for number in (self.line, self.column) if number is not None)
+        return f"{self.file}{place}: {self.message}"
+
+
+class ImportRefusedError(Exception):
+    """The folder has errors of form; nothing was imported. Carries every problem found, fatal or not."""
+
+    def __init__(self, problems: list[ImportProblem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems if problem.fatal))
+        self.problems = problems

@@ -1,0 +1,36 @@
+"""The catalogue as pages and other rooms read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import Suite
+
+
+def current_version(suite: Suite) -> SuiteVersion | None:
+    """The suite's newest version, with suite and seed epoch at hand; None before the first import."""
+    return SuiteVersion.objects.filter(suite=suite).select_related("suite", "seed_epoch").order_by("-number").first()
+
+
+def revisions_of(version: SuiteVersion) -> QuerySet[TaskRevision]:
+    """The version's task revisions in the benchmark's order, with task, paper and category at hand (one query)."""
+    return (
+        TaskRevision.objects.filter(suite_versions=version)
+        .select_related("task__suite", "task__paper", "category")
+        .order_by("task__paper__folder_name", "task__index")
+    )
+
+
+def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
+    """Those revisions of the version that take answers."""
+    return [revision for revision in revisions_of(version) if revision.runnable]
+
+
+def has_code(version: SuiteVersion) -> bool:
+    """Whether any task of the version takes answers; a suite of facts only accepts no submissions."""
+    return bool(runnable_revisions_of(version))

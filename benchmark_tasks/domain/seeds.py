@@ -1,0 +1,27 @@
+"""Private seeds: known to this instance only, the same for everyone within an epoch. No Django here."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from itertools import count as numbers
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def private_seeds(epoch_key: str, task_slug: str, count: int, *, public_seeds: Collection[int] = ()) -> tuple[int, ...]:
+    """``count`` different whole numbers from 1 to 2**31 - 1, none of them public.
+
+    They follow from the epoch's key and the task's slug alone, by HMAC-SHA256; without the key they look random.
+    """
+    found: list[int] = []
+    for number in numbers():
+        if len(found) == count:
+            break
+        digest = hmac.digest(epoch_key.encode(), f"{task_slug}\0{number}".encode(), hashlib.sha256)
+        seed = int.from_bytes(digest[:4], "big") >> 1
+        if seed and seed not in public_seeds and seed not in found:
+            found.append(seed)
+    return tuple(found)

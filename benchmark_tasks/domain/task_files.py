@@ -1,0 +1,278 @@
+"""Whether the files that info.json names are there and usable. No Django here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.domain.folders import (
+    Listing,
+    PathLeavesFolderError,
+    UnusableFileError,
+    is_folder,
+    list_files,
+    read_regular,
+)
+from benchmark_tasks.domain.goals import (
+    GoalNotFoundError,
+    SourceUnreadableError,
+    defines_function,
+    find_goal,
+    goal_source,
+    parse_source,
+)
+from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, TaskFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmark_tasks.domain.suite_folder import PaperInfo, TaskInfo
+
+PAPER_FILES: Final = ("paper.pdf", "paper.json")
+UPSTREAM_NOT_SUPPORTED: Final = "the upstream protocol is not supported by this version yet"
+
+
+def read_paper_folder(folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> PaperFolder:
+    """Check every file that ``info`` names; ``folder`` is resolved. Problems and reasons are added in file order."""
+    return _Reader(folder, info, problems).read()
+
+
+class _Reader:
+    """One paper's folder while it is being read."""
+
+    def __init__(self, folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> None:
+        self._folder = folder
+        self._info = info
+        self._problems = problems
+        self._repository_reason = ""
+        self._repository, self._listing = self._open_repository()
+
+    def read(self) -> PaperFolder:
+        leaks = self._leaks()
+        tasks = []
+        for task in self._info.tasks:
+            state = _TaskReader(self, task)
+            tasks.append(state.read(self._repository_reason or leaks))
+        return PaperFolder(
+            info=self._info,
+            path=self._folder,
+            repository=self._repository,
+            repository_files=tuple(self._listing.sizes),
+            paper_file=self._paper_file(),
+            tasks=tuple(tasks),
+        )
+
+    def remark(self, relative: str, message: str, *, fatal: bool = False, line: int | None = None) -> None:
+        """Report a problem of a file below the paper's folder."""
+        file = f"{self._info.folder_name}/{relative}"
+        problem = ImportProblem(file, message, line, None, fatal)
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def read_file(self, relative: str) -> bytes:
+        """A file below the paper's folder. Raises UnusableFileError; a path that leads out is reported as fatal."""
+        try:
+            return read_regular(self._folder, relative)
+        except PathLeavesFolderError as error:
+            self.remark(relative, str(error), fatal=True)
+            raise UnusableFileError("leads out of the folder") from error
+
+    def in_repository(self, relative: str) -> str:
+        """A repository file's path below the paper's folder."""
+        return f"{self._info.repository_folder}/{relative}"
+
+    def has_repository_file(self, relative: str) -> bool:
+        """Whether a file of this name is imported with the repository."""
+        return relative in self._listing.sizes
+
+    def is_inside_repository(self, relative: str) -> bool:
+        """Whether a path below the paper's folder lies in the masked repository, which candidates see."""
+        return relative.startswith(f"{self._info.repository_folder}/") if self._info.repository_folder else False
+
+    def _open_repository(self) -> tuple[Path | None, Listing]:
+        name = self._info.repository_folder
+        if not name:
+            self._repository_reason = "info.json names no repository folder (repo_folder_name)"
+            return None, Listing()
+        try:
+            found = is_folder(self._folder, name)
+        except PathLeavesFolderError as error:
+            self.remark(name, str(error), fatal=True)
+            found = False
+        except UnusableFileError as error:
+            self.remark(name, str(error))
+            found = False
+        if not found:
+            self._repository_reason = f"the repository folder {name!r} is missing"
+            return None, Listing()
+        listing = list_files(self._folder / name)
+        for file, why in listing.skipped:
+            self.remark(self.in_repository(file), why)
+        if listing.excess:
+            self._repository_reason = f"the repository folder {name!r} {listing.excess}"
+            return None, Listing()
+        return self._folder / name, listing
+
+    def _paper_file(self) -> bytes | None:
+        """Upstream keeps the publication beside the repository or in it, as PDF or as JSON."""
+        places = [*PAPER_FILES, *(self.in_repository(name) for name in PAPER_FILES if self._repository)]
+        for place in places:
+            try:
+                data = self.read_file(place)
+            except UnusableFileError as error:
+                if str(error) != "is missing":
+                    self.remark(place, str(error))
+                continue
+            if place.endswith(".pdf") and not data.startswith(b"%PDF-"):
+                self.remark(place, "is not a PDF file; left out")
+                continue
+            return data
+        self.remark(PAPER_FILES[0], "is missing: there is no publication to read with the task")
+        return None
+
+    def _leaks(self) -> str:
+        """Why candidates could read a golden file in the masked repository, or an empty text."""
+        if self._repository is None:
+            return ""
+        sizes = self._listing.sizes
+        for task in self._info.tasks:
+            try:
+                golden = self.read_file(task.golden_file) if task.golden_file else b""
+            except UnusableFileError:
+                continue
+            # A golden file that equals the goal file itself has masked nothing: the task's own reason says so.
+            others = [name for name in sizes if name != task.goal_file and golden.strip()]
+            for name in [name for name in others if sizes[name] == len(golden)]:
+                if (self._repository / name).read_bytes() == golden:
+                    return (
+                        f"the masked repository holds a copy of {task.golden_file} ({name}): it gives the answer away"
+                    )
+        return ""
+
+
+class _TaskReader:
+    """One task while its files are being checked: collects reasons, each also as a problem of its file."""
+
+    def __init__(self, paper: _Reader, info: TaskInfo) -> None:
+        self._paper = paper
+        self._info = info
+        self._reasons: list[str] = []
+        self._masked_source = ""
+        self._masked_line = 0
+
+    def read(self, paper_reason: str) -> TaskFolder:
+        info = self._info
+        if paper_reason:
+            self._blame("info.json", paper_reason, line=info.line)
+        if not info.instruction:
+            self._blame("info.json", "info.json gives no instruction", line=info.line)
+        golden = self._golden()
+        if not paper_reason:
+            self._masked(golden)
+        cases, run = self._probe() if info.protocol == "sealed" else (None, None)
+        if info.protocol == "upstream":
+            self._upstream_test()
+        for path in info.retrieval_context:
+            if not paper_reason and not self._paper.has_repository_file(path):
+                self._paper.remark(
+                    self._paper.in_repository(path), f"is named as context of {info.slug} but is missing"
+                )
+        whole = golden is not None and cases is not None and run is not None
+        grading = GradingFiles(golden or b"", cases or b"", run or b"") if whole and not self._reasons else None
+        return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading)
+
+    def _blame(self, file: str, reason: str, *, line: int | None = None) -> None:
+        self._reasons.append(reason)
+        self._paper.remark(file, f"{self._info.slug} is not runnable: {reason}", line=line)
+
+    def _read(self, key: str, relative: str, *, hidden: bool = True) -> bytes | None:
+        """A named file's bytes, or None with a reason. ``hidden`` files must not lie where candidates see them."""
+        if not relative:
+            self._blame("info.json", f"info.json names no {key}", line=self._info.line)
+            return None
+        if hidden and self._paper.is_inside_repository(relative):
+            self._blame(relative, f"{key} {relative} lies inside the masked repository, where candidates can read it")
+            return None
+        try:
+            return self._paper.read_file(relative)
+        except UnusableFileError as error:
+            self._blame(relative, f"{key} {relative} {error}")
+            return None
+
+    def _golden(self) -> bytes | None:
+        info = self._info
+        data = self._read("golden_file", info.golden_file)
+        if data is None or not info.goal_function:
+            return data
+        return data if self._has_goal(data, info.golden_file) else None
+
+    def _masked(self, golden: bytes | None) -> None:
+        info = self._info
+        if not info.goal_function:
+            self._blame("info.json", "info.json names no goal_function", line=info.line)
+            return
+        path = self._paper.in_repository(info.goal_file)
+        data = self._read("goal_file", path if info.goal_file else "", hidden=False)
+        if data is None or not self._has_goal(data, path):
+            return
+        if not self._paper.has_repository_file(info.goal_file):
+            self._blame(path, f"goal_file {path} lies in a folder that is not imported")
+            return
+        span = find_goal(data, info.goal_function, info.class_name)
+        self._masked_line = span.first_decorator_line
+        source = goal_source(data, info.goal_function, info.class_name)
+        self._masked_source = source.replace("\r\n", "\n").replace("\r", "\n")
+        if golden is not None and _same_goal(data, golden, info):
+            self._blame(
+                path, f"{info.goal_function} is the same in the goal file and the golden file: nothing is masked"
+            )
+
+    def _has_goal(self, data: bytes, relative: str) -> bool:
+        try:
+            find_goal(data, self._info.goal_function, self._info.class_name)
+            goal_source(data, self._info.goal_function, self._info.class_name)
+        except SourceUnreadableError as error:
+            self._blame(relative, f"{relative} {error}", line=error.line)
+            return False
+        except GoalNotFoundError as error:
+            self._blame(relative, f"{relative} {error}")
+            return False
+        return True
+
+    def _probe(self) -> tuple[bytes | None, bytes | None]:
+        """The sealed probe: ``cases`` in one file, ``run`` in another."""
+        info = self._info
+        if info.check is None:
+            self._blame("info.json", "the protocol is sealed but no check is declared", line=info.line)
+        cases = self._read("cases_file", info.check.cases_file) if info.check and info.check.cases_file else None
+        run = self._read("unit_test_file", info.unit_test_file)
+        if cases is not None and info.check is not None:
+            self._expect_function(cases, "cases", info.check.cases_file)
+        if run is not None:
+            self._expect_function(run, "run", info.unit_test_file)
+        return cases, run
+
+    def _expect_function(self, data: bytes, name: str, relative: str) -> None:
+        try:
+            if not defines_function(data, name):
+                self._blame(relative, f"{relative} does not define the function {name!r}")
+        except SourceUnreadableError as error:
+            self._blame(relative, f"{relative} {error}", line=error.line)
+
+    def _upstream_test(self) -> None:
+        """Upstream keeps unit tests in the repository, which is where its tests run."""
+        info = self._info
+        inside = bool(info.unit_test_file) and self._paper.has_repository_file(info.unit_test_file)
+        place = self._paper.in_repository(info.unit_test_file) if inside else info.unit_test_file
+        data = self._read("unit_test_file", place, hidden=False)
+        if data is not None:
+            try:
+                parse_source(data)
+            except SourceUnreadableError as error:
+                self._blame(place, f"{place} {error}", line=error.line)
+        self._blame("info.json", UPSTREAM_NOT_SUPPORTED, line=info.line)
+
+
+def _same_goal(masked: bytes, golden: bytes, info: TaskInfo) -> bool:
+    sources = [goal_source(data, info.goal_function, info.class_name) for data in (masked, golden)]
+    return sources[0].split() == sources[1].split()

@@ -1,0 +1,37 @@
+"""``manage.py load_catalogue``: categories, upstream's suite as facts, and the shipped suite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.domain.catalogue import FACTS_SUITE, load_catalogue
+from benchmark_tasks.domain.problems import ImportRefusedError
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
+
+class Command(BaseCommand):
+    """Runs at every start; the second time it finds nothing to do."""
+
+    help = "Load the catalogue that LMR-Board ships. Never replaces an operator's own import."
+
+    def handle(self, **_: Any) -> None:
+        """One line for each suite."""
+        try:
+            report = load_catalogue()
+        except ImportRefusedError as refusal:
+            message = f"The shipped suite is damaged; restore benchmark_tasks/suites.\n{refusal}"
+            raise CommandError(message) from refusal
+        if report.facts is None:
+            self.stdout.write(f"{FACTS_SUITE}: an operator's import, left alone")
+        else:
+            self._tell(FACTS_SUITE, report.facts.version)
+        for problem in report.shipped.problems:
+            self.stderr.write(str(problem))
+        self._tell(report.shipped.suite.slug, report.shipped.version)
+
+    def _tell(self, slug: str, version: SuiteVersion | None) -> None:
+        self.stdout.write(f"{slug}: {f'version {version.number} loaded' if version else 'unchanged'}")

@@ -1,0 +1,13 @@
+"""The catalogue's tables."""
+
+from benchmark_tasks.models.catalogue import (
+    Category,
+    Paper,
+    SeedEpoch,
+    Suite,
+    SuiteVersion,
+    Task,
+    TaskRevision,
+)
+
+__all__ = ["Category", "Paper", "SeedEpoch", "Suite", "SuiteVersion", "Task", "TaskRevision"]

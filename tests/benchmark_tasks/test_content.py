@@ -1,0 +1,99 @@
+"""The content store."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.content import (
+    ContentMissingError,
+    file_path,
+    put_file,
+    put_tree,
+    tree_files,
+    tree_hash,
+    tree_path,
+)
+
+FILES = {"b.txt": b"second", "a/b/c.bin": b"\x00\xff", "a/empty": b""}
+
+
+def test_a_tree_comes_back_as_it_was() -> None:
+    root = tree_path(put_tree(FILES))
+    assert {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()} == FILES
+    assert list(tree_files(put_tree(FILES))) == ["a/b/c.bin", "a/empty", "b.txt"]
+
+
+def test_the_hash_is_sha256_of_lengths_and_bytes(data_dir: Path) -> None:
+    expected = hashlib.sha256(b"tree\0" + bytes(7) + b"\x01a" + bytes(7) + b"\x02xy").hexdigest()
+    assert put_tree({"a": b"xy"}) == expected
+    assert tree_path(expected) == data_dir / "content" / "trees" / expected[:2] / expected
+
+
+def test_stored_content_is_read_only() -> None:
+    root = tree_path(put_tree(FILES))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in [root, *root.rglob("*")] if path.is_dir()}
+    assert modes == {0o555}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in root.rglob("*") if path.is_file()} == {0o444}
+    assert stat.S_IMODE(file_path(put_file(b"paper")).stat().st_mode) == 0o444
+
+
+def test_storing_again_writes_nothing(data_dir: Path) -> None:
+    before = tree_path(put_tree(FILES)).stat().st_ino
+    put_file(b"paper")
+    listed = sorted(data_dir.rglob("*"))
+    assert tree_path(put_tree(dict(reversed(FILES.items())))).stat().st_ino == before
+    put_file(b"paper")
+    assert sorted(data_dir.rglob("*")) == listed
+
+
+def test_many_at_once_store_one_tree(data_dir: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(put_tree, [FILES] * 32))) == 1
+    assert len([path for path in data_dir.rglob("*") if path.is_file()]) == len(FILES)
+
+
+def test_a_failed_write_leaves_nothing(data_dir: Path) -> None:
+    with pytest.raises(TypeError):
+        put_tree({"a": b"x", "b/c": "text"})  # type: ignore[dict-item]
+    assert [path for path in data_dir.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_comes_back_under_its_own_hash() -> None:
+    found = put_file(b"paper")
+    assert found == hashlib.sha256(b"paper").hexdigest()
+    assert file_path(found).read_bytes() == b"paper"
+
+
+@pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "./a", "a//b", "a/", "", ".", "a\\b", "a\0b", "a\nb"])
+def test_unclean_names_are_refused(name: str, data_dir: Path) -> None:
+    with pytest.raises(ValueError, match="is not a clean relative path"):
+        put_tree({name: b""})
+    assert not data_dir.exists()
+
+
+def test_a_name_cannot_be_file_and_folder() -> None:
+    with pytest.raises(ValueError, match="'a' is both a file and a folder"):
+        put_tree({"a": b"", "a/b": b""})
+
+
+@pytest.mark.parametrize("found", ["0" * 64, "../../etc", ""])
+def test_what_is_not_there_is_said_to_be_missing(found: str) -> None:
+    for place in (tree_path, file_path):
+        with pytest.raises(ContentMissingError):
+            place(found)
+
+
+names = st.text(alphabet="ab/", min_size=1, max_size=4)
+trees = st.dictionaries(names, st.binary(max_size=4), max_size=4)
+
+
+@given(trees, trees)
+def test_different_trees_have_different_hashes(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert (tree_hash(one) == tree_hash(other)) == (one == other)

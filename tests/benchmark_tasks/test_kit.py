@@ -1,0 +1,180 @@
+"""The task kit: what is in it, and above all what is not."""
+
+from __future__ import annotations
+
+import ast
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.domain.catalogue import SHIPPED_SUITE, SHIPPED_SUITES_FOLDER, load_catalogue
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.domain.kit import KitUnavailableError, build_kit, example_answer
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.models import Suite, SuiteVersion
+from tests.benchmark_tasks.factories import MASKED, PDF, TaskRevisionFactory, write_paper
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.django_db
+
+NAMES = [
+    "README.md",
+    "example-bundle/answers/alpha/1/answer.py",
+    "example-bundle/answers/alpha/2/answer.py",
+    "example-bundle/submission.json",
+    "papers/alpha.pdf",
+    "repositories/alpha/README.md",
+    "repositories/alpha/scoring/__init__.py",
+    "repositories/alpha/scoring/core.py",
+    "repositories/alpha/scoring/tables.py",
+    "tasks.json",
+]
+
+
+def version_of(folder: Path) -> SuiteVersion:
+    version = import_suite(folder=folder, slug="small").version
+    assert version is not None
+    return version
+
+
+def members(kit: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(kit) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_exact_names_and_contents(suite_folder: Path, data_dir: Path) -> None:
+    kit = build_kit(version_of(suite_folder))
+    assert kit.parent == data_dir / "kits"
+    assert kit.name.startswith("small-v1-")
+    found = members(kit)
+    assert list(found) == NAMES
+    assert found["repositories/alpha/scoring/core.py"].decode() == MASKED
+    assert found["papers/alpha.pdf"] == PDF
+    assert "Small Suite, version 1" in found["README.md"].decode()
+
+
+def test_tasks(suite_folder: Path) -> None:
+    tasks = json.loads(members(build_kit(version_of(suite_folder)))["tasks.json"])
+    assert (tasks["suite"], tasks["version"]) == ("small", 1)
+    assert [task["task"] for task in tasks["tasks"]] == ["alpha/1", "alpha/2"]
+    assert tasks["tasks"][0] == {
+        "task": "alpha/1",
+        "title": "Alpha: A Score",
+        "category": "Evaluation Metrics",
+        "instruction": "Implement double.",
+        "goal_file": "scoring/core.py",
+        "goal_function": "double",
+        "class_name": "",
+        "goal_line": 8,
+        "retrieval_context": ["scoring/tables.py"],
+        "repository": "repositories/alpha",
+        "paper": "papers/alpha.pdf",
+        "paper_address": "https://example.org/alpha",
+    }
+
+
+def test_the_example_bundle_holds_the_stubs(suite_folder: Path) -> None:
+    found = members(build_kit(version_of(suite_folder)))
+    assert found["example-bundle/answers/alpha/2/answer.py"].decode() == (
+        'def score(self, x):\n    """The weighted score."""\n    # TODO: implement\n    raise NotImplementedError\n'
+    )
+    manifest = json.loads(found["example-bundle/submission.json"])
+    assert (manifest["suite"], manifest["suite_version"], manifest["inputs"]) == ("small", 1, "full")
+
+
+@pytest.mark.parametrize(
+    "secret", [b"golden-double", b"golden-score", b"Secret cases", b"def run", b"sample-wrong", b"fsum"]
+)
+def test_nothing_that_grades_is_in_it(suite_folder: Path, secret: bytes) -> None:
+    assert [name for name, data in members(build_kit(version_of(suite_folder))).items() if secret in data] == []
+
+
+def test_no_golden_line_of_the_shipped_suite_is_in_its_kit() -> None:
+    report = load_catalogue()
+    version = current_version(report.shipped.suite)
+    assert version is not None
+    kit = members(build_kit(version))
+    assert len([name for name in kit if name.endswith("/answer.py")]) == 9
+    assert len([name for name in kit if name.startswith("papers/") and name.endswith(".pdf")]) == 9
+    text = {name: data for name, data in kit.items() if not name.endswith(".pdf")}
+    root = SHIPPED_SUITES_FOLDER / SHIPPED_SUITE
+    hidden = [*root.glob("*/golden_files/*.py"), *root.glob("*/unit_test/*.py"), *root.glob("*/samples/*.py")]
+    assert len(hidden) >= 27
+    whole = {path.read_bytes() for path in hidden}
+    assert [name for name, data in text.items() if data in whole] == []
+    for info_file in sorted(root.glob("*/info.json")):
+        facts = json.loads(info_file.read_text())
+        for task in facts["implementations"]:
+            golden = (info_file.parent / task["golden_file"]).read_text()
+            masked = (info_file.parent / facts["repo_folder_name"] / task["goal_file"]).read_text()
+            added = [line.strip() for line in golden.splitlines() if line not in masked.splitlines()]
+            telling = [line.encode() for line in added if len(line) > 30]
+            assert telling
+            assert [name for name, data in text.items() for line in telling if line in data] == []
+
+
+def test_a_stub_with_text_at_the_margin_still_comes_to_the_margin() -> None:
+    revision = TaskRevisionFactory(masked_source='\t@wraps\n\tdef f(self):\n\t\t"""One.\nTwo."""\n\n\t\traise E\n')
+    assert example_answer(revision) == '@wraps\ndef f(self):\n\t"""One.\nTwo."""\n\n\traise E\n'
+
+
+def test_equal_content_gives_equal_bytes(suite_folder: Path) -> None:
+    version = version_of(suite_folder)
+    kit = build_kit(version)
+    first = kit.read_bytes()
+    kit.unlink()
+    assert build_kit(version) == kit
+    assert kit.read_bytes() == first
+
+
+def test_made_once(suite_folder: Path) -> None:
+    version = version_of(suite_folder)
+    kit = build_kit(version)
+    made = kit.stat().st_mtime_ns
+    assert build_kit(version).stat().st_mtime_ns == made
+    assert list(kit.parent.iterdir()) == [kit]
+
+
+def test_a_new_version_has_a_kit_of_its_own(suite_folder: Path) -> None:
+    first = build_kit(version_of(suite_folder))
+    write_paper(suite_folder, files={"scoring-repo/README.md": "Changed.\n"})
+    second = build_kit(version_of(suite_folder))
+    assert second.name.startswith("small-v2-")
+    assert first.exists()
+
+
+def test_a_task_that_is_not_runnable_is_left_out(suite_folder: Path) -> None:
+    (suite_folder / "01-Alpha/unit_test/run_1.py").unlink()
+    found = members(build_kit(version_of(suite_folder)))
+    assert [task["task"] for task in json.loads(found["tasks.json"])["tasks"]] == ["alpha/2"]
+    assert "example-bundle/answers/alpha/1/answer.py" not in found
+
+
+def test_a_json_paper_and_none(suite_folder: Path) -> None:
+    write_paper(suite_folder, files={"paper.json": '{"title": "Alpha"}'})
+    (suite_folder / "01-Alpha/paper.pdf").unlink()
+    assert "papers/alpha.json" in members(build_kit(version_of(suite_folder)))
+    (suite_folder / "01-Alpha/paper.json").unlink()
+    found = members(build_kit(version_of(suite_folder)))
+    assert [name for name in found if name.startswith("papers/")] == []
+    assert json.loads(found["tasks.json"])["tasks"][0]["paper"] == ""
+
+
+def test_a_suite_of_facts_has_no_kit() -> None:
+    load_catalogue()
+    version = current_version(Suite.objects.get(slug="lmr-bench"))
+    assert version is not None
+    with pytest.raises(KitUnavailableError, match="lmr-bench v1 ships no code"):
+        build_kit(version)
+
+
+def test_every_shipped_stub_parses() -> None:
+    version = current_version(load_catalogue().shipped.suite)
+    assert version is not None
+    stubs = {name: data for name, data in members(build_kit(version)).items() if name.endswith("/answer.py")}
+    assert {name: len(ast.parse(data).body) for name, data in stubs.items()} == dict.fromkeys(stubs, 1)
