@@ -1,0 +1,188 @@
+"""From the files of an archive, or the rows of a JSONL file, to answers: one for each task and trial."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from submissions.answers.archives import ArchiveKind, read_archive
+from submissions.answers.foreign_json import ForeignJsonError
+from submissions.answers.intake import ArchiveLimits, Member, ProblemList, refuse
+from submissions.answers.manifest import MANIFEST_FILE, nearest, parse_manifest, parse_usage
+from submissions.answers.predictions import read_predictions
+from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
+from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ANSWERS = "answers"
+_ANSWER_FILES = {"answer.diff": AnswerKind.DIFF, "answer.patch": AnswerKind.DIFF, "answer.py": AnswerKind.SOURCE}
+_USAGE = "usage.json"
+_TRAJECTORY_SUFFIXES = (".json", ".jsonl", ".txt", ".log")
+_INDEX = re.compile(r"0*([1-9][0-9]{0,2})")
+_TRIAL = re.compile(r"trial-0*([1-9][0-9]{0,2})")
+_LAYOUT = "answers/<paper>/<index>[/trial-N]/answer.diff or answer.py"
+_TOP_FILES = ("readme.md", "readme.txt", "license.txt", "license.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that reads: what was run, and its answers sorted by task and trial.
+
+    ``digest`` (SHA-256, hexadecimal) is made of the content, so that packing the same files again gives the same.
+    """
+
+    manifest: Manifest
+    answers: tuple[RawAnswer, ...]
+    digest: str
+
+
+def parse_bundle(stream: BinaryIO, *, defaults: Manifest | None = None, limits: ArchiveLimits | None = None) -> Bundle:
+    """Read a bundle from an open file.
+
+    ``defaults`` stands in for ``submission.json``, which JSONL does not have; empty ``system`` and ``backbone`` are
+    then filled from ``model_name_or_path``. A zip or tar.gz ignores it.
+
+    Whether the answers parse and apply is not looked at here (see :mod:`submissions.answers.check`).
+
+    Raises BundleError with every problem found.
+    """
+    limits = limits or ArchiveLimits()
+    archive = read_archive(stream, limits)
+    problems = ProblemList(limits.problems)
+    if archive.kind is ArchiveKind.JSONL:
+        manifest, answers = read_predictions(archive.members[0].content, defaults, limits, problems)
+    else:
+        manifest, answers = _from_files(archive.members, problems)
+    if not answers and not problems.all():
+        problems.add(refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}."))
+    problems.raise_if_any()
+    if manifest is None:
+        raise BundleError([refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.")])
+    ordered = tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial)))
+    return Bundle(manifest=manifest, answers=ordered, digest=_digest(manifest, ordered))
+
+
+def _from_files(members: Sequence[Member], problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
+    manifest: Manifest | None = None
+    has_manifest = False
+    folders: defaultdict[str, dict[str, Member]] = defaultdict(dict)
+    for member in members:
+        folder, _, name = member.name.rpartition("/")
+        if not folder and name.lower() == MANIFEST_FILE:
+            has_manifest = True
+            try:
+                manifest = parse_manifest(member.content, file=member.name)
+            except BundleError as error:
+                problems.extend(error.problems)
+        elif folder.lower() == _ANSWERS or folder.lower().startswith(_ANSWERS + "/"):
+            folders[folder][name] = member
+        elif folder or name.lower() not in _TOP_FILES:
+            problems.add(refuse(f"Unknown file; answers lie at {_LAYOUT}.", file=member.name))
+    if not has_manifest:
+        problems.add(refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE))
+    return manifest, _from_folders(folders, problems)
+
+
+def _from_folders(folders: Mapping[str, Mapping[str, Member]], problems: ProblemList) -> list[RawAnswer]:
+    answers: dict[tuple[str, int], RawAnswer] = {}
+    for folder, files in folders.items():
+        place = _place(folder)
+        if place is None:
+            for member in files.values():
+                problems.add(refuse(f"Unknown place; answers lie at {_LAYOUT}.", file=member.name))
+            continue
+        task, trial = place
+        if trial > LARGEST_TRIAL:
+            problems.add(refuse(f"Trials are numbered 1 to {LARGEST_TRIAL}.", task=task, file=folder))
+            continue
+        answer = _from_folder(task, trial, files, problems)
+        earlier = answers.get(place)
+        if earlier and answer:
+            message = f"Trial {trial} is answered twice (also in {earlier.file}); keep one."
+            problems.add(refuse(message, task=task, file=answer.file))
+        elif answer:
+            answers[place] = answer
+    return list(answers.values())
+
+
+def _place(folder: str) -> tuple[str, int] | None:
+    """Task and trial of ``answers/<paper>/<index>[/trial-N]``; None for any other folder."""
+    parts = folder.lower().split("/")[1:]
+    if len(parts) not in (2, 3):
+        return None
+    paper, index = paper_slug(parts[0]), _INDEX.fullmatch(parts[1])
+    trial = _TRIAL.fullmatch(parts[2]) if len(parts) == 3 else _TRIAL.fullmatch("trial-1")
+    if not paper or index is None or trial is None:
+        return None
+    return f"{paper}/{index[1]}", int(trial[1])
+
+
+def _from_folder(task: str, trial: int, files: Mapping[str, Member], problems: ProblemList) -> RawAnswer | None:
+    """The answer in one folder; None after noting why there is none."""
+    found: list[tuple[AnswerKind, Member]] = []
+    usage: dict[str, float] = {}
+    trajectory: Member | None = None
+    for name, member in files.items():
+        if name.lower() in _ANSWER_FILES:
+            found.append((_ANSWER_FILES[name.lower()], member))
+        elif name.lower() == _USAGE:
+            usage = _usage(task, member, problems)
+        elif name.lower().endswith(_TRAJECTORY_SUFFIXES) and trajectory is None:
+            trajectory = member
+        else:
+            problems.add(refuse(_unknown_file(name, trajectory), task=task, file=member.name))
+    if len(found) != 1:
+        where = next(iter(files.values())).name.rpartition("/")[0]
+        names = " and ".join(member.name.rpartition("/")[2] for _, member in found)
+        message = f"Both {names} are here; keep one." if found else "There is no answer.diff or answer.py here."
+        problems.add(refuse(message, task=task, file=where))
+        return None
+    kind, member = found[0]
+    return RawAnswer(
+        task=task,
+        trial=trial,
+        kind=kind,
+        content=member.content,
+        file=member.name,
+        usage=usage,
+        trajectory=trajectory.content if trajectory else None,
+        trajectory_name=trajectory.name.rpartition("/")[2] if trajectory else "",
+    )
+
+
+def _unknown_file(name: str, trajectory: Member | None) -> str:
+    if trajectory is not None and name.lower().endswith(_TRAJECTORY_SUFFIXES):
+        return f"A second trajectory beside {trajectory.name.rpartition('/')[2]}; keep one."
+    return f"Unknown file {name[:60]!r}; {nearest(name, (*_ANSWER_FILES, _USAGE))}"
+
+
+def _usage(task: str, member: Member, problems: ProblemList) -> dict[str, float]:
+    try:
+        return parse_usage(member.content)
+    except ForeignJsonError as error:
+        problems.add(refuse(f"usage.json: {error}.", task=task, file=member.name, line=error.line))
+        return {}
+
+
+def _digest(manifest: Manifest, answers: Sequence[RawAnswer]) -> str:
+    described = {
+        "manifest": asdict(manifest),
+        "answers": [
+            {
+                "task": answer.task,
+                "trial": answer.trial,
+                "kind": answer.kind,
+                "content": hashlib.sha256(answer.content).hexdigest(),
+                "usage": answer.usage,
+                "trajectory": hashlib.sha256(answer.trajectory or b"").hexdigest(),
+            }
+            for answer in answers
+        ],
+    }
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,106 @@
+"""The two things asked of git: apply a diff in a folder, and write a diff between two sets of files.
+
+git runs outside any repository, with no configuration, no home and no hooks (SANDBOX notes: inside a foreign
+repository ``git apply`` silently applies nothing).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from submissions.answers.types import AnswerError, ProtectedPathError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SECONDS = 30
+_COMPLAINT = re.compile(r"^(?:error|fatal): (.*)$", re.MULTILINE)
+_DIFF_LINE = re.compile(r"\bline (\d+)\b")
+_ESCAPES = ("invalid path", "../", "beyond a symbolic link", "is outside", "invalid mode", "is a symlink")
+_MISMATCH = re.compile(r"patch failed: (.*):(\d+)$")
+_SHOWN_COMPLAINTS = 3
+_LONGEST_COMPLAINT = 200
+_PREFIXED = re.compile(rb"^(?:--- |\+\+\+ |diff --git )\"?[ab]/", re.MULTILINE)
+_HEADER = re.compile(r"^diff --git [ab]/(.*) [ab]/\1$", re.MULTILINE)
+
+
+def apply_in(folder: Path, diff: bytes) -> None:
+    """Apply ``diff`` to the files in ``folder``.
+
+    Raises ProtectedPathError for a path that leaves the folder, AnswerError for a diff that is broken or does not fit.
+    """
+    strip = "-p1" if _PREFIXED.search(diff) else "-p0"
+    try:
+        # --unidiff-zero: hunks without context after them, as models write them, may lie anywhere in the file.
+        process = _git(["apply", strip, "--whitespace=nowarn", "--unidiff-zero", "-"], folder=folder, feed=diff)
+    except subprocess.TimeoutExpired:
+        raise AnswerError("Applying the diff took too long; send a smaller one.") from None
+    if process.returncode == 0:
+        return
+    complaints = _COMPLAINT.findall(process.stderr.decode("utf-8", "replace"))
+    line = next((int(found[1]) for found in map(_DIFF_LINE.search, complaints) if found), None)
+    if any(mark in complaint for complaint in complaints for mark in _ESCAPES):
+        raise ProtectedPathError(f"The diff leaves the repository: {_shown(complaints)}.", line=line)
+    if line is not None:
+        raise AnswerError(f"The diff is damaged: {_shown(complaints)}; make it with 'git diff'.", line=line)
+    raise AnswerError(f"The diff does not apply to the masked repository: {_shown(complaints)}.")
+
+
+def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    """The unified diff from ``before`` to ``after`` (repository path to content), with ``a/`` and ``b/`` headers.
+
+    git writes it rather than difflib, which needs hours on two long files made for it.
+    """
+    with tempfile.TemporaryDirectory(prefix="lmr-diff-") as scratch:
+        for side, files in (("a", before), ("b", after)):
+            Path(scratch, side).mkdir()
+            for path, content in files.items():
+                target = Path(scratch, side, path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+        options = ["--no-prefix", "--no-color", "--no-ext-diff", "--no-renames", "--text", "--unified=3"]
+        process = _git(["diff", "--no-index", *options, "a", "b"], folder=Path(scratch))
+    if process.returncode not in (0, 1):
+        raise AnswerError("The difference to the masked repository cannot be written.")
+    # For an added or removed file git names the same folder twice when it compares folders.
+    return _HEADER.sub(r"diff --git a/\1 b/\1", process.stdout.decode("utf-8", "replace"))
+
+
+def _git(arguments: list[str], *, folder: Path, feed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C",
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent),
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    return subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env=environment,
+        input=feed,
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+
+
+def _shown(complaints: list[str]) -> str:
+    """git's first complaints, in our words where they need any, printable and short."""
+    shown = []
+    for complaint in complaints[:_SHOWN_COMPLAINTS]:
+        mismatch = _MISMATCH.search(complaint)
+        text = (
+            f"the lines around {mismatch[1]}:{mismatch[2]} are not those of the masked file" if mismatch else complaint
+        )
+        if not text.endswith(": patch does not apply"):
+            shown.append("".join(c if c.isprintable() else "?" for c in text)[:_LONGEST_COMPLAINT])
+    return "; ".join(shown) or "git refuses it"

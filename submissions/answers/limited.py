@@ -1,0 +1,186 @@
+"""Reading a bundle in a child process with hard limits, so that a reader's fault costs one child and nothing else.
+
+The child gets the open file as its standard input and opens nothing itself; what it found comes back as one JSON
+header and raw bytes, never as pickled objects. Its lines and files are checked in this process again by size only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import resource
+import selectors
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from submissions.answers.bundle import Bundle, parse_bundle
+from submissions.answers.intake import ArchiveLimits, refuse
+from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
+
+logger = logging.getLogger(__name__)
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from submissions.answers.limited import serve; serve(sys.argv[2])"
+)
+_LENGTH = struct.Struct("<Q")
+_LONGEST_HEADER = 8 * 1024 * 1024
+_LONGEST_COMPLAINT = 16 * 1024
+_CHUNK = 256 * 1024
+_LONGEST_REQUEST = 64 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReaderLimits:
+    """What the child may use: bytes of address space, seconds of processor time, seconds by the clock."""
+
+    memory_bytes: int = 512 * 1024 * 1024
+    cpu_seconds: int = 20
+    wall_seconds: float = 30.0
+
+
+def parse_bundle_limited(
+    path: Path,
+    *,
+    defaults: Manifest | None = None,
+    limits: ArchiveLimits | None = None,
+    reader: ReaderLimits | None = None,
+) -> Bundle:
+    """:func:`submissions.answers.bundle.parse_bundle` on the file at ``path``, in a limited child process.
+
+    Raises BundleError with the problems found, or with one that says that reading took too much.
+    """
+    limits, reader = limits or ArchiveLimits(), reader or ReaderLimits()
+    request = {
+        "defaults": dataclasses.asdict(defaults) if defaults else None,
+        "limits": dataclasses.asdict(limits),
+        "reader": dataclasses.asdict(reader),
+    }
+    request_text = json.dumps(request)
+    if len(request_text) > _LONGEST_REQUEST:
+        raise BundleError([refuse("The fields given with the file are too long; shorten the notes.")])
+    command = [sys.executable, "-I", "-c", _START, str(_ROOT), request_text]
+    with path.open("rb") as upload:
+        process = subprocess.Popen(
+            command, stdin=upload, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, cwd="/", close_fds=True
+        )
+    with process:
+        try:
+            answer = _collect(process, deadline=time.monotonic() + reader.wall_seconds, most=_most_bytes(limits))
+        finally:
+            process.kill()
+    return _unpack(answer)
+
+
+def _most_bytes(limits: ArchiveLimits) -> int:
+    return _LENGTH.size + _LONGEST_HEADER + max(limits.total, limits.upload)
+
+
+def _collect(process: subprocess.Popen[bytes], *, deadline: float, most: int) -> bytes:
+    """Everything the child wrote, once it ended well; raises BundleError when it did not."""
+    pieces: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
+            if pipe is not None:
+                selector.register(pipe, selectors.EVENT_READ, name)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0 or len(pieces["stdout"]) > most:
+                raise BundleError([refuse("Reading the bundle took too long; send a smaller or plainer archive.")])
+            for key, _ in selector.select(left):
+                piece = os.read(key.fd, _CHUNK)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                elif key.data == "stdout" or len(pieces["stderr"]) < _LONGEST_COMPLAINT:
+                    pieces[key.data] += piece
+    try:
+        code = process.wait(timeout=max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        code = None
+    if code != 0:
+        complaint = bytes(pieces["stderr"][-2000:]).decode("utf-8", "replace")
+        logger.warning("The bundle reader ended with %s: %s", code, complaint)
+        raise BundleError(
+            [refuse("Reading the bundle used too much memory or time, or failed; send a smaller or plainer archive.")]
+        )
+    return bytes(pieces["stdout"])
+
+
+def serve(request_text: str) -> None:
+    """The child: limit itself, read the bundle from standard input, write what was found to standard output."""
+    request = json.loads(request_text)
+    reader = ReaderLimits(**request["reader"])
+    resource.setrlimit(resource.RLIMIT_AS, (reader.memory_bytes, reader.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (reader.cpu_seconds, reader.cpu_seconds))
+    for nothing in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        resource.setrlimit(nothing, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+    defaults = _manifest(request["defaults"]) if request["defaults"] else None
+    try:
+        bundle = parse_bundle(sys.stdin.buffer, defaults=defaults, limits=ArchiveLimits(**request["limits"]))
+    except BundleError as error:
+        _write({"problems": [dataclasses.asdict(problem) for problem in error.problems]}, [], sys.stdout.buffer)
+    else:
+        _write_bundle(bundle, sys.stdout.buffer)
+
+
+def _write_bundle(bundle: Bundle, out: BinaryIO) -> None:
+    described, blobs = [], []
+    for answer in bundle.answers:
+        trajectory = answer.trajectory
+        blobs += [answer.content, trajectory or b""]
+        described.append(
+            {
+                "task": answer.task,
+                "trial": answer.trial,
+                "kind": answer.kind,
+                "file": answer.file,
+                "usage": answer.usage,
+                "trajectory_name": answer.trajectory_name,
+                "size": len(answer.content),
+                "trajectory_size": None if trajectory is None else len(trajectory),
+            }
+        )
+    header = {"manifest": dataclasses.asdict(bundle.manifest), "digest": bundle.digest, "answers": described}
+    _write(header, blobs, out)
+
+
+def _write(header: dict[str, Any], blobs: list[bytes], out: BinaryIO) -> None:
+    encoded = json.dumps(header).encode()
+    out.write(_LENGTH.pack(len(encoded)) + encoded)
+    out.writelines(blobs)
+    out.flush()
+
+
+def _unpack(answer: bytes) -> Bundle:
+    (length,) = _LENGTH.unpack_from(answer)
+    position = _LENGTH.size + length
+    header = json.loads(answer[_LENGTH.size : position])
+    if "problems" in header:
+        raise BundleError([_problem(described) for described in header["problems"]])
+    answers = []
+    for described in header["answers"]:
+        size, trajectory_size = described.pop("size"), described.pop("trajectory_size")
+        content = answer[position : position + size]
+        position += size
+        trajectory = None
+        if trajectory_size is not None:
+            trajectory = answer[position : position + trajectory_size]
+            position += trajectory_size
+        described["kind"] = AnswerKind(described["kind"])
+        answers.append(RawAnswer(content=content, trajectory=trajectory, **described))
+    return Bundle(manifest=_manifest(header["manifest"]), answers=tuple(answers), digest=header["digest"])
+
+
+def _manifest(described: dict[str, Any]) -> Manifest:
+    return Manifest(**{**described, "links": tuple(described["links"])})
+
+
+def _problem(described: dict[str, Any]) -> Problem:
+    return Problem(**{**described, "severity": Severity(described["severity"])})

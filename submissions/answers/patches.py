@@ -1,0 +1,244 @@
+"""Applying one answer to a task's masked repository: a diff in a scratch copy, or a definition spliced into its file.
+
+What a diff says about itself is not believed; what it did to the copy is looked at, path by path.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from submissions.answers.git_tool import apply_in, unified_diff
+from submissions.answers.goals import GoalNotFoundError, SourceError, goal_source, parse_python, split_lines
+from submissions.answers.protection import Protection, unsafe_name
+from submissions.answers.splice import splice
+from submissions.answers.trees import Tree, copy_tree, read_tree
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from submissions.answers.types import Goal
+
+MAX_DIFF_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
+MAX_CHANGED_FILES = 200
+
+_HEADERS = re.compile(rb"^(?:\+\+\+ |diff --git )", re.MULTILINE)
+_COPIES = re.compile(rb"^(?:copy|rename) from ", re.MULTILINE)
+_MOST_HEADERS = 2 * MAX_CHANGED_FILES
+_MOST_COPIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One changed path with its contents; None where it does not exist."""
+
+    path: str
+    old: bytes | None
+    new: bytes | None
+
+
+def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protection | None = None) -> AppliedAnswer:
+    """Apply a unified diff to a scratch copy of ``repository`` and say what came out. ``repository`` stays untouched.
+
+    Raises ProtectedPathError when the result touches anything protected, AnswerError when the diff is broken, does
+    not fit, changes nothing, or leaves Python that does not parse or has no goal definition.
+    """
+    protection = protection or Protection()
+    diff = _checked_text(diff)
+    with tempfile.TemporaryDirectory(prefix="lmr-patch-") as scratch:
+        tree = Path(scratch, "tree")
+        copy_tree(repository, tree)
+        before = read_tree(tree)
+        apply_in(tree, diff)
+        after = read_tree(tree)
+        paths = after.changed_from(before)
+        _refuse_new_folders(before, after)
+        for path in paths:
+            _refuse_protected(path, before, after, goal, protection)
+        if len(paths) > MAX_CHANGED_FILES:
+            raise AnswerError(f"The diff changes {len(paths)} files; at most {MAX_CHANGED_FILES} are allowed.")
+        changes = [_change(path, repository, tree, after) for path in paths]
+    changes = [change for change in changes if change.old != change.new]
+    if not changes:
+        raise AnswerError("The diff changes nothing in the masked repository.")
+    if all(_only_line_ends(change) for change in changes):
+        raise AnswerError("The diff changes nothing but line ends in the masked repository.")
+    return _applied(repository, changes, goal, protection, ProtectedPathError)
+
+
+def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Protection | None = None) -> AppliedAnswer:
+    """Splice the definition in ``answer`` into the goal's file and say what came out. ``repository`` stays untouched.
+
+    Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged;
+    GoalNotFoundError when the masked file itself has no goal.
+    """
+    pristine = (repository / goal.file).read_bytes()
+    result = splice(pristine, goal, answer)
+    if result == pristine:
+        raise AnswerError("The answer changes nothing: it is the masked definition itself.")
+    change = _Change(path=goal.file, old=pristine, new=result)
+    return _applied(repository, [change], goal, protection or Protection(), AnswerError)
+
+
+def _checked_text(diff: bytes) -> bytes:
+    if len(diff) > MAX_DIFF_BYTES:
+        raise AnswerError(f"The diff is larger than {MAX_DIFF_BYTES // 1024} KB; send only the change.")
+    if not diff.strip():
+        raise AnswerError("The diff is empty.")
+    try:
+        diff.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AnswerError("The diff is not UTF-8 text.", line=_line_at(diff, error.start)) from None
+    if b"\0" in diff:
+        raise AnswerError("The diff holds a NUL character.", line=_line_at(diff, diff.index(b"\0")))
+    if diff.lstrip().startswith(b"```"):
+        raise AnswerError("The diff is wrapped in a Markdown fence (```); send only the diff inside.", line=1)
+    # The number of files is bounded before git makes them: a small diff may copy a large file thousands of times.
+    if len(_HEADERS.findall(diff)) > _MOST_HEADERS or len(_COPIES.findall(diff)) > _MOST_COPIES:
+        raise AnswerError(f"The diff touches more than {MAX_CHANGED_FILES} files or copies more than {_MOST_COPIES}.")
+    return diff if diff.endswith(b"\n") else diff + b"\n"
+
+
+def _line_at(content: bytes, position: int) -> int:
+    return content.count(b"\n", 0, position) + 1
+
+
+def _refuse_new_folders(before: Tree, after: Tree) -> None:
+    """A new folder without a file in it is what is left of a submodule."""
+    for folder in sorted(after.folders - before.folders):
+        if not any(path.startswith(folder + "/") for path in after.entries):
+            raise _protected(folder, "is an empty folder or a submodule")
+
+
+def _protected(path: str, reason: str) -> ProtectedPathError:
+    shown = path.encode("ascii", "backslashreplace").decode()
+    return ProtectedPathError(f"{shown} {reason}; take it out of the diff.", file=shown)
+
+
+def _refuse_protected(path: str, before: Tree, after: Tree, goal: Goal, protection: Protection) -> None:
+    reason = unsafe_name(path) or _entry_reason(path, before, after)
+    if not reason and path != goal.file and protection.is_protected_name(path):
+        reason = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
+    if not reason and path not in before.entries:
+        reason = _new_name_reason(path, before, goal, protection)
+    if reason:
+        raise _protected(path, reason)
+
+
+def _entry_reason(path: str, before: Tree, after: Tree) -> str:
+    """What is wrong with the kind or mode of a changed path."""
+    old, new = before.entries.get(path), after.entries.get(path)
+    if (old is not None and not old.is_regular) or (new is not None and not new.is_regular):
+        return "is a link or special file"
+    if new is not None and new.is_executable != (old is not None and old.is_executable):
+        return "changes its file mode"
+    return ""
+
+
+def _new_name_reason(path: str, before: Tree, goal: Goal, protection: Protection) -> str:
+    """What is wrong with the name of an added file beside the names that were there."""
+    known = {name.lower(): name for name in (*before.entries, *before.folders)}
+    parts = path.split("/")
+    for depth in range(1, len(parts) + 1):
+        partial = "/".join(parts[:depth])
+        twin = known.get(partial.lower(), partial)
+        if twin != partial:
+            return f"differs from {twin} only in the case of letters"
+    bases = {"", goal.file.rpartition("/")[0]}
+    module = protection.shadowed_module(path, bases=bases)
+    if module and not _was_shadowed(module, bases, before):
+        return f"would hide the installed module {module!r}"
+    return ""
+
+
+def _was_shadowed(module: str, bases: set[str], before: Tree) -> bool:
+    """Whether the masked repository itself has a module or package of this name."""
+    places = [f"{base}/{module}" if base else module for base in bases]
+    return any(place in before.folders or f"{place}.py" in before.entries for place in places)
+
+
+def _change(path: str, repository: Path, tree: Path, after: Tree) -> _Change:
+    pristine, result = repository / path, tree / path
+    new = None
+    if path in after.entries:
+        if after.entries[path].stamp[0] > MAX_FILE_BYTES:
+            raise AnswerError(f"{path} grows beyond {MAX_FILE_BYTES // 1024} KB.")
+        new = result.read_bytes()
+        if b"\0" in new or not _is_utf8(new):
+            raise _protected(path, "becomes a binary file (NUL characters or not UTF-8)")
+    return _Change(path=path, old=pristine.read_bytes() if pristine.is_file() else None, new=new)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _only_line_ends(change: _Change) -> bool:
+    if change.old is None or change.new is None:
+        return False
+    return change.old.replace(b"\r", b"") == change.new.replace(b"\r", b"")
+
+
+def _applied(
+    repository: Path,
+    changes: list[_Change],
+    goal: Goal,
+    protection: Protection,
+    outside_goal: Callable[..., AnswerError],
+) -> AppliedAnswer:
+    """Check the changed Python files and the goal, and put the result together."""
+    old = {change.path: change.old for change in changes if change.old is not None}
+    new = {change.path: change.new for change in changes if change.new is not None}
+    for path, content in new.items():
+        _check_python(path, content)
+    pristine = old.get(goal.file)
+    result = new.get(goal.file)
+    if goal.file in old and result is None:
+        raise AnswerError(f"The diff removes {goal.file}, which holds the goal definition.")
+    if pristine is not None and result is not None and protection.is_protected_name(goal.file):
+        _refuse_outside_goal(pristine, result, goal, outside_goal)
+    if result is None:
+        result = (repository / goal.file).read_bytes()
+    try:
+        source, _, _ = goal_source(result, goal)
+    except GoalNotFoundError as error:
+        raise AnswerError(f"After the change: {error.message}", file=goal.file) from None
+    return AppliedAnswer(
+        files={path: content.decode("utf-8") for path, content in new.items()},
+        deleted=tuple(sorted(old.keys() - new.keys())),
+        diff=unified_diff(old, new),
+        goal_source=source,
+    )
+
+
+def _check_python(path: str, content: bytes) -> None:
+    if not _is_utf8(content):
+        raise AnswerError(f"{path} is not UTF-8 text; answers are kept as UTF-8.", file=path)
+    if path.lower().endswith(".py"):
+        try:
+            parse_python(content)
+        except SourceError as error:
+            where = f", line {error.line}," if error.line else ""
+            raise AnswerError(f"After the change {path}{where} is {error}.", file=path) from None
+
+
+def _refuse_outside_goal(pristine: bytes, result: bytes, goal: Goal, refusal: Callable[..., AnswerError]) -> None:
+    """Where the goal's file is itself a test file, only the goal's own lines may differ."""
+    (_, first, last), (_, new_first, new_last) = goal_source(pristine, goal), goal_source(result, goal)
+    old_lines, new_lines = split_lines(pristine.decode("utf-8")), split_lines(result.decode("utf-8"))
+    around = (old_lines[: first - 1], old_lines[last:])
+    if around != (new_lines[: new_first - 1], new_lines[new_last:]):
+        raise refusal(
+            f"{goal.file} is a protected file that also holds the goal; only the definition of {goal.function!r} "
+            "may change there (put imports and helpers inside it).",
+            file=goal.file,
+        )

@@ -1,0 +1,137 @@
+"""Which paths of a task's repository an answer may not touch, and why."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+PROTECTED_NAMES = (
+    "test*",
+    "*_test.py",
+    "*_tests.py",
+    "unit_test*",
+    "probe*",
+    "info.json",
+    "conftest.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+    "*.egg-link",
+    "*.pyc",
+    "*.pyo",
+    "*.so",
+    "*.pyd",
+    "*.ini",
+    "*.cfg",
+    "pyproject.toml",
+    "*pytest.toml",
+    "setup.py",
+    "noxfile.py",
+    ".coveragerc",
+    ".git*",
+)
+"""Names (of files, in small letters) that decide how code is tested, found or loaded rather than what it computes."""
+
+PROTECTED_FOLDERS = ("test", "tests", "testing", "unit_test", "unit_tests", "golden_files", "probes", "__pycache__")
+
+INSTALLED_MODULES = frozenset(
+    {
+        "_pytest",
+        "accelerate",
+        "bs4",
+        "cv2",
+        "datasets",
+        "einops",
+        "evaluate",
+        "gensim",
+        "huggingface_hub",
+        "joblib",
+        "matplotlib",
+        "networkx",
+        "nltk",
+        "numpy",
+        "openai",
+        "packaging",
+        "pandas",
+        "peft",
+        "pip",
+        "pkg_resources",
+        "pluggy",
+        "pydantic",
+        "pytest",
+        "requests",
+        "safetensors",
+        "scipy",
+        "seaborn",
+        "sentence_transformers",
+        "sentencepiece",
+        "setuptools",
+        "six",
+        "sklearn",
+        "spacy",
+        "tensorflow",
+        "timm",
+        "tokenizers",
+        "torch",
+        "torchaudio",
+        "torchvision",
+        "tqdm",
+        "transformers",
+        "trl",
+        "typing_extensions",
+        "wandb",
+        "yaml",
+    }
+)
+"""Import names that a box may have installed; an environment's own list can be given instead."""
+
+_STANDARD_MODULES = frozenset(name.lower() for name in sys.stdlib_module_names)
+_MODULE_SUFFIXES = (".py", ".pyi")
+_UNSAFE_CHARACTERS = frozenset('\\:"*?<>|')
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The rules for one environment: protected names, and the modules that nothing new may shadow."""
+
+    names: tuple[str, ...] = PROTECTED_NAMES
+    folders: tuple[str, ...] = PROTECTED_FOLDERS
+    installed_modules: frozenset[str] = field(default=INSTALLED_MODULES)
+
+    def is_protected_name(self, path: str) -> bool:
+        """Whether the file ``path`` (relative, forward slashes) is protected by its own name or a folder's."""
+        *folders, name = path.lower().split("/")
+        if any(folder in self.folders or folder == ".git" for folder in folders):
+            return True
+        return any(fnmatchcase(name, pattern) for pattern in self.names)
+
+    def shadowed_module(self, path: str, *, bases: Collection[str]) -> str:
+        """The installed or standard module that a new file ``path`` hides from code run in one of ``bases``, or ``""``.
+
+        ``bases`` are folders that are on the import path (``""`` is the repository's root).
+        """
+        for base in bases:
+            prefix = f"{base}/" if base else ""
+            if not path.startswith(prefix):
+                continue
+            first, _, rest = path[len(prefix) :].partition("/")
+            if not rest and not first.lower().endswith(_MODULE_SUFFIXES):
+                continue
+            module = first if rest else PurePosixPath(first).stem
+            if module.lower() in _STANDARD_MODULES or module.lower() in self.installed_modules:
+                return module
+        return ""
+
+
+def unsafe_name(path: str) -> str:
+    """Why ``path`` cannot be the name of a repository file anywhere, or ``""``."""
+    if any(not " " <= character <= "~" for character in path):
+        return "has characters outside printable ASCII, which can look like others"
+    if _UNSAFE_CHARACTERS & set(path):
+        return 'has one of the characters \\ : " * ? < > |'
+    if any(part != part.strip() or part.endswith(".") or not part for part in path.split("/")):
+        return "has a part that begins or ends with a space or ends with a dot"
+    return ""

@@ -1,0 +1,112 @@
+"""What a bundle and an answer are, before anything is stored. No Django here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """``REFUSE`` stops the whole bundle; ``BAD_ANSWER`` scores one answer ``bad_patch`` if it is sent anyway."""
+
+    REFUSE = "refuse"
+    BAD_ANSWER = "bad_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a bundle: where it is and what to do about it."""
+
+    severity: Severity
+    message: str
+    task: str = ""
+    file: str = ""
+    line: int | None = None
+
+
+class AnswerKind(StrEnum):
+    """How an answer came: a unified diff, or the source of the goal definition."""
+
+    DIFF = "diff"
+    SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """One answer as it lay in the bundle, not yet applied to anything."""
+
+    task: str
+    trial: int
+    kind: AnswerKind
+    content: bytes
+    file: str
+    usage: dict[str, float] = field(default_factory=dict)
+    trajectory: bytes | None = None
+    trajectory_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``submission.json``: what was run, by whom, on what. All text is already stripped and length-checked."""
+
+    suite: str
+    suite_version: int | None
+    system: str
+    backbone: str
+    scaffold: str
+    inputs: str
+    organisation: str
+    links: tuple[str, ...]
+    notes: str
+    kind: str = "ranked"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The masked definition of one task.
+
+    ``class_name`` is empty for a module-level function; equal to ``function`` when the whole class is masked.
+    """
+
+    task: str
+    file: str
+    function: str
+    class_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedAnswer:
+    """An answer applied to the masked repository, in the form that is stored and evaluated.
+
+    ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
+    ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
+    definition's source afterwards. Texts keep their line ends and byte order mark: write them with
+    ``text.encode()``, never in text mode.
+    """
+
+    files: dict[str, str]
+    deleted: tuple[str, ...]
+    diff: str
+    goal_source: str
+
+
+class BundleError(Exception):
+    """The bundle cannot be read at all, or must be refused. Carries every problem found."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(p.message for p in problems))
+        self.problems = problems
+
+
+class AnswerError(Exception):
+    """One answer does not parse or does not apply; scored ``bad_patch`` if it is submitted anyway."""
+
+    def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.file = file
+
+
+class ProtectedPathError(AnswerError):
+    """The answer touches what it may not touch. This refuses the bundle."""

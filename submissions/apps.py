@@ -1,0 +1,11 @@
+"""Django's registration of this room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class SubmissionsConfig(AppConfig):
+    """See DESIGN, section 2."""
+
+    name = "submissions"

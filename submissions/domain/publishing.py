@@ -1,0 +1,179 @@
+"""Publishing, withdrawing, hiding and correcting: the owner's and the maintainers' acts, all with a public trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from submissions.domain.access import may_manage
+from submissions.domain.audit import history, record
+from submissions.enums import Kind, SubmissionState, Verb, Visibility
+from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import Submission, System, User
+from submissions.signals import submission_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CODE_LICENCES = {
+    "CC-BY-4.0": "Creative Commons Attribution 4.0",
+    "MIT": "MIT",
+    "Apache-2.0": "Apache 2.0",
+    "AGPL-3.0-or-later": "GNU AGPL 3.0 or later",
+}
+"""Licences under which a submitter may let the site show the code, SPDX identifier to name."""
+
+CORRECTABLE = ("name", "backbone", "scaffold", "organisation", "links")
+
+
+def _require_manager(actor: User, submission: Submission) -> None:
+    if not may_manage(actor, submission):
+        msg = "Only the owner of a submission or a maintainer may do this."
+        raise NotAllowedError(msg)
+
+
+def _move(
+    *, submission: Submission, to: Visibility, allowed_from: list[Visibility], verb: Verb, actor: User, reason: str
+) -> None:
+    """Change the visibility by conditional update, record it, and tell the higher rooms."""
+    moved = Submission.objects.filter(pk=submission.pk, visibility__in=allowed_from).update(
+        visibility=to, visibility_reason=reason
+    )
+    if not moved:
+        submission.refresh_from_db()
+        msg = f"This submission is {submission.get_visibility_display()}, so it cannot be {Visibility(to).label}."
+        raise WrongStateError(msg)
+    submission.refresh_from_db()
+    record(verb=verb, subject=submission, actor=actor, reason=reason)
+    submission_changed.send(sender=Submission, submission=submission)
+
+
+def publish(*, submission: Submission, actor: User, code_licence: str, consent: bool) -> None:
+    """Put a scored submission on the board, with its code shown under ``code_licence``.
+
+    Raises :class:`NotAllowedError` without consent, for strangers, and for calibration samples of non-maintainers;
+    :class:`WrongStateError` unless it is scored and private or withdrawn.
+    """
+    _require_manager(actor, submission)
+    if not consent or code_licence not in CODE_LICENCES:
+        msg = "Publishing needs your consent to show the code, and one of the offered licences for it."
+        raise NotAllowedError(msg)
+    if submission.kind == Kind.CALIBRATION and not actor.is_staff:
+        msg = "Calibration samples are published by maintainers only. To be listed, submit with kind 'ranked'."
+        raise NotAllowedError(msg)
+    with transaction.atomic():
+        scored = Submission.objects.filter(pk=submission.pk, state=SubmissionState.SCORED).update(
+            code_licence=code_licence, published_at=timezone.now()
+        )
+        if not scored:
+            msg = "Only a scored submission can be published. Wait until every task has its outcome."
+            raise WrongStateError(msg)
+        _move(
+            submission=submission,
+            to=Visibility.PUBLISHED,
+            allowed_from=[Visibility.PRIVATE, Visibility.WITHDRAWN],
+            verb=Verb.PUBLISHED,
+            actor=actor,
+            reason="",
+        )
+
+
+def publish_if_consented(*, submission: Submission) -> bool:
+    """Publish a newly scored submission whose owner asked for it beforehand; say whether it was."""
+    if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
+        return False
+    publish(submission=submission, actor=submission.owner, code_licence=submission.code_licence, consent=True)
+    return True
+
+
+def withdraw(*, submission: Submission, actor: User, reason: str) -> None:
+    """Take a published submission off the board. Raises :class:`NotAllowedError`, :class:`WrongStateError`."""
+    _require_manager(actor, submission)
+    if not reason.strip():
+        msg = "Say why: the reason stands where the submission was."
+        raise NotAllowedError(msg)
+    with transaction.atomic():
+        _move(
+            submission=submission,
+            to=Visibility.WITHDRAWN,
+            allowed_from=[Visibility.PUBLISHED],
+            verb=Verb.WITHDRAWN,
+            actor=actor,
+            reason=reason,
+        )
+
+
+def _require_maintainer(actor: User, reason: str) -> None:
+    if not actor.is_staff:
+        msg = "Only maintainers hide submissions or show them again."
+        raise NotAllowedError(msg)
+    if not reason.strip():
+        msg = "Say why: the reason is shown to everybody."
+        raise NotAllowedError(msg)
+
+
+def hide(*, submission: Submission, actor: User, reason: str) -> None:
+    """Hide a submission, whatever its owner says, for a public reason."""
+    _require_maintainer(actor, reason)
+    with transaction.atomic():
+        _move(
+            submission=submission,
+            to=Visibility.HIDDEN,
+            allowed_from=[Visibility.PRIVATE, Visibility.PUBLISHED, Visibility.WITHDRAWN],
+            verb=Verb.HIDDEN,
+            actor=actor,
+            reason=reason,
+        )
+
+
+def _as_its_owner_left_it(submission: Submission) -> Visibility:
+    # Not published_at: it stays when the owner withdraws, and hiding must not undo a withdrawal.
+    newest = history(submission).filter(verb__in=[Verb.PUBLISHED, Verb.WITHDRAWN]).first()
+    if newest is None:
+        return Visibility.PRIVATE
+    return Visibility.PUBLISHED if newest.verb == Verb.PUBLISHED else Visibility.WITHDRAWN
+
+
+def unhide(*, submission: Submission, actor: User, reason: str) -> None:
+    """Undo :func:`hide`: it becomes again what its owner had made it, published, withdrawn or private."""
+    _require_maintainer(actor, reason)
+    with transaction.atomic():
+        _move(
+            submission=submission,
+            to=_as_its_owner_left_it(submission),
+            allowed_from=[Visibility.HIDDEN],
+            verb=Verb.UNHIDDEN,
+            actor=actor,
+            reason=reason,
+        )
+
+
+def correct_system(*, submission: Submission, actor: User, changes: Mapping[str, object], reason: str) -> None:
+    """Correct how the system is described. Old and new values stay in the public trace.
+
+    Raises :class:`NotAllowedError` for fields other than :data:`CORRECTABLE`, and without a reason.
+    """
+    _require_manager(actor, submission)
+    unknown = sorted(set(changes) - set(CORRECTABLE))
+    if unknown:
+        msg = f"{', '.join(unknown)} cannot be corrected; only {', '.join(CORRECTABLE)} can."
+        raise NotAllowedError(msg)
+    if not reason.strip():
+        msg = "Say why: corrections and their reasons are public."
+        raise NotAllowedError(msg)
+    with transaction.atomic():
+        system = System.objects.select_for_update().get(pk=submission.system_id)
+        changed = {name: [getattr(system, name), new] for name, new in changes.items() if getattr(system, name) != new}
+        if not changed:
+            return
+        try:
+            with transaction.atomic():
+                System.objects.filter(pk=system.pk).update(**{name: new for name, (_, new) in changed.items()})
+        except IntegrityError:
+            msg = "Another system of this owner has that name, backbone and scaffold already; choose another name."
+            raise NotAllowedError(msg) from None
+        record(verb=Verb.CORRECTED, subject=submission, actor=actor, reason=reason, data={"changed": changed})
+        submission.refresh_from_db()
+        submission_changed.send(sender=Submission, submission=submission)

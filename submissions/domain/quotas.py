@@ -1,0 +1,57 @@
+"""How much one person may submit on one day (UTC)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from submissions.domain.audit import record
+from submissions.enums import SubmissionState, Verb
+from submissions.exceptions import NotAllowedError, QuotaExceededError
+from submissions.models import Submission, User
+
+
+def limit(user: User) -> int:
+    """How many submissions ``user`` may make a day."""
+    if user.daily_submissions is not None:
+        return user.daily_submissions
+    return int(settings.ENVIRONMENT.daily_submissions)
+
+
+def used_today(user: User) -> int:
+    """Submissions since midnight UTC. Cancelled ones are given back, and held ones, since those are faults of ours."""
+    midnight = datetime.combine(timezone.now().astimezone(UTC).date(), time.min, tzinfo=UTC)
+    given_back = [SubmissionState.CANCELLED, SubmissionState.HELD]
+    return Submission.objects.filter(owner=user, created__gte=midnight).exclude(state__in=given_back).count()
+
+
+def remaining(user: User) -> int:
+    """How many submissions ``user`` has left today."""
+    return max(0, limit(user) - used_today(user))
+
+
+def require(user: User) -> None:
+    """Raise :class:`QuotaExceededError` when nothing is left. Call it inside the transaction that submits."""
+    # The row lock makes two uploads at the same moment count one after the other (SQLite is in IMMEDIATE mode anyway).
+    User.objects.select_for_update().get(pk=user.pk)
+    if remaining(user) <= 0:
+        msg = (
+            f"You have used your {limit(user)} submissions of today (UTC). The quota is renewed at midnight; "
+            "cancelled and held submissions do not count. A maintainer can raise it."
+        )
+        raise QuotaExceededError(msg)
+
+
+def set_limit(*, user: User, daily: int | None, actor: User, reason: str) -> None:
+    """Give ``user`` a daily limit of their own, or with ``None`` the instance's. Raises :class:`NotAllowedError`."""
+    if not actor.is_staff:
+        msg = "Only maintainers change quotas."
+        raise NotAllowedError(msg)
+    with transaction.atomic():
+        before = user.daily_submissions
+        User.objects.filter(pk=user.pk).update(daily_submissions=daily)
+        record(verb=Verb.QUOTA, subject=user, actor=actor, reason=reason, data={"before": before, "after": daily})
+    user.daily_submissions = daily

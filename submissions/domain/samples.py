@@ -1,0 +1,153 @@
+"""Sample bundles with known outcomes: how an operator (and the site itself) sees that the evaluator is right.
+
+They have kind ``calibration``: measured like every other submission, shown apart, never ranked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.domain.goals import goal_source
+from submissions.exceptions import SuiteNotOpenError
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion, TaskRevision
+
+SHIPPED_SUITES = Path(__file__).resolve().parents[2] / "benchmark_tasks" / "suites"
+_EPOCH = (2026, 1, 1, 0, 0, 0)
+
+
+class SampleKind(StrEnum):
+    """Which answers a sample bundle holds."""
+
+    GOLDEN = "golden"
+    STUB = "stub"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A zip, and the outcome of every task that it must have."""
+
+    content: bytes
+    expected: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleAnswer:
+    """One answer of a sample; no source means that the task is left out."""
+
+    source: str | None
+    outcome: str
+
+
+def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
+    """A bundle for ``version`` with the golden answers, the masked stubs, or a mixture of right and wrong ones.
+
+    The mixture takes the suite's own ``samples/`` where it ships some, and needs none. Raises
+    :class:`SuiteNotOpenError` when the suite has no runnable task.
+    """
+    kind = SampleKind(kind)
+    revisions = [
+        revision
+        for revision in version.revisions.select_related("task__paper", "task__suite").order_by(
+            "task__paper__folder_name", "task__index"
+        )
+        if not revision.not_runnable_reasons
+    ]
+    if not revisions:
+        msg = f"The suite {version.suite.slug!r} has no runnable task, so there is nothing to make a sample of."
+        raise SuiteNotOpenError(msg)
+    answers = {revision: _answer(kind, revision, number) for number, revision in enumerate(revisions)}
+    expected = dict.fromkeys(version.revisions.values_list("task__slug", flat=True), "not_attempted")
+    expected |= {revision.task.slug: answer.outcome for revision, answer in answers.items()}
+    return Sample(content=_zip(kind, version, answers), expected=expected)
+
+
+def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> SampleAnswer:
+    if kind is SampleKind.GOLDEN:
+        return SampleAnswer(_golden(revision), "passed")
+    if kind is SampleKind.STUB:
+        return _stub(revision)
+    return MIXTURE[number % len(MIXTURE)](revision)
+
+
+def _golden(revision: TaskRevision) -> str:
+    reference = tree_path(revision.grading_hash) / "reference" / revision.goal_file
+    return goal_source(reference.read_bytes(), revision.goal_function, revision.class_name)
+
+
+def _stub(revision: TaskRevision) -> SampleAnswer:
+    """The masked definition, with a message: exactly the masked one would change nothing and be refused as such."""
+    source = revision.masked_source.replace("raise NotImplementedError", 'raise NotImplementedError("left unwritten")')
+    return SampleAnswer(source, "bad_patch" if source == revision.masked_source else "raised")
+
+
+def _shipped(revision: TaskRevision, name: str) -> str | None:
+    task = revision.task
+    file = SHIPPED_SUITES / task.suite.slug / task.paper.folder_name / "samples" / f"{name}_{task.index}.py"
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def _rewritten(revision: TaskRevision) -> SampleAnswer:
+    """A right answer that is not the golden one."""
+    return SampleAnswer(_shipped(revision, "alternative") or _golden(revision), "passed")
+
+
+def _mistaken(revision: TaskRevision) -> SampleAnswer:
+    """A plausible mistake that runs; the stub where the suite ships none."""
+    wrong = _shipped(revision, "wrong")
+    return SampleAnswer(wrong, "wrong_output") if wrong else _stub(revision)
+
+
+def _undefined_name(revision: TaskRevision) -> SampleAnswer:
+    """Forgets to define a helper: it parses, and raises when it is called."""
+    return SampleAnswer(
+        revision.masked_source.replace("raise NotImplementedError", "return compute_as_in_the_paper()"), "raised"
+    )
+
+
+def _cut_off(revision: TaskRevision) -> SampleAnswer:
+    """An answer that a token limit cut: it does not parse."""
+    return SampleAnswer(f"{revision.masked_source.rstrip()}\n    result = compute(\n", "bad_patch")
+
+
+def _left_out(revision: TaskRevision) -> SampleAnswer:  # noqa: ARG001 - the others' signature
+    return SampleAnswer(None, "not_attempted")
+
+
+MIXTURE = (
+    _rewritten, _mistaken, _undefined_name, _rewritten, _mistaken, _mistaken, _cut_off, _left_out, _rewritten
+)  # fmt: skip
+
+
+def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, SampleAnswer]) -> bytes:
+    manifest = {
+        "suite": version.suite.slug,
+        "suite_version": version.number,
+        "system": f"Sample: {kind.value} answers",
+        "backbone": "none",
+        "scaffold": "none",
+        "inputs": "full",
+        "kind": "calibration",
+        "organisation": "LMR-Board",
+        "notes": "Made by manage.py sample_bundle to show that the evaluator tells right from wrong.",
+    }
+    files = {"submission.json": json.dumps(manifest, indent=2) + "\n"}
+    for revision, answer in answers.items():
+        if answer.source is not None:
+            task = revision.task
+            files[f"answers/{task.paper.slug}/{task.index}/answer.py"] = answer.source
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            # A fixed time makes the same sample the same bytes.
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), text, zipfile.ZIP_DEFLATED)
+    return target.getvalue()

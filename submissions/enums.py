@@ -1,0 +1,63 @@
+"""A submission's closed vocabularies."""
+
+from __future__ import annotations
+
+from django.db.models import TextChoices
+
+
+class Inputs(TextChoices):
+    """What the system was given (paper, Table 3)."""
+
+    FULL = "full", "paper, repository and instruction"
+    PAPER_ONLY = "paper_only", "paper only"
+    PAPER_GOAL_FILE = "paper_goal_file", "paper and goal file"
+
+
+class Source(TextChoices):
+    """Where the answers came from."""
+
+    BUNDLE = "bundle", "uploaded bundle"
+    ENDPOINT = "endpoint", "model endpoint"
+
+
+class Kind(TextChoices):
+    """Samples are measured like everything else, and never ranked."""
+
+    RANKED = "ranked", "ranked"
+    CALIBRATION = "calibration", "calibration sample"
+
+
+class SubmissionState(TextChoices):
+    """A submission's life. Changed by conditional update only."""
+
+    QUEUED = "queued", "queued"
+    RUNNING = "running", "running"
+    HELD = "held", "held"
+    SCORED = "scored", "scored"
+    CANCELLED = "cancelled", "cancelled"
+
+
+class Visibility(TextChoices):
+    """Who sees a submission. Every change leaves an audit event."""
+
+    PRIVATE = "private", "not published"
+    PUBLISHED = "published", "published"
+    WITHDRAWN = "withdrawn", "withdrawn by its owner"
+    HIDDEN = "hidden", "hidden by a maintainer"
+
+
+class Verb(TextChoices):
+    """What an audit event says was done."""
+
+    UPLOADED = "uploaded", "uploaded"
+    SUBMITTED = "submitted", "submitted"
+    CANCELLED = "cancelled", "cancelled"
+    PUBLISHED = "published", "published"
+    WITHDRAWN = "withdrawn", "withdrew"
+    HIDDEN = "hidden", "hid"
+    UNHIDDEN = "unhidden", "showed again"
+    CORRECTED = "corrected", "corrected"
+    RETRIED = "retried", "retried"
+    QUOTA = "quota", "changed the quota of"
+    IMPORTED = "imported", "imported"
+    ROLE = "role", "changed the role of"

@@ -1,0 +1,235 @@
+"""What people type about submissions. Forms read and check; the verbs are in ``domain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+
+from benchmark_tasks.domain.queries import current_version, has_code
+from benchmark_tasks.models import Suite
+from submissions.answers.intake import ArchiveLimits, readable
+from submissions.domain.described import described_by
+from submissions.domain.publishing import CODE_LICENCES
+from submissions.enums import Inputs
+from submissions.models import Upload, User
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.core.files.uploadedfile import UploadedFile
+
+    from submissions.answers.types import Manifest
+    from submissions.models import System
+
+LONGEST_NAME = 100
+LONGEST_NOTES = 4000
+LONGEST_REASON = 1000
+LONGEST_LINK = 300
+MOST_LINKS = 10
+WAITING_UPLOADS = 20
+"""How many checked but not submitted uploads one person may keep; each is up to 20 MB until the daily sweep."""
+
+DESCRIBING_FIELDS = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "links", "notes")
+_LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
+_CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
+_NO_FILE = "Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."
+
+
+class LinksField(forms.CharField):
+    """Addresses, one a line; cleaned to a list."""
+
+    widget = forms.Textarea(attrs={"rows": 2})
+
+    def __init__(self, **kwargs: Any) -> None:
+        help_text = f"One address a line, at most {MOST_LINKS}: a paper, a repository, a model card."
+        super().__init__(required=False, help_text=help_text, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        """Stored lists are shown as lines; what was typed is shown as it was typed."""
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+    def clean(self, value: Any) -> Any:
+        """The addresses. Raises ValidationError that names each wrong one."""
+        links = [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+        check = URLValidator(schemes=["http", "https"])
+        problems = [] if len(links) <= MOST_LINKS else [f"These are {len(links)} addresses; keep at most {MOST_LINKS}."]
+        for link in links:
+            try:
+                check(link)
+            except ValidationError:
+                problems.append(f"{link[:80]!r} is not an address; write it as https://example.org/page.")
+            else:
+                if len(link) > LONGEST_LINK:
+                    problems.append(f"{link[:80]!r}… is longer than {LONGEST_LINK} characters; shorten it.")
+        if problems:
+            raise ValidationError(problems)
+        return links
+
+
+def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
+    return forms.CharField(label=label, required=required, max_length=LONGEST_NAME, help_text=help_text)
+
+
+class UploadForm(forms.Form):
+    """A bundle, or JSONL predictions with what ``submission.json`` would say.
+
+    ``stored`` names an upload of ``owner`` that was received before, so that a corrected field needs no second upload.
+    """
+
+    file = forms.FileField(
+        label="File",
+        max_length=200,
+        help_text=f"A .zip or .tar.gz bundle, or .jsonl predictions; at most {readable(ArchiveLimits().upload)}.",
+        widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl"}),
+    )
+    stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
+    suite = forms.ChoiceField(required=False, label="Suite")
+    system = _name("System", "The name on the board; else model_name_or_path of the file.")
+    backbone = _name("Backbone model", "With its version or date; else model_name_or_path of the file.")
+    scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
+    inputs = forms.ChoiceField(required=False, label="Inputs given", choices=Inputs.choices, initial=Inputs.FULL.value)
+    organisation = _name("Organisation")
+    links = LinksField(label="Links")
+    notes = forms.CharField(
+        required=False, label="Notes", max_length=LONGEST_NOTES, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+    def __init__(self, *args: Any, owner: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._owner = owner
+        self.fields["file"].required = not (self.data.get("stored") or self.initial.get("stored"))
+        self.fields["file"].error_messages["required"] = _NO_FILE
+        stored = self.fields["stored"]
+        assert isinstance(stored, forms.ModelChoiceField)  # noqa: S101 - for the type checker: declared above
+        stored.queryset = Upload.objects.filter(owner=owner)
+        suite = self.fields["suite"]
+        assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
+        suite.choices = [("", "as the bundle says"), *_open_suites()]
+
+    def clean_file(self) -> UploadedFile[bytes] | None:
+        """The file, if one was sent and is not too large."""
+        file: UploadedFile[bytes] | None = self.cleaned_data.get("file")
+        limit = ArchiveLimits().upload
+        if file is not None and (file.size or 0) > limit:
+            msg = (
+                f"{file.name} has {readable(file.size or 0)}; at most {readable(limit)} are accepted. "
+                "Leave out or shorten trajectories, or send fewer trials."
+            )
+            raise ValidationError(msg)
+        if file is not None and Upload.objects.filter(owner=self._owner).count() >= WAITING_UPLOADS:
+            msg = (
+                f"{WAITING_UPLOADS} checked uploads of yours are still waiting. Submit or discard some of them "
+                "(they are listed under My submissions), then send this one."
+            )
+            raise ValidationError(msg)
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        """Require a file, now or before."""
+        data = super().clean() or self.cleaned_data
+        if not data.get("file") and not data.get("stored") and not self.errors.get("file"):
+            self.add_error("file", _NO_FILE)
+        return data
+
+    def described(self) -> Manifest | None:
+        """What the valid fields say in place of a manifest; None when no suite is named."""
+        return described_by(self.cleaned_data)
+
+    def as_typed(self) -> dict[str, str]:
+        """The describing fields as they were typed, for keeping beside the file."""
+        return {name: str(self.data.get(name, "")) for name in DESCRIBING_FIELDS}
+
+
+def described_by_stored(fields: Mapping[str, Any], *, owner: User) -> Manifest | None:
+    """The manifest that the fields kept with an upload describe; None when they name no suite or are not valid."""
+    # A stand-in for the file, which lies on disk already: only the describing fields are of interest here.
+    form = UploadForm({**fields}, owner=owner)
+    form.is_valid()
+    if set(form.errors) & set(DESCRIBING_FIELDS):
+        return None
+    return form.described()
+
+
+def _open_suites() -> list[tuple[str, str]]:
+    """Suites that take answers, as choices."""
+    suites = []
+    for suite in Suite.objects.all():
+        version = current_version(suite)
+        if version is not None and has_code(version):
+            suites.append((suite.slug, suite.title))
+    return suites
+
+
+class LicenceMixin(forms.Form):
+    """Consent and licence belong together: one without the other is a mistake that is pointed out."""
+
+    consent = forms.BooleanField(required=False, label=_CONSENT)
+    licence = forms.ChoiceField(required=False, label="Licence of the shown code", choices=_LICENCE_CHOICES)
+
+    def clean(self) -> dict[str, Any]:
+        """Point out consent without licence, and the reverse."""
+        data = super().clean() or self.cleaned_data
+        if data.get("consent") and not data.get("licence") and "licence" not in self.errors:
+            self.add_error("licence", "Choose the licence under which the code may be shown.")
+        if data.get("licence") and not data.get("consent"):
+            self.add_error("consent", "Tick this box too, or choose no licence.")
+        return data
+
+
+class SubmitForm(LicenceMixin):
+    """Submitting, perhaps with the owner's consent to publish as soon as everything is scored."""
+
+
+class PublishForm(LicenceMixin):
+    """Publishing a scored submission."""
+
+    def clean(self) -> dict[str, Any]:
+        """Publishing needs consent."""
+        data = super().clean()
+        if not data.get("consent") and "consent" not in self.errors:
+            self.add_error("consent", "Publishing needs your consent to show the code.")
+        return data
+
+
+def _reason(help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label="Reason", max_length=LONGEST_REASON, help_text=help_text, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+
+class WithdrawForm(forms.Form):
+    """Taking a published submission off the board."""
+
+    reason = _reason("Public: it stands where the submission was.")
+
+
+class CancelForm(forms.Form):
+    """Stopping an evaluation."""
+
+    confirm = forms.BooleanField(
+        label="Yes, stop this evaluation",
+        error_messages={"required": "Tick the box to confirm: what is under way is lost."},
+    )
+
+
+class CorrectForm(forms.Form):
+    """Correcting how the system is described."""
+
+    name = _name("System", required=True)
+    backbone = _name("Backbone model", required=True)
+    scaffold = _name("Scaffold", "none, if there is no agent around the model.", required=True)
+    organisation = _name("Organisation")
+    links = LinksField(label="Links")
+    reason = _reason("Public, as are the old and the new values.")
+
+    @classmethod
+    def of(cls, system: System) -> CorrectForm:
+        """The form filled with what stands there now."""
+        return cls(initial={name: getattr(system, name) for name in cls.base_fields if name != "reason"})
+
+    def changes(self) -> dict[str, Any]:
+        """The described facts as they should be."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "reason"}

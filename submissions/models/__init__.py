@@ -1,0 +1,6 @@
+"""What was sent, and by whom."""
+
+from submissions.models.people import AuditEvent, User
+from submissions.models.submission import Implementation, Submission, System, Upload
+
+__all__ = ["AuditEvent", "Implementation", "Submission", "System", "Upload", "User"]

@@ -1,0 +1,67 @@
+"""Accounts, and the append-only record of who did what."""
+
+from __future__ import annotations
+
+from typing import Any, Never
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from submissions.enums import Verb
+
+
+class User(AbstractUser):
+    """An account. ``is_staff`` makes a maintainer; ``daily_submissions`` overrides the instance's quota."""
+
+    daily_submissions = models.PositiveIntegerField(null=True, blank=True)
+
+
+class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    """Refuses what would rewrite history."""
+
+    def update(self, **kwargs: Any) -> Never:
+        msg = f"audit events are append-only, so {sorted(kwargs)} cannot be changed"
+        raise TypeError(msg)
+
+    def delete(self) -> Never:
+        msg = "audit events are append-only and cannot be deleted"
+        raise TypeError(msg)
+
+
+class AuditEvent(models.Model):
+    """Who did what to what, when and why. Append-only; public ones stand on the subject's page.
+
+    ``actor`` is null for the system itself. ``subject_kind`` and ``subject_id`` name the row, ``subject_text`` what
+    it was called then.
+    """
+
+    actor = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="audit_events")
+    verb = models.CharField(max_length=20, choices=Verb)
+    subject_kind = models.CharField(max_length=40)
+    subject_id = models.CharField(max_length=40)
+    subject_text = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    data = models.JSONField(default=dict, blank=True)
+    address = models.GenericIPAddressField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    objects = AuditEventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+        indexes = [models.Index(fields=["subject_kind", "subject_id", "-created"], name="audit_by_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.subject_text}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store a new event. Raises ``TypeError`` for one that is stored already."""
+        if not self._state.adding:
+            msg = "audit events are append-only and cannot be changed"
+            raise TypeError(msg)
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> Never:  # noqa: ARG002 - Django's signature
+        """Raise ``TypeError``: nothing deletes an event."""
+        msg = "audit events are append-only and cannot be deleted"
+        raise TypeError(msg)

@@ -1,0 +1,140 @@
+"""What was sent: systems, uploads, submissions, and their answers."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Lower
+from django.urls import reverse
+
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
+
+
+class System(models.Model):
+    """What is ranked: a backbone model and a scaffold around it."""
+
+    slug = models.SlugField(max_length=120, unique=True)
+    name = models.CharField(max_length=120)
+    backbone = models.CharField(max_length=120)
+    scaffold = models.CharField(max_length=120, default="none")
+    organisation = models.CharField(max_length=120, blank=True)
+    links = models.JSONField(default=list, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                Lower("name"), Lower("backbone"), Lower("scaffold"), "owner", name="one_system_per_owner_and_name"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("system", args=[self.slug])
+
+
+class Upload(models.Model):
+    """A bundle that was received and checked, and not (yet) submitted. Swept after a day."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
+    file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
+    name = models.CharField(max_length=200)
+    size = models.PositiveBigIntegerField()
+    digest = models.CharField(max_length=64)
+    fields = models.JSONField(default=dict, blank=True)
+    report = models.JSONField(default=dict, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Submission(models.Model):
+    """One run of a system on a suite version.
+
+    ``environment_digest`` is pinned by the first worker that claims one of its runs. ``publish_when_scored`` is the
+    owner's consent, given in advance.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="submissions")
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.PROTECT, related_name="submissions")
+    inputs = models.CharField(max_length=20, choices=Inputs, default=Inputs.FULL)
+    source = models.CharField(max_length=10, choices=Source, default=Source.BUNDLE)
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.RANKED)
+    trials = models.PositiveSmallIntegerField(default=1)
+    notes = models.TextField(blank=True)
+    bundle = models.FileField(upload_to="bundles/%Y/%m/", max_length=300, blank=True)
+    bundle_digest = models.CharField(max_length=64)
+    state = models.CharField(max_length=10, choices=SubmissionState, default=SubmissionState.QUEUED, db_index=True)
+    held_reason = models.TextField(blank=True)
+    environment_digest = models.CharField(max_length=80, blank=True)
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE, db_index=True)
+    visibility_reason = models.TextField(blank=True)
+    code_licence = models.CharField(max_length=60, blank=True)
+    publish_when_scored = models.BooleanField(default=False)
+    created = models.DateTimeField(auto_now_add=True)
+    scored_at = models.DateTimeField(null=True, blank=True)
+    published_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "suite_version", "bundle_digest"],
+                condition=~models.Q(state=SubmissionState.CANCELLED),
+                name="identical_bundle_once_per_owner",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system.name} on {self.suite_version}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("submission", args=[self.pk])
+
+
+class Implementation(models.Model):
+    """The answer to one task, one trial; its code is null when none was given.
+
+    ``files`` maps each changed repository path to its new text, ``deleted`` lists removed paths: what is evaluated.
+    ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
+    """
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
+    revision = models.ForeignKey(TaskRevision, on_delete=models.PROTECT, related_name="implementations")
+    trial = models.PositiveSmallIntegerField(default=1)
+    attempted = models.BooleanField(default=False)
+    files = models.JSONField(null=True, blank=True)
+    deleted = models.JSONField(default=list, blank=True)
+    diff = models.TextField(blank=True)
+    goal_source = models.TextField(blank=True)
+    raw_answer = models.TextField(blank=True)
+    answer_error = models.JSONField(default=dict, blank=True)
+    usage = models.JSONField(default=dict, blank=True)
+    trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["submission", "revision__task__paper__folder_name", "revision__task__index", "trial"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "revision", "trial"], name="one_implementation_per_task_and_trial"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision.task.slug} trial {self.trial}"
+
+    def get_absolute_url(self) -> str:
+        task = self.revision.task
+        return reverse("implementation", args=[self.submission_id, task.paper.slug, task.index, self.trial])

@@ -1,0 +1,181 @@
+"""Sending a bundle: receive and check, show what was found, submit or discard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.models import SuiteVersion
+from submissions.answers.types import Severity
+from submissions.domain import quotas, submitting, uploads
+from submissions.enums import Inputs, Kind
+from submissions.exceptions import SubmissionError
+from submissions.forms import SubmitForm, UploadForm, described_by_stored
+from submissions.models import Submission, Upload, User
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from benchmark_tasks.models import TaskRevision
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTask:
+    """One task of the suite and what the bundle holds for it. ``problems`` are those of bad answers."""
+
+    revision: TaskRevision
+    answers: list[dict[str, Any]]
+    problems: list[dict[str, Any]]
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload(request: HttpRequest) -> HttpResponse:
+    """The upload form. A file that arrived is kept, whatever is wrong with the fields beside it."""
+    user = _user(request)
+    if request.method == "POST":
+        form = UploadForm(request.POST, request.FILES, owner=user)
+        if form.is_valid():
+            return redirect("upload_check", pk=_checked(form, user).pk)
+        stored = _kept(form, user)
+    else:
+        stored = _own_upload(user, request.GET.get("from", ""))
+        initial = {**stored.fields, "stored": stored.pk} if stored else None
+        form = UploadForm(initial=initial, owner=user)
+    return render(request, "submissions/upload.html", {"form": form, "stored": stored, **_quota(user)})
+
+
+def _checked(form: UploadForm, user: User) -> Upload:
+    """Receive the file of a valid form, or check the one that was received before."""
+    described, fields = form.described(), form.as_typed()
+    stored: Upload | None = form.cleaned_data["stored"]
+    file = form.cleaned_data["file"]
+    if file is None:
+        assert stored is not None  # noqa: S101 - for the type checker: the form requires one of the two
+        return uploads.check_again(upload=stored, described=described, fields=fields)
+    if stored is not None:
+        uploads.discard(upload=stored)
+    return uploads.receive(owner=user, file=file, described=described, fields=fields)
+
+
+def _kept(form: UploadForm, user: User) -> Upload | None:
+    """The file of a form with wrong fields, stored so that it need not be chosen again."""
+    stored: Upload | None = form.cleaned_data.get("stored")
+    file = form.cleaned_data.get("file")
+    if file is not None:
+        stored = uploads.receive(owner=user, file=file, described=None, fields=form.as_typed())
+    if stored is not None:
+        form.data = {name: form.data.get(name, "") for name in form.data} | {"stored": str(stored.pk)}
+    return stored
+
+
+def _own_upload(user: User, pk: str) -> Upload | None:
+    """The upload that ``?from=`` names, if it is the user's."""
+    if not (pk.isascii() and pk.isdigit() and len(pk) < 19):
+        return None
+    return Upload.objects.filter(owner=user, pk=int(pk)).first()
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was found in an upload, and the button that submits it."""
+    user = _user(request)
+    stored = get_object_or_404(Upload, pk=pk, owner=user)
+    existing = submitting.submitted_before(stored)
+    if existing is not None:
+        uploads.discard(upload=stored)
+        return _already(request, existing)
+    if request.method != "POST":
+        return _check_page(request, stored, SubmitForm())
+    form = SubmitForm(request.POST)
+    if not form.is_valid():
+        return _check_page(request, stored, form)
+    described = described_by_stored(stored.fields, owner=user)
+    try:
+        submitted = submitting.submit_upload(
+            upload=stored, described=described, publish_licence=form.cleaned_data["licence"]
+        )
+    except uploads.BundleRefusedError as error:
+        # The suite changed since the check: show what is wrong now.
+        Upload.objects.filter(pk=stored.pk).update(report=error.checked.report())
+        stored.refresh_from_db()
+        form.add_error(None, str(error))
+        return _check_page(request, stored, form)
+    except SubmissionError as error:
+        form.add_error(None, str(error))
+        return _check_page(request, stored, form)
+    if not submitted.created:
+        return _already(request, submitted.submission)
+    messages.success(request, "Submitted. The evaluation has been queued; this page follows it.")
+    return redirect(submitted.submission)
+
+
+@login_required
+@require_POST
+def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget an upload."""
+    stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
+    uploads.discard(upload=stored)
+    messages.info(request, f"{stored.name} was discarded.")
+    return redirect("upload")
+
+
+def _already(request: HttpRequest, existing: Submission) -> HttpResponse:
+    messages.info(request, "You submitted exactly these answers before: this is that submission. Nothing was queued.")
+    return redirect(existing)
+
+
+def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpResponse:
+    report = stored.report
+    problems = report["problems"]
+    refusals = [problem for problem in problems if problem["severity"] == Severity.REFUSE.value]
+    tasks = _tasks(report)
+    may_consent = report["manifest"].get("kind") != Kind.CALIBRATION.value or _user(request).is_staff
+    context = {
+        "upload": stored,
+        "form": form,
+        "report": report,
+        "inputs": dict(Inputs.choices).get(report["manifest"].get("inputs"), ""),
+        "refusals": refusals,
+        "tasks": tasks,
+        "answered": sum(answer["applies"] for answer in report["answers"]),
+        "bad": sum(not answer["applies"] for answer in report["answers"]),
+        "unanswered": sum(not task.answers for task in tasks),
+        "may_consent": may_consent,
+        **_quota(_user(request)),
+    }
+    return render(request, "submissions/upload_check.html", context)
+
+
+def _tasks(report: dict[str, Any]) -> list[CheckedTask]:
+    """Every task of the suite version that the report is about, in the benchmark's order."""
+    version = SuiteVersion.objects.filter(suite__slug=report["suite"], number=report["suite_version"]).first()
+    if version is None:
+        return []
+    answers: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    problems: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for answer in report["answers"]:
+        answers[answer["task"]].append(answer)
+    for problem in report["problems"]:
+        problems[problem["task"]].append(problem)
+    return [
+        CheckedTask(revision, answers[revision.task.slug], problems[revision.task.slug])
+        for revision in revisions_of(version)
+    ]
+
+
+def _quota(user: User) -> dict[str, int]:
+    return {"quota_remaining": quotas.remaining(user), "quota_limit": quotas.limit(user)}
+
+
+def _user(request: HttpRequest) -> User:
+    """The person who is signed in; ``login_required`` has seen to it."""
+    return cast("User", request.user)

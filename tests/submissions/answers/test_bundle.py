@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from submissions.answers.bundle import Bundle, parse_bundle
+from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
+from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
+
+ANSWER = b"def f(x):\n    return x\n"
+DIFF = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
+LAYOUT = "answers lie at answers/<paper>/<index>[/trial-N]/answer.diff or answer.py."
+UNKNOWN_FILE = "Unknown file 'helper.py'; known: answer.diff, answer.patch, answer.py, usage.json"
+OTHER = "answers/01-DPO/1/trial-1/answer.py"
+NO_DEFAULTS = (
+    "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
+)
+DEFAULTS = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
+
+
+def parse(files: Mapping[str, bytes]) -> Bundle:
+    return parse_bundle(io.BytesIO(make_zip({"submission.json": GOOD_FILES["submission.json"], **files})))
+
+
+def problems(data: bytes, defaults: Manifest | None = None) -> list[tuple[str, str, str]]:
+    with pytest.raises(BundleError) as caught:
+        parse_bundle(io.BytesIO(data), defaults=defaults)
+    return [(problem.task, problem.file, problem.message) for problem in caught.value.problems]
+
+
+def jsonl(*rows: object) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def row(**fields: object) -> dict[str, object]:
+    return {"instance_id": "dpo/1", "model_patch": "diff", "model_name_or_path": "small-model"} | fields
+
+
+def test_answers_are_read_with_usage_and_trajectory() -> None:
+    bundle = parse(
+        {
+            "answers/dpo/1/trial-2/answer.diff": DIFF,
+            "answers/dpo/1/trial-2/usage.json": b'{"seconds": 3}',
+            "answers/dpo/1/trial-2/run.jsonl": b"{}\n",
+            "answers/01-DPO/1/trial-1/answer.py": ANSWER,
+            "answers/CD/01/answer.patch": DIFF,
+            "README.md": b"hello",
+        }
+    )
+    assert (bundle.manifest.system, bundle.manifest.suite) == ("Plain", "lmr-mini")
+    assert bundle.answers == (
+        RawAnswer("cd/1", 1, AnswerKind.DIFF, DIFF, "answers/CD/01/answer.patch"),
+        RawAnswer("dpo/1", 1, AnswerKind.SOURCE, ANSWER, "answers/01-DPO/1/trial-1/answer.py"),
+        RawAnswer(
+            "dpo/1",
+            2,
+            AnswerKind.DIFF,
+            DIFF,
+            "answers/dpo/1/trial-2/answer.diff",
+            {"seconds": 3.0},
+            b"{}\n",
+            "run.jsonl",
+        ),
+    )
+
+
+def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
+    packed = {parse_bundle(io.BytesIO(data)).digest for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
+    changed = parse_bundle(io.BytesIO(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"})))
+    assert len(packed) == 1
+    assert changed.digest not in packed
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/answer.diff": DIFF},
+            [("dpo/1", "answers/dpo/1", "Both answer.diff and answer.py are here; keep one.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, OTHER: ANSWER},
+            [("dpo/1", "answers/dpo/1/answer.py", f"Trial 1 is answered twice (also in {OTHER}); keep one.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/2/usage.json": b"{}"},
+            [("dpo/2", "answers/dpo/2", "There is no answer.diff or answer.py here.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/helper.py": b""},
+            [("dpo/1", "answers/dpo/1/helper.py", UNKNOWN_FILE)],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/a.log": b"", "answers/dpo/1/b.log": b""},
+            [("dpo/1", "answers/dpo/1/b.log", "A second trajectory beside a.log; keep one.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/usage.json": b'{"seconds":'},
+            [("dpo/1", "answers/dpo/1/usage.json", "usage.json: line 1, column 12: not JSON: Expecting value.")],
+        ),
+        (
+            {"answers/dpo/1/trial-21/answer.py": ANSWER, "answers/dpo/1/answer.py": ANSWER},
+            [("dpo/1", "answers/dpo/1/trial-21", "Trials are numbered 1 to 20.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/answer.py": ANSWER, "answers/dpo/x/answer.py": ANSWER},
+            [("", f"answers/dpo/{name}", f"Unknown place; {LAYOUT}") for name in ("answer.py", "x/answer.py")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "notes/x.txt": b""},
+            [("", "notes/x.txt", f"Unknown file; {LAYOUT}")],
+        ),
+        ({}, [("", "", f"The bundle holds no answer; {LAYOUT}")]),
+    ],
+)
+def test_wrong_layouts_are_refused(files: dict[str, bytes], expected: list[tuple[str, str, str]]) -> None:
+    assert problems(make_zip({"submission.json": GOOD_FILES["submission.json"], **files})) == expected
+
+
+def test_manifest_and_layout_problems_come_together() -> None:
+    files = {"submission.json": b"{}", "answers/dpo/1/x.md": b""}
+    assert len(problems(make_zip(files))) == 4 + 2
+
+
+def test_a_missing_manifest_is_said() -> None:
+    assert problems(make_zip({"answers/dpo/1/answer.py": ANSWER})) == [
+        ("", "submission.json", "submission.json is missing; add it at the top of the archive.")
+    ]
+
+
+def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
+    data = jsonl(
+        row(model_patch=DIFF.decode()),
+        row(instance_id="04-CD/1", model_patch=None, function=ANSWER.decode(), trial=2, usage={"cost_usd": 1}),
+    )
+    bundle = parse_bundle(io.BytesIO(data), defaults=DEFAULTS)
+    assert bundle.manifest == Manifest("lmr-mini", None, "small-model", "small-model", "none", "full", "", (), "")
+    assert bundle.answers == (
+        RawAnswer("cd/1", 2, AnswerKind.SOURCE, ANSWER, "line 2", {"cost_usd": 1.0}),
+        RawAnswer("dpo/1", 1, AnswerKind.DIFF, DIFF, "line 1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([row(instance_id="dpo")], [("", "line 1", "'instance_id' must name a task, like \"dpo/1\".")]),
+        (
+            [row(function="x")],
+            [("dpo/1", "line 1", "Give either 'model_patch' (a diff) or 'function' (the source), and only one.")],
+        ),
+        ([row(model_patch=3)], [("dpo/1", "line 1", "'model_patch' must be a text in quotes.")]),
+        ([row(trial=0)], [("dpo/1", "line 1", "'trial' must be a whole number from 1 to 20.")]),
+        ([row(trail=2)], [("", "line 1", "Unknown key 'trail'; did you mean 'trial'?")]),
+        ([row(usage={"seconds": -1})], [("dpo/1", "line 1", "'usage': 'seconds' must be between 0 and 1e+12.")]),
+        ([row(usage=1)], [("dpo/1", "line 1", "'usage' must be an object.")]),
+        ([row(model_name_or_path="")], [("dpo/1", "line 1", "'model_name_or_path' must name the model.")]),
+        (
+            [row(model_patch="x" * 1024 * 1024), row()],
+            [("", "line 1", "The row is longer than 1 MB.")],
+        ),
+        (
+            [row(), row(instance_id="DPO/01")],
+            [("dpo/1", "line 2", "Trial 1 is answered twice (also in line 1).")],
+        ),
+        (
+            [row(), row(trial=2, model_name_or_path="other")],
+            [
+                (
+                    "",
+                    "",
+                    "Rows disagree on 'model_name_or_path': 'small-model' and 'other'; send one file for each system.",
+                )
+            ],
+        ),
+    ],
+)
+def test_wrong_rows_are_refused(rows: list[object], expected: list[tuple[str, str, str]]) -> None:
+    found = problems(jsonl(*rows), DEFAULTS)
+    assert [problem for problem in found if problem in expected] == expected
+
+
+def test_rows_that_are_no_objects_and_too_many_rows() -> None:
+    assert problems(b'{"a": 1}\n[]\n{"a"\n', DEFAULTS)[1:3] == [
+        ("", "line 2", "A row must be one JSON object, like {...}."),
+        ("", "line 3", "Not usable JSON, line 1, column 5: not JSON: Expecting ':' delimiter."),
+    ]
+    assert problems(b"{}\n" * 2001, DEFAULTS)[0] == ("", "", "The file has more than 2000 rows.")
+
+
+def test_keys_of_other_tools_are_left_alone() -> None:
+    bundle = parse_bundle(io.BytesIO(jsonl(row(full_output="...", cost=3))), defaults=DEFAULTS)
+    assert [answer.task for answer in bundle.answers] == ["dpo/1"]
+
+
+def test_jsonl_without_the_other_fields_is_refused() -> None:
+    assert problems(jsonl(row())) == [("", "", NO_DEFAULTS)]
+    no_suite = Manifest("", None, "", "", "none", "full", "", (), "")
+    assert problems(jsonl(row()), no_suite) == [("", "", "'suite' is missing; add it.")]

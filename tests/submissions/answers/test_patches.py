@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from submissions.answers.git_tool import unified_diff
+from submissions.answers.patches import apply_diff, apply_source
+from submissions.answers.protection import Protection
+from submissions.answers.types import AnswerError, AppliedAnswer, Goal, ProtectedPathError
+
+GOAL = Goal("dpo/1", "pkg/goal.py", "f")
+STUB = "import os\n\n\ndef f(x):\n    raise NotImplementedError\n\n\nY = 1\n"
+FILES = {
+    "pkg/goal.py": STUB,
+    "pkg/__init__.py": "",
+    "pkg/helper.py": "A = 1\nB = 2\nC = 3\n",
+    "pkg/windows.py": "A = 1\r\nB = 2\r\n",
+    "pkg/no_end.py": "A = 1",
+    "pkg/sp ace.py": "A = 1\n",
+    "tests/test_goal.py": "assert True\n",
+    "conftest.py": "",
+    "setup.cfg": "[x]\n",
+    "queue.py": "A = 1\n",
+    "tokenize/__init__.py": "",
+    "run.sh": "#!/bin/sh\n",
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    (folder / "run.sh").chmod(0o755)
+    return folder
+
+
+def edit(path: str, old: str, new: str) -> str:
+    """A diff that replaces the single line ``old`` of ``path``."""
+    before = FILES[path].split("\n")
+    at = before.index(old)
+    return f"--- a/{path}\n+++ b/{path}\n@@ -{at + 1} +{at + 1} @@\n-{old}\n+{new}\n"
+
+
+def add(path: str, *lines: str, mode: str = "100644") -> str:
+    body = "".join(f"+{line}\n" for line in lines or ("A = 1",))
+    count = len(lines) or 1
+    return (
+        f"diff --git a/{path} b/{path}\nnew file mode {mode}\n"
+        f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{count} @@\n{body}"
+    )
+
+
+def delete(path: str) -> str:
+    lines = FILES[path].splitlines()
+    body = "".join(f"-{line}\n" for line in lines)
+    hunk = f"--- a/{path}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{body}" if lines else ""
+    return f"diff --git a/{path} b/{path}\ndeleted file mode 100644\n{hunk}"
+
+
+def rename(old: str, new: str, verb: str = "rename") -> str:
+    return f"diff --git a/{old} b/{new}\nsimilarity index 100%\n{verb} from {old}\n{verb} to {new}\n"
+
+
+GOOD = edit("pkg/goal.py", "    raise NotImplementedError", "    return x")
+SOLVED = STUB.replace("raise NotImplementedError", "return x")
+
+
+def test_a_diff_gives_the_whole_new_text(repository: Path) -> None:
+    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
+    assert apply_diff(repository, GOOD.encode(), GOAL) == AppliedAnswer(
+        files={"pkg/goal.py": SOLVED},
+        deleted=(),
+        diff=(
+            "diff --git a/pkg/goal.py b/pkg/goal.py\nindex ffdb66c..10b148f 100644\n--- a/pkg/goal.py\n"
+            "+++ b/pkg/goal.py\n@@ -2,7 +2,7 @@ import os\n \n \n def f(x):\n-    raise NotImplementedError\n"
+            "+    return x\n \n \n Y = 1\n"
+        ),
+        goal_source="def f(x):\n    return x\n",
+    )
+    assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
+
+
+ALLOWED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "no final newline of the diff": (GOOD.rstrip("\n"), {"pkg/goal.py": SOLVED}, ()),
+    "new file beside": (GOOD + add("pkg/new.py"), {"pkg/goal.py": SOLVED, "pkg/new.py": "A = 1\n"}, ()),
+    "new folder": (add("pkg/deep/new.py"), {"pkg/deep/new.py": "A = 1\n"}, ()),
+    "delete a helper": (GOOD + delete("pkg/helper.py"), {"pkg/goal.py": SOLVED}, ("pkg/helper.py",)),
+    "rename a helper": (rename("pkg/helper.py", "pkg/b.py"), {"pkg/b.py": FILES["pkg/helper.py"]}, ("pkg/helper.py",)),
+    "copy a helper": (rename("pkg/helper.py", "pkg/b.py", "copy"), {"pkg/b.py": FILES["pkg/helper.py"]}, ()),
+    "lost final newline": (
+        "--- a/pkg/helper.py\n+++ b/pkg/helper.py\n@@ -3 +3 @@\n-C = 3\n+C = 4\n\\ No newline at end of file\n",
+        {"pkg/helper.py": "A = 1\nB = 2\nC = 4"},
+        (),
+    ),
+    "windows line ends stay": (
+        edit("pkg/windows.py", "A = 1\r", "A = 3\r"),
+        {"pkg/windows.py": "A = 3\r\nB = 2\r\n"},
+        (),
+    ),
+    "without a/ and b/": (GOOD.replace("a/pkg", "pkg").replace("b/pkg", "pkg"), {"pkg/goal.py": SOLVED}, ()),
+    "a name with a space": (edit("pkg/sp ace.py", "A = 1", "A = 2"), {"pkg/sp ace.py": "A = 2\n"}, ()),
+    "a module that hid another before": (edit("queue.py", "A = 1", "A = 2"), {"queue.py": "A = 2\n"}, ()),
+    "a file in a package that hid another before": (add("tokenize/new.py"), {"tokenize/new.py": "A = 1\n"}, ()),
+    "an installed name deeper down": (add("pkg/sub/json.py"), {"pkg/sub/json.py": "A = 1\n"}, ()),
+    "a data file": (add("pkg/words.txt", "ä"), {"pkg/words.txt": "ä\n"}, ()),
+    "an executable keeps its mode": (edit("run.sh", "#!/bin/sh", "#!/bin/bash"), {"run.sh": "#!/bin/bash\n"}, ()),
+    "prose before the diff": ("Here it is:\n\n" + GOOD, {"pkg/goal.py": SOLVED}, ()),
+}
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+def test_diffs_that_are_allowed(repository: Path, case: str) -> None:
+    diff, files, deleted = ALLOWED[case]
+    applied = apply_diff(repository, diff.encode(), GOAL)
+    assert (applied.files, applied.deleted) == (files, deleted)
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+def test_the_rendered_diff_does_the_same_again(repository: Path, case: str) -> None:
+    first = apply_diff(repository, ALLOWED[case][0].encode(), GOAL)
+    again = apply_diff(repository, first.diff.encode(), GOAL)
+    assert again == first
+
+
+LINK = add("pkg/link", "/etc/passwd", mode="120000") + "\\ No newline at end of file\n"
+GITLINK = add("pkg/sub", "Subproject commit " + "1" * 40, mode="160000").replace("+1,1", "+1")
+TEST_EDIT = edit("tests/test_goal.py", "assert True", "assert 1")
+LYING = "diff --git a/pkg/one.py b/pkg/two.py\n" + TEST_EDIT
+OCTAL = TEST_EDIT.replace("b/tests/test_goal.py", r'"b/tests/t\145st_goal.py"').replace("a/tests", '"a/tests', 1)
+OCTAL = OCTAL.replace('"a/tests/test_goal.py', r'"a/tests/t\145st_goal.py"')
+
+PROTECTED: dict[str, tuple[str, str]] = {
+    "test file": (TEST_EDIT, "tests/test_goal.py is protected"),
+    "new test file": (add("pkg/test_more.py"), "pkg/test_more.py is protected"),
+    "new x_test file": (add("pkg/more_test.py"), "pkg/more_test.py is protected"),
+    "anything in tests": (add("tests/data.txt"), "tests/data.txt is protected"),
+    "unit_test folder": (add("unit_test/run_1.py"), "unit_test/run_1.py is protected"),
+    "protected by any case": (add("pkg/ConfTest.py"), "pkg/ConfTest.py is protected"),
+    "test file deleted": (delete("tests/test_goal.py"), "tests/test_goal.py is protected"),
+    "test file renamed away": (rename("tests/test_goal.py", "pkg/x.py"), "tests/test_goal.py is protected"),
+    "helper renamed to a test": (rename("pkg/helper.py", "pkg/tests.py"), "pkg/tests.py is protected"),
+    "conftest": (delete("conftest.py"), "conftest.py is protected"),
+    "sitecustomize": (add("sitecustomize.py"), "sitecustomize.py is protected"),
+    "usercustomize": (add("usercustomize.py"), "usercustomize.py is protected"),
+    "path file": (add("x.pth"), "x.pth is protected"),
+    "info.json": (add("info.json"), "info.json is protected"),
+    "probe": (add("probe.py"), "probe.py is protected"),
+    "ini": (add("pytest.ini"), "pytest.ini is protected"),
+    "cfg": (edit("setup.cfg", "[x]", "[y]"), "setup.cfg is protected"),
+    "pyproject": (add("pyproject.toml"), "pyproject.toml is protected"),
+    "bytecode": (add("pkg/x.pyc"), "pkg/x.pyc is protected"),
+    "installed module": (add("numpy.py"), "numpy.py would hide the installed module 'numpy'"),
+    "installed package": (add("torch/__init__.py"), "torch/__init__.py would hide the installed module 'torch'"),
+    "standard module": (add("json.py"), "json.py would hide the installed module 'json'"),
+    "standard module beside the goal": (add("pkg/random.py"), "pkg/random.py would hide the installed module 'random'"),
+    "installed by rename": (rename("pkg/helper.py", "numpy.py"), "numpy.py would hide the installed module 'numpy'"),
+    "traversal": (add("../evil.py"), "The diff leaves the repository"),
+    "traversal to an existing file": (GOOD.replace("pkg/goal", "../goal"), "The diff leaves the repository"),
+    "git folder": (add(".git/hooks/post-checkout"), "The diff leaves the repository"),
+    "git attributes": (add(".gitattributes", "* text"), ".gitattributes is protected"),
+    "symlink": (LINK, "pkg/link is a link or special file"),
+    "write through a symlink": (LINK + add("pkg/link/x.py"), "The diff leaves the repository"),
+    "file becomes a link": (
+        delete("pkg/helper.py") + LINK.replace("pkg/link", "pkg/helper.py"),
+        "pkg/helper.py is a link or special file",
+    ),
+    "submodule": (GITLINK, "pkg/sub is an empty folder or a submodule"),
+    "new executable": (add("pkg/x.sh", mode="100755"), "pkg/x.sh changes its file mode"),
+    "mode change": (
+        "diff --git a/pkg/helper.py b/pkg/helper.py\nold mode 100644\nnew mode 100755\n",
+        "pkg/helper.py changes its file mode",
+    ),
+    "lying header": (LYING, "tests/test_goal.py is protected"),
+    "octal name": (OCTAL, "tests/test_goal.py is protected"),
+    "homoglyph": (add("pkg/gоal.py"), "pkg/g\\u043eal.py has characters outside printable ASCII"),
+    "direction override": (add("pkg/\u202eyp.x"), "pkg/\\u202eyp.x has characters outside printable ASCII"),
+    "backslash": (add('pkg\\x.py'), 'pkg\\x.py has one of the characters'),
+    "trailing dot": (add("pkg/x.py."), "pkg/x.py. has a part that begins or ends with a space or ends with a dot"),
+    "case twin": (add("pkg/Goal.py"), "pkg/Goal.py differs from pkg/goal.py only in the case of letters"),
+    "case twin folder": (add("PKG/x.py"), "PKG/x.py differs from pkg only in the case of letters"),
+    "protected beside a good one": (GOOD + delete("conftest.py"), "conftest.py is protected"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROTECTED)
+def test_diffs_that_refuse_the_bundle(repository: Path, case: str) -> None:
+    diff, expected = PROTECTED[case]
+    with pytest.raises(ProtectedPathError) as caught:
+        apply_diff(repository, diff.encode(), GOAL)
+    assert expected in caught.value.message
+
+
+def test_at_least_35_patch_cases() -> None:
+    assert len(PROTECTED) >= 35
+
+
+@pytest.mark.parametrize(
+    ("diff", "line", "expected"),
+    [
+        (b"", None, "The diff is empty."),
+        (b" \n", None, "The diff is empty."),
+        (b"nothing here\n", None, "The diff does not apply to the masked repository: No valid patches in input"),
+        (b"```diff\n" + GOOD.encode(), 1, "wrapped in a Markdown fence"),
+        (b"--- a/x\n+\xff\n", 2, "The diff is not UTF-8 text."),
+        (b"--- a/x\n+\0\n", 2, "The diff holds a NUL character."),
+        (b"x" * (1024 * 1024 + 1), None, "The diff is larger than 1024 KB"),
+        (GOOD.replace("raise", "rase").encode(), None, "the lines around pkg/goal.py:5 are not those"),
+        (GOOD.replace("pkg/goal", "pkg/gaol").encode(), None, "pkg/gaol.py: No such file or directory"),
+        (GOOD.replace("@@ -5 +5 @@", "@@ -5,4 +5 @@").encode(), 6, "The diff is damaged: corrupt patch at line"),
+        (GOOD.replace("\n", "\r\n").encode(), None, "are not those of the masked file"),
+        (add("pkg/helper.py").encode(), None, "pkg/helper.py: already exists"),
+        (edit("pkg/helper.py", "A = 1", "A = 1").encode(), None, "The diff changes nothing in the masked repository."),
+        (edit("pkg/windows.py", "A = 1\r", "A = 1").encode(), None, "changes nothing but line ends"),
+        (delete("pkg/goal.py").encode(), None, "The diff removes pkg/goal.py"),
+        (rename("pkg/goal.py", "pkg/moved.py").encode(), None, "The diff removes pkg/goal.py"),
+        (edit("pkg/goal.py", "def f(x):", "def g(x):").encode(), None, "After the change: The definition of 'f'"),
+        (edit("pkg/goal.py", "def f(x):", "def f(x:").encode(), None, "the change pkg/goal.py, line 4, is"),
+        (edit("pkg/helper.py", "B = 2", "B =").encode(), None, "After the change pkg/helper.py, line 2, is"),
+        ("".join(add(f"pkg/n{n}.py") for n in range(201)).encode(), None, "touches more than 200 files"),
+        ("".join(rename("pkg/helper.py", f"pkg/n{n}.py", "copy") for n in range(21)).encode(), None, "copies more"),
+    ],
+)  # fmt: skip
+def test_diffs_that_score_bad_patch(repository: Path, diff: bytes, line: int | None, expected: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        apply_diff(repository, diff, GOAL)
+    assert not isinstance(caught.value, ProtectedPathError)
+    assert expected in caught.value.message
+    assert caught.value.line == line
+
+
+def test_a_file_that_grows_too_large_is_refused(repository: Path) -> None:
+    (repository / "pkg/large.txt").write_bytes(b"x\n" * 600_000)
+    with pytest.raises(AnswerError, match=r"pkg/large\.txt grows beyond 1024 KB"):
+        apply_diff(repository, b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+y\n", GOAL)
+
+
+def test_a_text_in_another_encoding_may_not_be_changed(repository: Path) -> None:
+    (repository / "pkg/latin.txt").write_bytes(b"a\n\xe9\n")
+    with pytest.raises(ProtectedPathError, match="becomes a binary file"):
+        apply_diff(repository, b"--- a/pkg/latin.txt\n+++ b/pkg/latin.txt\n@@ -1 +1 @@\n-a\n+b\n", GOAL)
+
+
+def test_git_in_a_repository_around_and_its_settings_do_not_matter(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[apply]\n whitespace = error-all\n[diff]\n noprefix = true\n context = 0\n")
+    monkeypatch.setenv("HOME", str(home))
+    around = tmp_path / "around"
+    around.mkdir()
+    subprocess.run(["git", "init", "-q", str(around)], check=True)
+    monkeypatch.setattr("tempfile.tempdir", str(around))
+    # Of a diff with git's own headers, git would apply nothing here, and say that all is well.
+    diff = add("pkg/new.py") + GOOD.replace("+    return x", "+    return x  ")
+    applied = apply_diff(repository, diff.encode(), GOAL)
+    assert applied.files == {"pkg/goal.py": SOLVED.replace("return x", "return x  "), "pkg/new.py": "A = 1\n"}
+    assert "--- a/pkg/goal.py\n+++ b/pkg/goal.py\n@@ -2,7" in applied.diff
+
+
+def test_a_read_only_checkout_is_no_hindrance(repository: Path) -> None:
+    for folder, _, names in os.walk(repository):
+        for name in names:
+            Path(folder, name).chmod(0o444)
+    (repository / "pkg").chmod(0o555)
+    assert apply_diff(repository, GOOD.encode(), GOAL).files == {"pkg/goal.py": SOLVED}
+
+
+def test_the_installed_modules_can_be_given(repository: Path) -> None:
+    protection = Protection(installed_modules=frozenset({"flash_attn"}))
+    assert apply_diff(repository, add("numpy.py").encode(), GOAL, protection=protection).files == {
+        "numpy.py": "A = 1\n"
+    }
+    with pytest.raises(ProtectedPathError, match="'flash_attn'"):
+        apply_diff(repository, add("flash_attn/x.py").encode(), GOAL, protection=protection)
+
+
+IN_TEST = replace(GOAL, file="tests/test_own.py")
+
+
+@pytest.fixture
+def goal_in_test(repository: Path) -> Path:
+    (repository / "tests/test_own.py").write_text(STUB)
+    return repository
+
+
+def test_in_a_test_file_only_the_goal_may_change(goal_in_test: Path) -> None:
+    diff = GOOD.replace("pkg/goal.py", "tests/test_own.py")
+    assert apply_diff(goal_in_test, diff.encode(), IN_TEST).files == {"tests/test_own.py": SOLVED}
+    assert apply_source(goal_in_test, IN_TEST, b"def f(x): return x").goal_source == "def f(x): return x\n"
+    more = diff + diff.replace("-5 +5", "-8 +8").replace("    raise NotImplementedError", "Y = 1")
+    with pytest.raises(ProtectedPathError, match="only the definition of 'f' may change there"):
+        apply_diff(goal_in_test, more.encode(), IN_TEST)
+    with pytest.raises(AnswerError, match="put imports and helpers inside it") as caught:
+        apply_source(goal_in_test, IN_TEST, b"import re\ndef f(x): return re")
+    assert not isinstance(caught.value, ProtectedPathError)
+
+
+def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
+    applied = apply_source(repository, GOAL, b"def f(x):\n    return x\n")
+    assert applied == apply_diff(repository, GOOD.encode(), GOAL)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"def f(x):\n    raise NotImplementedError\n", "The answer changes nothing"),
+        (b"", "The answer is empty."),
+        (b"def f(x:\n", "not valid Python"),
+    ],
+)
+def test_source_answers_that_score_bad_patch(repository: Path, answer: bytes, expected: str) -> None:
+    with pytest.raises(AnswerError, match=expected):
+        apply_source(repository, GOAL, answer)
+
+
+def test_two_long_files_made_for_slow_differs_are_compared_quickly() -> None:
+    chooser = random.Random(3)  # noqa: S311 - the same lines every time
+    old, new = ("".join(f"{chooser.randrange(150)}\n" for _ in range(100_000)).encode() for _ in range(2))
+    begun = time.monotonic()
+    assert unified_diff({"a.txt": old}, {"a.txt": new}).startswith("diff --git a/a.txt b/a.txt\n")
+    assert time.monotonic() - begun < 15
+
+
+PIECES = st.sampled_from(
+    [GOOD, add("pkg/x.py"), delete("pkg/helper.py"), "--- a/pkg/goal.py\n", "+++ b/pkg/goal.py\n", "+++ /dev/null\n",
+     "@@ -1 +1 @@\n", "@@ -5,3 +5,9 @@\n", "-import os\n", "+x = 1\n", " \n", "\\ No newline at end of file\n",
+     "rename from pkg/goal.py\n", "new mode 120000\n", "diff --git a/x b/y\n", "GIT binary patch\nliteral 3\n", "é\r\n"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES, max_size=8).map("".join).map(str.encode) | st.binary(max_size=200))
+def test_any_diff_is_applied_or_refused(repository: Path, diff: bytes) -> None:
+    with contextlib.suppress(AnswerError):
+        assert apply_diff(repository, diff, GOAL).goal_source.startswith("def f(x)")
+
+
+def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    runs: list[Callable[[], AppliedAnswer]] = [
+        lambda: apply_diff(repository, GOOD.encode(), GOAL),
+        lambda: apply_diff(repository, LINK.encode(), GOAL),
+        lambda: apply_diff(repository, b"x", GOAL),
+    ]
+    for run in runs:
+        with contextlib.suppress(AnswerError):
+            run()
+    assert list(scratch.iterdir()) == []
+    shutil.rmtree(repository)

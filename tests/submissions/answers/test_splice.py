@@ -1,0 +1,364 @@
+from __future__ import annotations
+
+import ast
+import contextlib
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from submissions.answers.goals import read_source
+from submissions.answers.splice import GoalNotFoundError, find_goal, goal_source, splice
+from submissions.answers.types import AnswerError, Goal
+
+FUNCTION = Goal("dpo/1", "a.py", "f")
+METHOD = Goal("dpo/1", "a.py", "f", "A")
+CLASS = Goal("dpo/1", "a.py", "A", "A")
+
+STUB = 'def f(x):\n    """Doc."""\n    # TODO: implement\n    raise NotImplementedError\n'
+MODULE = f"import os\n\n{STUB}\n\nY = 1\n"
+IN_CLASS = (
+    "class A:\n    z = 1\n\n    @staticmethod\n    def f(x):\n        raise NotImplementedError\n\n"
+    "    def g(self):\n        return 2\n\n\nclass B:\n    def f(self):\n        return 3\n\n\ndef f():\n    return 4\n"
+)
+
+CASES: dict[str, tuple[Goal, str, str, str]] = {
+    "function": (FUNCTION, MODULE, "def f(x):\n    return x\n", "import os\n\ndef f(x):\n    return x\n\n\nY = 1\n"),
+    "imports, constants and helpers go before": (
+        FUNCTION,
+        MODULE,
+        (
+            '"""Notes."""\nimport numpy as np\nK: int = 3\nL = [-1, (2.0, "x")]\n\n\n'
+            "# halves\ndef half(x):\n    return x / 2\ndef f(x):\n    return half(x)\nclass Later:\n    pass\n"
+        ),
+        (
+            'import os\n\nimport numpy as np\nK: int = 3\nL = [-1, (2.0, "x")]\n'
+            "\n\n# halves\ndef half(x):\n    return x / 2\n\n\nclass Later:\n    pass\n"
+            "\n\ndef f(x):\n    return half(x)\n\n\nY = 1\n"
+        ),
+    ),
+    "the whole masked comment block goes": (
+        FUNCTION,
+        "def f(x):\n    pass\n    # TODO\n\n    # more\n# kept\nY = 1\n",
+        "def f(x):\n    return x\n",
+        "def f(x):\n    return x\n# kept\nY = 1\n",
+    ),
+    "bare method keeps its decorator": (
+        METHOD,
+        IN_CLASS,
+        "def f(x):\n    return x\n",
+        IN_CLASS.replace("raise NotImplementedError", "return x"),
+    ),
+    "indented method": (
+        METHOD,
+        IN_CLASS,
+        "# cut out\n    def f(x):\n        return x\n",
+        IN_CLASS.replace("raise NotImplementedError", "return x"),
+    ),
+    "method in its class": (
+        METHOD,
+        IN_CLASS,
+        (
+            'class A(object):\n    """A."""\n    z = 1\n'
+            "    def g(self):\n        return 2\n    def f(x):\n        return x\n"
+        ),
+        IN_CLASS.replace("raise NotImplementedError", "return x"),
+    ),
+    "decorators of its own": (
+        METHOD,
+        IN_CLASS,
+        "import functools\n@classmethod\n@functools.cache\ndef f(cls, x):\n    return x\n",
+        "import functools\n\n\n"
+        + IN_CLASS.replace("@staticmethod", "@classmethod\n    @functools.cache").replace(
+            "def f(x):\n        raise NotImplementedError", "def f(cls, x):\n        return x"
+        ),
+    ),
+    "helpers go before the outermost definition": (
+        METHOD,
+        "import functools\n@functools.cache\nclass A:\n  def f(self):\n    pass\n",
+        "import re\ndef f(self):\n    return re\n",
+        "import functools\nimport re\n\n\n@functools.cache\nclass A:\n  def f(self):\n    return re\n",
+    ),
+    "whole class": (
+        CLASS,
+        "@dataclass\nclass A:\n    pass\nx = A\n",
+        "class A:\n    def A(self):\n        return 1\n",
+        "@dataclass\nclass A:\n    def A(self):\n        return 1\nx = A\n",
+    ),
+    "async for sync": (
+        FUNCTION,
+        MODULE,
+        "async def f(x):\n    return x\n",
+        MODULE.replace(STUB, "async def f(x):\n    return x\n"),
+    ),
+    "windows line ends": (
+        FUNCTION,
+        MODULE.replace("\n", "\r\n"),
+        'import re\ndef f(x):\n    """a\n  b"""\n    return x\n',
+        'import os\r\n\r\nimport re\r\n\r\n\r\ndef f(x):\r\n    """a\r\n  b"""\r\n    return x\r\n\r\n\r\nY = 1\r\n',
+    ),
+    "windows line ends in the answer only": (
+        FUNCTION,
+        MODULE,
+        "def f(x):\r\n    return x\r\n",
+        MODULE.replace(STUB, "def f(x):\n    return x\n"),
+    ),
+    "old macintosh line ends": (
+        FUNCTION,
+        "def f():\r    pass\rY = 1\r",
+        "def f():\n    return 1\n",
+        "def f():\r    return 1\rY = 1\r",
+    ),
+    "mixed line ends stay": (
+        FUNCTION,
+        "A = 1\r\ndef f():\n    pass\nY = 1\r\n",
+        "def f():\n    return 1",
+        "A = 1\r\ndef f():\n    return 1\nY = 1\r\n",
+    ),
+    "tabs": (
+        METHOD,
+        "class A:\n\tdef f(self):\n\t\tpass\n",
+        "def f(self):\n  if self:\n    # deep\n    return (1,\n            2)\n  # end\n",
+        "class A:\n\tdef f(self):\n\t\tif self:\n\t\t\t# deep\n\t\t\treturn (1,\n\t\t\t        2)\n\t\t# end\n",
+    ),
+    "tabs in the answer only": (
+        FUNCTION,
+        MODULE,
+        "def f(x):\n\tif x:\n\t\treturn x\n",
+        MODULE.replace(STUB, "def f(x):\n    if x:\n        return x\n"),
+    ),
+    "strings keep their lines": (
+        METHOD,
+        "class A:\n    def f(self):\n        pass\n",
+        'def f(self):\n  s = """a\n b\n\tc\n"""\n  t = "x\\\n y"\n  return s, t, f"""\n{s}\n  """\n',
+        (
+            "class A:\n    def f(self):\n"
+            '        s = """a\n b\n\tc\n"""\n        t = "x\\\n y"\n        return s, t, f"""\n{s}\n  """\n'
+        ),
+    ),
+    "no final newline": (
+        FUNCTION,
+        "A = 1\ndef f(): pass",
+        "def f():\n    return 1\n\n\n",
+        "A = 1\ndef f():\n    return 1",
+    ),
+    "byte order mark": (
+        FUNCTION,
+        "\ufeffdef f(): pass\n",
+        "\ufeffdef f(): return 'é'\n",
+        "\ufeffdef f(): return 'é'\n",
+    ),
+    "the last of several wins": (
+        FUNCTION,
+        "def f(): return 1\ndef f(): return 2\n",
+        "def f(): return 3\n",
+        "def f(): return 1\ndef f(): return 3\n",
+    ),
+    "nested ones of the same name stay": (
+        FUNCTION,
+        "def g():\n    def f(): return 1\n    return f\n\n\ndef f():\n    def f(): return 2\n    return f\n",
+        "def f():\n    return 3\n",
+        "def g():\n    def f(): return 1\n    return f\n\n\ndef f():\n    return 3\n",
+    ),
+    "the only definition anywhere": (
+        FUNCTION,
+        "def g():\n    def f(): return 1\n    return f\n",
+        "import re\ndef f():\n    return re\n",
+        "import re\n\n\ndef g():\n    def f():\n        return re\n    return f\n",
+    ),
+    "class name of an only method": (
+        Goal("t/1", "a.py", "f", "f"),
+        "class A:\n    def f(self): pass\n",
+        "def f(self): return 1\n",
+        "class A:\n    def f(self): return 1\n",
+    ),
+    "under a condition": (
+        FUNCTION,
+        "try:\n    import x\nexcept ImportError:\n    def f(): pass\n",
+        "import re\ndef f(): return re\n",
+        "import re\n\n\ntry:\n    import x\nexcept ImportError:\n    def f(): return re\n",
+    ),
+    "property and its setter": (
+        METHOD,
+        "class A:\n    @property\n    def f(self): pass\n    @f.setter\n    def f(self, v): pass\n",
+        "def f(self): return 1\n",
+        "class A:\n    @property\n    def f(self): return 1\n    @f.setter\n    def f(self, v): pass\n",
+    ),
+    "nested class": (
+        Goal("t/1", "a.py", "f", "A.B"),
+        "class B:\n    def f(self): pass\nclass A:\n    class B:\n        def f(self): pass\n",
+        "def f(self): return 1\n",
+        "class B:\n    def f(self): pass\nclass A:\n    class B:\n        def f(self): return 1\n",
+    ),
+    "future import that is there already": (
+        FUNCTION,
+        "from __future__ import annotations\ndef f(): pass\n",
+        "from __future__ import annotations\nimport re\ndef f(): return re\n",
+        "from __future__ import annotations\nimport re\n\n\ndef f(): return re\n",
+    ),
+    "super and class cell": (
+        METHOD,
+        "class A:\n    def f(self): pass\n",
+        "def f(self):\n    return super().f()\n",
+        "class A:\n    def f(self):\n        return super().f()\n",
+    ),
+    "continued lines": (
+        METHOD,
+        "class A:\n    def f(self):\n        pass\n",
+        "def f(self,\n      y=1):\n  return self + \\\n    y\n",
+        "class A:\n    def f(self,\n          y=1):\n        return self + \\\n          y\n",
+    ),
+    "old escapes are no fault": (FUNCTION, "def f(): pass\n", 'def f(): return "\\d"\n', 'def f(): return "\\d"\n'),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answer_is_placed(case: str) -> None:
+    goal, pristine, answer, expected = CASES[case]
+    assert splice(pristine.encode(), goal, answer.encode()).decode() == expected
+
+
+def test_a_file_in_another_encoding_keeps_it() -> None:
+    pristine = "# -*- coding: latin-1 -*-\nA = 'é'\ndef f(): pass\n".encode("latin-1")
+    assert splice(pristine, FUNCTION, "def f(): return 'ü'\n".encode()) == pristine.replace(b"pass", b"return '\xfc'")
+    with pytest.raises(AnswerError, match="written in iso-8859-1, which has no '→'"):
+        splice(pristine, FUNCTION, "def f(): return '→'\n".encode())
+
+
+def test_a_coding_line_in_the_answer_cannot_change_how_the_file_is_read() -> None:
+    answer = "# coding: latin-1\nimport re\ndef f(): return 'é'\n"
+    with pytest.raises(AnswerError, match="without changing code around it"):
+        splice(b"def f(): pass\n", FUNCTION, answer.encode())
+
+
+@pytest.mark.parametrize(
+    ("goal", "pristine", "answer", "line", "message"),
+    [
+        (FUNCTION, MODULE, b"", None, "The answer is empty."),
+        (FUNCTION, MODULE, b" \n\t\n", None, "The answer is empty."),
+        (FUNCTION, MODULE, b"# only\n", None, "The answer does not define 'f'."),
+        (METHOD, IN_CLASS, b"def g():\n    pass\n", None, "does not define 'f', by itself or inside class 'A'."),
+        (FUNCTION, MODULE, b"```python\ndef f(): pass\n```\n", 1, "wrapped in a Markdown fence"),
+        (FUNCTION, MODULE, b"def f(x):\n    return (\n", 2, "not valid Python: '(' was never closed"),
+        (FUNCTION, MODULE, b"    def f(x):\n    return x\n", 2, "not valid Python: expected an indented block"),
+        (FUNCTION, MODULE, b"def f():\n    x = '\xff'\n", 2, "The answer is not UTF-8 text."),
+        (FUNCTION, MODULE, b"def f():\n    x = '\0'\n", 2, "The answer holds a NUL character."),
+        (FUNCTION, MODULE, b"def f(): pass\n\ndef f(): pass\n", 3, "'f' is defined twice; keep one."),
+        (METHOD, IN_CLASS, b"def f(): pass\nclass A:\n    def f(x): pass\n", 3, "'f' is defined twice; keep one."),
+        (FUNCTION, MODULE, b"class f: pass\n", 1, "'f' is a class here; the goal is a function."),
+        (CLASS, "class A: pass\n", b"def A(): pass\n", 1, "'A' is a function here; the goal is a class."),
+        (FUNCTION, MODULE, b"def f(x): return x\nprint(f(1))\n", 2, "move this statement into a function"),
+        (FUNCTION, MODULE, b"import os\nos.x = 1\ndef f(x): return x\n", 2, "move this statement into a function"),
+        (FUNCTION, MODULE, b"K = open('x')\ndef f(x): return x\n", 1, "move this statement into a function"),
+        (FUNCTION, MODULE, b"try:\n    import a\nexcept E: pass\ndef f(x): return x\n", 1, "move this statement"),
+        (FUNCTION, MODULE, b"def f(x): return x\nif __name__ == '__main__':\n    f(1)\n", 2, "'if __name__ == ...'"),
+        (FUNCTION, MODULE, b"from __future__ import annotations\ndef f(x): return x\n", 1, "is not in the masked file"),
+        (METHOD, IN_CLASS, b"class A:\n    z = 2\n    def f(x): return x\n", 2, "differs from the masked file"),
+        (FUNCTION, MODULE, b"def f(x, x): return x\n", None, "does not compile: duplicate argument 'x'"),
+        (FUNCTION, MODULE, b"def f(x):\n    break\n", None, "does not compile: 'break' outside loop"),
+        (FUNCTION, MODULE, b"def f(x): return " + b"-" * 50_000 + b"1\n", None, "nested too deeply"),
+        (FUNCTION, MODULE, b"def f(x): return 1" + b"+1" * 50_000 + b"\n", None, "nested too deeply"),
+        (FUNCTION, MODULE, b"def f(x): return " + b"(" * 5000 + b"\n", 1, "too many nested parentheses"),
+        (FUNCTION, MODULE, b"#" * 300_000, None, "larger than 256 KB"),
+        (FUNCTION, MODULE, b"'doc'; import re\ndef f(x): return re\n", None, "on lines of its own"),
+    ],
+)
+def test_answers_that_are_refused(goal: Goal, pristine: str, answer: bytes, line: int | None, message: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        splice(pristine.encode(), goal, answer)
+    assert message in caught.value.message
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("goal", "pristine", "message"),
+    [
+        (FUNCTION, b"x = 1\n", "The definition of 'f' is not found in a.py."),
+        (METHOD, b"def f(): pass\nclass A: pass\n", "The definition of 'A.f' is not found in a.py."),
+        (METHOD, b"class B:\n    def f(): pass\n", "The definition of 'A.f' is not found in a.py."),
+        (FUNCTION, b"class A:\n    def f(): pass\nclass B:\n    def f(): pass\n", "'f' is not found in a.py."),
+        (FUNCTION, b"if x:\n    def f(): pass\nelse:\n    def f(): pass\n", "several times under conditions in a.py"),
+        (FUNCTION, b"print 'old'\n", "a.py is not valid Python"),
+        (FUNCTION, b"x = '\xff'\n", "a.py is not readable as text"),
+        (FUNCTION, b"# coding: no-such-thing\ndef f(): pass\n", "a.py is not readable as text"),
+    ],
+)
+def test_masked_files_without_the_goal(goal: Goal, pristine: bytes, message: str) -> None:
+    with pytest.raises(GoalNotFoundError) as caught:
+        splice(pristine, goal, b"def f(): return 1\n")
+    assert message in caught.value.message
+    with pytest.raises(GoalNotFoundError):
+        goal_source(pristine, goal)
+
+
+def test_goal_source_is_text_and_lines() -> None:
+    assert goal_source(IN_CLASS.encode(), METHOD) == (
+        "    @staticmethod\n    def f(x):\n        raise NotImplementedError\n",
+        4,
+        6,
+    )
+    assert goal_source(MODULE.encode(), FUNCTION) == (STUB, 3, 6)
+
+
+def test_find_goal_says_where_it_is() -> None:
+    found = find_goal(read_source(IN_CLASS.encode()), METHOD)
+    assert (found.first_line, found.def_line, found.last_line) == (4, 5, 6)
+    assert isinstance(found.outermost, ast.ClassDef)
+
+
+PIECES = st.sampled_from(
+    [
+        "def f(x):",
+        "class A:",
+        "    def f(self):",
+        "  ",
+        "\t",
+        "    ",
+        "return x",
+        "pass",
+        "import re",
+        "K = 1",
+        '"""',
+        "f'{x}'",
+        "#",
+        "@d",
+        "\\",
+        "\n",
+        "\n",
+        "\n",
+        "\r",
+        "\f",
+        ";",
+        "(",
+        ")",
+        "if x:",
+        "else:",
+        "async ",
+        "é",
+        "\ufeff",
+        "lambda: 0",
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(PIECES, max_size=25).map("".join),
+    st.sampled_from(
+        [(FUNCTION, MODULE), (METHOD, IN_CLASS), (CLASS, IN_CLASS), (METHOD, IN_CLASS.replace("\n", "\r\n"))]
+    ),
+    st.sampled_from(["", "def f(x):\n    return x\n", "class A:\n    def f(self):\n        return 1\n"]),
+)
+@example("\\", (FUNCTION, MODULE), "")
+def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str], tail: str) -> None:
+    goal, pristine = target
+    with contextlib.suppress(AnswerError):
+        result = splice(pristine.encode(), goal, (text + tail).encode())
+        assert goal_source(result, goal)[0].strip()
+        assert result.endswith(pristine.encode()[-5:]) or goal is CLASS
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_any_bytes_are_placed_or_refused(pristine: bytes, answer: bytes) -> None:
+    with contextlib.suppress(AnswerError):
+        splice(pristine, FUNCTION, answer)

@@ -1,0 +1,65 @@
+"""A data folder of its own for every test here, and a small open suite on request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from tests.benchmark_tasks.factories import write_suite
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import Settings
+
+    from submissions.models import User
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> Path:
+    """An empty ``DATA_DIR``, and media below it."""
+    settings.DATA_DIR = tmp_path / "data"
+    settings.MEDIA_ROOT = tmp_path / "data" / "media"
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def small(db: None, tmp_path: Path) -> SuiteVersion:
+    """The suite ``small`` with the tasks ``alpha/1`` (function) and ``alpha/2`` (method), imported and audited."""
+    import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    return SuiteVersion.objects.select_related("suite").get(suite__slug="small")
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """Somebody who submits."""
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """Somebody else."""
+    made: User = UserFactory(username="bob")
+    return made
+
+
+@pytest.fixture
+def maintainer(db: None) -> User:
+    """A maintainer."""
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+@pytest.fixture
+def as_alice(client: Client, alice: User) -> Client:
+    """A browser in which Alice is signed in."""
+    client.force_login(alice)
+    return client

@@ -1,0 +1,55 @@
+"""The append-only record of who did what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from submissions.domain.audit import history, record
+from submissions.enums import Verb
+from submissions.models import AuditEvent
+from tests.submissions.factories import SubmissionFactory
+
+if TYPE_CHECKING:
+    from submissions.models import User
+
+
+def test_an_event_names_its_subject_as_it_was_called_then(alice: User) -> None:
+    submission = SubmissionFactory(owner=alice, system__name="Alpha")
+    event = record(verb=Verb.HIDDEN, subject=submission, actor=alice, reason="copied", data={"a": 1}, address="::1")
+    submission.system.name = "Beta"
+    submission.system.save()
+    stored = AuditEvent.objects.get()
+    assert stored == event
+    assert (stored.subject_kind, stored.subject_id) == ("submission", str(submission.pk))
+    assert stored.subject_text == f"Alpha on {submission.suite_version}"
+    assert (stored.reason, stored.data, stored.address) == ("copied", {"a": 1}, "::1")
+
+
+def test_the_site_itself_has_no_actor(db: None) -> None:
+    assert record(verb=Verb.PUBLISHED, subject=SubmissionFactory(), actor=None).actor is None
+
+
+def test_history_is_of_one_subject_newest_first(alice: User) -> None:
+    mine, other = SubmissionFactory(owner=alice), SubmissionFactory()
+    for verb in (Verb.SUBMITTED, Verb.PUBLISHED, Verb.WITHDRAWN):
+        record(verb=verb, subject=mine, actor=alice)
+    record(verb=Verb.HIDDEN, subject=other, actor=alice)
+    # Another kind of row may have the same number.
+    record(verb=Verb.QUOTA, subject=alice, actor=alice)
+    assert [event.verb for event in history(mine)] == [Verb.WITHDRAWN, Verb.PUBLISHED, Verb.SUBMITTED]
+
+
+def test_nothing_rewrites_history(alice: User) -> None:
+    event = record(verb=Verb.SUBMITTED, subject=SubmissionFactory(owner=alice), actor=alice)
+    event.reason = "another"
+    with pytest.raises(TypeError, match="append-only"):
+        event.save()
+    with pytest.raises(TypeError, match="append-only"):
+        event.delete()
+    with pytest.raises(TypeError, match=r"append-only, so \['reason'\] cannot be changed"):
+        AuditEvent.objects.update(reason="another")
+    with pytest.raises(TypeError, match="append-only"):
+        AuditEvent.objects.all().delete()
+    assert AuditEvent.objects.get().reason == ""

@@ -1,0 +1,255 @@
+"""Sending a file, seeing what was found in it, submitting or discarding it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from submissions.answers.intake import ArchiveLimits
+from submissions.enums import SubmissionState
+from submissions.forms import WAITING_UPLOADS
+from submissions.models import Submission, Upload
+from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, zipped
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+ROW = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
+
+
+def send(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> HttpResponse:
+    return client.post(reverse("upload"), {"file": SimpleUploadedFile(name, content), **fields})  # type: ignore[return-value]
+
+
+def sent(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> Upload:
+    """Send, expect to be taken to the check, and return what was stored."""
+    response = send(client, content, name, **fields)
+    upload = Upload.objects.get()
+    assert (response.status_code, response["Location"]) == (302, reverse("upload_check", args=[upload.pk]))
+    return upload
+
+
+def test_strangers_are_asked_to_sign_in(client: Client, db: None) -> None:
+    response = client.get(reverse("upload"))
+    assert (response.status_code, response["Location"]) == (302, "/accounts/login/?next=/submit/")
+
+
+def test_the_form_names_the_open_suites_and_the_quota(as_alice: Client, small: SuiteVersion) -> None:
+    page = as_alice.get(reverse("upload")).content.decode()
+    assert '<option value="small">Small Suite</option>' in page
+    assert "You have 10 of 10 submissions left today (UTC)." in page
+
+
+def test_a_good_bundle_is_reported_task_by_task(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    response = as_alice.get(reverse("upload_check", args=[upload.pk]))
+    page = response.content.decode()
+    found = [(task.revision.task.slug, [a["applies"] for a in task.answers]) for task in response.context["tasks"]]
+    assert found == [("alpha/1", [True]), ("alpha/2", [False])]
+    assert "1 answer could not be applied." in page
+    assert '<span class="outcome failed">bad answer</span> <span class="muted">line 1</span>' in page
+    assert "Alpha Solver" in page
+    assert '<button type="submit">Submit</button>' in page
+
+
+def test_a_task_without_an_answer_is_shown_as_not_attempted(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle({"alpha/1": RIGHT}))
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "1 of 1 answer apply; 1 of 2 tasks has none and would count as not attempted." in page
+    assert page.count("not attempted</span>") == 1
+
+
+def test_every_refusal_is_listed_and_nothing_can_be_submitted(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle({"alpha/9": RIGHT, "beta/1": RIGHT}))
+    address = reverse("upload_check", args=[upload.pk])
+    page = as_alice.get(address).content.decode()
+    assert "<strong>This cannot be submitted.</strong> 2 problems must be corrected first:" in page
+    assert "<strong>alpha/9</strong>" in page
+    assert "<strong>beta/1</strong>" in page
+    assert '<button type="button" disabled>Submit</button>' in page
+    assert "has problems and was not submitted" in as_alice.post(address).content.decode()
+    assert Submission.objects.count() == 0
+
+
+def test_submitting_stores_the_submission_and_forgets_the_upload(
+    as_alice: Client, alice: User, small: SuiteVersion
+) -> None:
+    upload = sent(as_alice, bundle())
+    stored = Path(upload.file.path)
+    response = as_alice.post(reverse("upload_check", args=[upload.pk]))
+    submission = Submission.objects.get()
+    assert response["Location"] == f"/submissions/{submission.pk}/"
+    assert (submission.owner, submission.state) == (alice, SubmissionState.QUEUED)
+    assert (submission.publish_when_scored, submission.code_licence) == (False, "")
+    assert not Upload.objects.exists()
+    assert not stored.exists()
+
+
+def test_consent_given_beforehand_is_kept(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle())
+    as_alice.post(reverse("upload_check", args=[upload.pk]), {"consent": "on", "licence": "MIT"})
+    submission = Submission.objects.get()
+    assert (submission.publish_when_scored, submission.code_licence) == (True, "MIT")
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "message"),
+    [
+        ({"consent": "on"}, "licence", "Choose the licence under which the code may be shown."),
+        ({"licence": "MIT"}, "consent", "Tick this box too, or choose no licence."),
+    ],
+)
+def test_consent_and_licence_belong_together(
+    as_alice: Client, small: SuiteVersion, typed: dict[str, str], field: str, message: str
+) -> None:
+    upload = sent(as_alice, bundle())
+    response = as_alice.post(reverse("upload_check", args=[upload.pk]), typed)
+    assert response.context["form"].errors == {field: [message]}
+    assert not Submission.objects.exists()
+
+
+def test_calibration_samples_are_not_offered_publishing(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle(kind="calibration"))
+    assert "Publish when scored" not in as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+
+
+def test_the_same_answers_again_lead_to_the_first_submission(as_alice: Client, small: SuiteVersion) -> None:
+    as_alice.post(reverse("upload_check", args=[sent(as_alice, bundle()).pk]))
+    submission = Submission.objects.get()
+    upload = sent(as_alice, bundle(), "packed-again.zip")
+    response = as_alice.get(reverse("upload_check", args=[upload.pk]), follow=True)
+    assert response.redirect_chain == [(f"/submissions/{submission.pk}/", 302)]
+    assert "You submitted exactly these answers before" in response.content.decode()
+    assert (Submission.objects.count(), Upload.objects.count()) == (1, 0)
+
+
+def test_without_quota_the_upload_stays(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+    alice.daily_submissions = 0
+    alice.save()
+    upload = sent(as_alice, bundle())
+    address = reverse("upload_check", args=[upload.pk])
+    assert '<button type="submit" disabled>Submit</button>' in as_alice.get(address).content.decode()
+    response = as_alice.post(address)
+    assert response.context["form"].non_field_errors()[0].startswith("You have used your 0 submissions of today (UTC).")
+    assert Upload.objects.get() == upload
+
+
+def test_predictions_take_what_the_form_says(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, ROW, "predictions.jsonl", suite="small", inputs="paper_only", links="https://example.org/a")
+    manifest = upload.report["manifest"]
+    assert upload.report["acceptable"]
+    assert (manifest["system"], manifest["inputs"], manifest["links"]) == (
+        "alpha-2",
+        "paper_only",
+        ["https://example.org/a"],
+    )
+    as_alice.post(reverse("upload_check", args=[upload.pk]))
+    assert (Submission.objects.get().inputs, Submission.objects.get().system.name) == ("paper_only", "alpha-2")
+
+
+def test_details_are_corrected_without_sending_the_file_again(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, ROW, "predictions.jsonl", system="Alpha Agent", notes="Some notes.")
+    check = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert f'href="/submit/?from={upload.pk}"' in check
+    form = as_alice.get(f"/submit/?from={upload.pk}").content.decode()
+    assert "Already received: <strong>predictions.jsonl</strong>" in form
+    assert 'value="Alpha Agent"' in form
+    assert "Some notes.</textarea>" in form
+    typed = {"stored": upload.pk, "system": "Alpha Agent", "suite": "small"}
+    assert as_alice.post(reverse("upload"), typed)["Location"] == f"/submit/{upload.pk}/"
+    upload.refresh_from_db()
+    assert upload.report["acceptable"]
+    assert upload.report["manifest"]["system"] == "Alpha Agent"
+
+
+def test_a_wrong_field_loses_neither_the_file_nor_the_other_fields(as_alice: Client, small: SuiteVersion) -> None:
+    response = send(as_alice, ROW, "predictions.jsonl", suite="small", links="nowhere", organisation="Example Lab")
+    page = response.content.decode()
+    upload = Upload.objects.get()
+    assert response.status_code == 200
+    assert "&#x27;nowhere&#x27; is not an address; write it as https://example.org/page." in page
+    assert 'value="Example Lab"' in page
+    assert "nowhere</textarea>" in page
+    assert '<option value="small" selected>' in page
+    assert f'<input type="hidden" name="stored" value="{upload.pk}"' in page
+    assert "Your file is kept." in page
+    as_alice.post(reverse("upload"), {"stored": upload.pk, "suite": "small"})
+    assert Upload.objects.get().report["acceptable"]
+
+
+def test_no_file_is_said_at_the_field(as_alice: Client, small: SuiteVersion) -> None:
+    response = as_alice.post(reverse("upload"), {"system": "Alpha Agent"})
+    assert response.context["form"].errors == {
+        "file": ["Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."]
+    }
+    assert 'value="Alpha Agent"' in response.content.decode()
+
+
+def test_a_file_that_is_too_large_is_said_in_plain_words(as_alice: Client, small: SuiteVersion) -> None:
+    response = send(as_alice, bytes(ArchiveLimits().upload + 1), "big.zip")
+    assert response.context["form"].errors == {
+        "file": [
+            "big.zip has 20 MB; at most 20 MB are accepted. Leave out or shorten trajectories, or send fewer trials."
+        ]
+    }
+    assert not Upload.objects.exists()
+
+
+def test_uploads_that_wait_are_bounded(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+    UploadFactory.create_batch(WAITING_UPLOADS, owner=alice)
+    errors = send(as_alice, bundle()).context["form"].errors  # type: ignore[attr-defined]
+    assert errors["file"][0].startswith("20 checked uploads of yours are still waiting.")
+    assert Upload.objects.count() == WAITING_UPLOADS
+
+
+def test_garbage_is_reported_not_raised(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, b"\x00\x01 no archive at all", "answers.zip")
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "<strong>This cannot be submitted.</strong>" in page
+
+
+def test_foreign_text_is_escaped(as_alice: Client, small: SuiteVersion) -> None:
+    content = zipped({"submission.json": json.dumps({"system": "<script>alert(1)</script>", "bad<b>key": 1})})
+    upload = sent(as_alice, content, "<i>.zip")
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "<script>alert" not in page
+    assert "<b>key" not in page
+    assert "<i>" not in page
+
+
+def test_uploads_of_others_do_not_exist(as_alice: Client, bob: User, small: SuiteVersion) -> None:
+    foreign = UploadFactory(owner=bob, name="secret-plans.zip")
+    for response in (
+        as_alice.get(reverse("upload_check", args=[foreign.pk])),
+        as_alice.post(reverse("upload_check", args=[foreign.pk])),
+        as_alice.post(reverse("upload_discard", args=[foreign.pk])),
+    ):
+        assert response.status_code == 404
+    assert "secret-plans" not in as_alice.get(f"/submit/?from={foreign.pk}").content.decode()
+    response = as_alice.post(reverse("upload"), {"stored": foreign.pk, "suite": "small"})
+    assert "stored" in response.context["form"].errors
+    assert "secret-plans" not in response.content.decode()
+    assert Upload.objects.filter(pk=foreign.pk).exists()
+
+
+def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle())
+    stored = Path(upload.file.path)
+    assert stored.exists()
+    assert as_alice.post(reverse("upload_discard", args=[upload.pk]))["Location"] == "/submit/"
+    assert not stored.exists()
+    assert not Upload.objects.exists()
+
+
+def test_discarding_needs_a_post(as_alice: Client, alice: User) -> None:
+    upload = UploadFactory(owner=alice)
+    assert as_alice.get(reverse("upload_discard", args=[upload.pk])).status_code == 405
