@@ -1,0 +1,79 @@
+"""What this instance evaluates with: the configured sandbox, and the pure form of a stored task."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from benchmark_tasks.domain.content import tree_path
+from evaluator.grading.types import Check, Rule, SealedTask
+from evaluator.sandbox.factory import SandboxSettings, choose
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import TaskRevision
+    from evaluator.sandbox.types import Sandbox
+
+EVALUATOR_VERSION = "1"
+"""Part of what makes two test runs comparable. Raise it when the driver, the comparison or the verdict changes."""
+
+
+def sandbox_settings() -> SandboxSettings:
+    """The settings in the form that the sandbox package takes."""
+    environment = settings.ENVIRONMENT
+    return SandboxSettings(
+        state_dir=Path(settings.DATA_DIR) / "sandbox",
+        python=environment.sandbox_python,
+        host_uid=environment.sandbox_host_uid,
+        host_gid=environment.sandbox_host_uid,
+        allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
+        docker_image=environment.sandbox_image,
+    )
+
+
+@cache
+def configured_sandbox() -> Sandbox:
+    """The sandbox of this process. Raises ``SandboxUnavailableError`` with what to do when there is none."""
+    return choose(settings.ENVIRONMENT.evaluator_sandbox, sandbox_settings())
+
+
+def golden_folder() -> Path:
+    """Where the reference box's outputs are cached; no candidate's box ever sees it."""
+    return Path(settings.DATA_DIR) / "golden"
+
+
+def sealed_task(revision: TaskRevision) -> SealedTask:
+    """The files and the check of a sealed revision, as the content store holds them."""
+    grading = tree_path(revision.grading_hash)
+    return SealedTask(
+        name=revision.task.slug,
+        repository=tree_path(revision.repository_hash),
+        reference_repository=grading / "reference",
+        cases_file=grading / "cases.py",
+        run_file=grading / "run.py",
+        check=check_from_settings(revision.check_settings),
+        environment=revision.environment,
+        grading_hash=revision.grading_hash,
+    )
+
+
+def check_from_settings(stored: dict[str, object]) -> Check:
+    """The typed check of what the importer validated and stored (``check`` in info.json)."""
+    comparison = stored.get("comparison") or {}
+    assert isinstance(comparison, dict)  # noqa: S101 - the importer has validated it
+    return Check(
+        public_seeds=tuple(stored["public_seeds"]),  # type: ignore[arg-type]
+        private_seed_count=int(stored["private_seeds"]),  # type: ignore[call-overload]
+        default_rule=Rule(**comparison.get("default", {})),
+        output_rules=tuple((name, Rule(**rule)) for name, rule in sorted(comparison.get("outputs", {}).items())),
+        wall_seconds=float(stored.get("wall_seconds", 30)),  # type: ignore[arg-type]
+        memory_bytes=int(stored.get("memory_mb", 512)) * 1024 * 1024,  # type: ignore[call-overload]
+    )
+
+
+def worker_name() -> str:
+    """Who holds a lease: host and process."""
+    return f"{os.uname().nodename}:{os.getpid()}"

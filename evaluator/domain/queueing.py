@@ -1,0 +1,107 @@
+"""Planning what must be measured, and telling the queue. It may lose what it is told: the rows are the truth."""
+
+from __future__ import annotations
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import Queue
+from rq.serializers import JSONSerializer
+
+from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.domain.settling import settle
+from evaluator.enums import RunState
+from evaluator.grading.types import Outcome
+from evaluator.models import TestRun
+from submissions.enums import SubmissionState
+from submissions.models import Implementation, Submission
+
+log = structlog.get_logger(__name__)
+QUEUE_NAME = "default"
+JOB = "evaluator.jobs.evaluate_next"
+JOB_TIMEOUT_SECONDS = 3600
+
+
+def connect() -> Redis:
+    """A connection to the queue's server."""
+    return Redis.from_url(settings.ENVIRONMENT.queue_url, socket_timeout=30, socket_connect_timeout=5)
+
+
+def queue(connection: Redis) -> Queue:
+    """The one queue. Jobs are JSON, never pickles: whoever can write to Redis must not thereby run code."""
+    return Queue(QUEUE_NAME, connection=connection, serializer=JSONSerializer)
+
+
+def plan(submission_id: int) -> list[int]:
+    """Make the test run of every implementation that has none, and queue those that need a box. Idempotent.
+
+    What needs no box is decided here: ``not_attempted`` where there is no answer, ``bad_patch`` where it could not be
+    applied. Returns the ids of the queued runs.
+    """
+    with transaction.atomic():
+        if not Submission.objects.filter(pk=submission_id, state=SubmissionState.QUEUED).exists():
+            return []
+        unplanned = Implementation.objects.filter(submission_id=submission_id, test_runs__isnull=True)
+        epoch = Submission.objects.values_list("suite_version__seed_epoch__number", flat=True).get(pk=submission_id)
+        TestRun.objects.bulk_create(
+            [_new_run(implementation, epoch) for implementation in unplanned.select_related("revision")]
+        )
+        waiting = TestRun.objects.filter(implementation__submission_id=submission_id, state=RunState.QUEUED)
+        ids = list(waiting.values_list("pk", flat=True))
+    push(len(ids))
+    settle(submission_id)
+    return ids
+
+
+def _new_run(implementation: Implementation, epoch: int) -> TestRun:
+    run = TestRun(
+        implementation=implementation,
+        grading_hash=implementation.revision.grading_hash,
+        seed_epoch=epoch,
+        evaluator_version=EVALUATOR_VERSION,
+    )
+    if implementation.files is not None:
+        return run
+    run.state = RunState.DONE
+    run.finished = timezone.now()
+    run.seconds = 0.0
+    run.outcome = (Outcome.BAD_PATCH if implementation.attempted else Outcome.NOT_ATTEMPTED).value
+    run.reason = implementation.answer_error.get("message", "") if implementation.attempted else ""
+    return run
+
+
+def push(count: int) -> int:
+    """Add ``count`` jobs to the queue and say how many were added.
+
+    A job carries nothing: it means "claim the next run", and the database picks it. So a job that is lost, or delivered
+    twice, or that comes too late costs nothing but a look. A queue that cannot be reached is not an error either: the
+    sweep (``manage.py reconcile``) pushes again.
+    """
+    try:
+        with connect() as connection:
+            _enqueue(queue(connection), count)
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=count)
+        return 0
+    return count
+
+
+def top_up(waiting: int) -> int:
+    """Add as many jobs as the queue has fewer than runs wait, and say how many were added."""
+    try:
+        with connect() as connection:
+            target = queue(connection)
+            missing = max(0, waiting - len(target))
+            _enqueue(target, missing)
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=waiting)
+        return 0
+    return missing
+
+
+def _enqueue(target: Queue, count: int) -> None:
+    for _ in range(count):
+        target.enqueue_call(JOB, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)

@@ -1,0 +1,57 @@
+"""The sweep: whatever crashed, was lost or came twice, afterwards the database's unfinished work is under way again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from django.utils import timezone
+
+from evaluator.domain.claims import expire_leases, is_live
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.queueing import plan, top_up
+from evaluator.domain.settling import settle
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from evaluator.sandbox.types import SandboxError
+from evaluator.signals import reconciled
+from submissions.enums import SubmissionState
+from submissions.models import Submission
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep did."""
+
+    expired: int
+    planned: int
+    pushed: int
+    reaped: int
+
+
+def reconcile() -> Sweep:
+    """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead."""
+    expired = expire_leases()
+    planned = sum(
+        len(plan(pk))
+        for pk in Submission.objects.filter(state=SubmissionState.QUEUED, implementations__test_runs__isnull=True)
+        .distinct()
+        .values_list("pk", flat=True)
+    )
+    waiting = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
+    pushed = top_up(waiting.count())
+    open_states = [SubmissionState.QUEUED, SubmissionState.RUNNING]
+    for pk in Submission.objects.filter(state__in=open_states).values_list("pk", flat=True):
+        settle(pk)
+    reconciled.send(sender=Sweep)
+    return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+
+
+def _reap() -> int:
+    try:
+        return configured_sandbox().reap(keep=is_live)
+    except SandboxError as error:
+        log.warning("reap_failed", error=str(error))
+        return 0

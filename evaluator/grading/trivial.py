@@ -1,0 +1,194 @@
+"""The audit's trivial answers: what a task must not accept. DESIGN, section 4 ("Audit").
+
+Each answer keeps the masked definition's signature and decorators and only returns something cheap.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from evaluator.grading.sealed import grade
+from evaluator.grading.types import Outcome, SealedTask, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evaluator.grading.golden import GoldenStore
+    from evaluator.sandbox.types import Sandbox
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+_CONSTANTS = {
+    "none": "None",
+    "empty list": "[]",
+    "empty dict": "{}",
+    "zero": "0",
+    "zero float": "0.0",
+    "one float": "1.0",
+    "true": "True",
+    "false": "False",
+    "empty string": '""',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrivialAnswer:
+    """A name for people and the source of a definition that replaces the goal."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What the audit found. ``reasons`` says, for people, why a task is not good enough; empty means it is."""
+
+    golden: Verdict
+    stub: Outcome
+    trivial: tuple[tuple[str, Outcome], ...]
+
+    @property
+    def golden_passes(self) -> bool:
+        """Whether the golden function passes its own test."""
+        return self.golden.outcome is Outcome.PASSED
+
+    @property
+    def stub_fails(self) -> bool:
+        """Whether the masked repository, as handed out, fails."""
+        return self.stub is not Outcome.PASSED
+
+    @property
+    def passed(self) -> bool:
+        """Whether the task may be ranked, as far as this audit can say."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every finding against the task."""
+        found = []
+        if not self.golden_passes:
+            found.append(f"the golden function does not pass ({self.golden.outcome.value}: {self.golden.reason})")
+        if not self.stub_fails:
+            found.append("the masked stub passes")
+        found += [f"the trivial answer '{name}' passes" for name, outcome in self.trivial if outcome is Outcome.PASSED]
+        return tuple(found)
+
+
+def trivial_answers(goal_source: str) -> list[TrivialAnswer]:
+    """Return trivial definitions for the goal: ``goal_source`` is one function, method or class, indented or not.
+
+    Of a class every method gets the trivial body, but ``__init__`` does nothing. Answers about arguments are left out
+    where no function has one. Raises :class:`SyntaxError` or :class:`ValueError` when the source is no definition.
+    """
+    goal = _parse(goal_source)
+    bodies: dict[str, Callable[[_Function], str | None]] = {
+        **{name: _constant(literal) for name, literal in _CONSTANTS.items()},
+        "empty array": lambda _: "import numpy\nreturn numpy.zeros(0)",
+        "first argument": _return_first_argument,
+        "zeros like the first array": _return_zeros,
+    }
+    return [TrivialAnswer(name, source) for name, body in bodies.items() if (source := _with_bodies(goal, body))]
+
+
+def audit(
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    goal_source: str,
+    build_tree: Callable[[str], Path],
+    private_seeds: tuple[int, ...],
+    golden: GoldenStore,
+    label: str,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> AuditResult:
+    """Grade the golden function, the masked stub and the trivial answers to ``goal_source``.
+
+    ``build_tree`` puts a definition into a fresh copy of the masked repository and returns its path. Raises as
+    :func:`~evaluator.grading.sealed.grade` does.
+    """
+
+    def verdict(tree: Path, seeds: tuple[int, ...]) -> Verdict:
+        return grade(
+            sandbox=sandbox,
+            task=task,
+            candidate_tree=tree,
+            private_seeds=seeds,
+            golden=golden,
+            label=label,
+            cancelled=cancelled,
+        )
+
+    def outcome(tree: Path) -> Outcome:
+        # Nearly all fail the public seeds already; only what passes them is worth a second box.
+        public = verdict(tree, ()).outcome
+        return verdict(tree, private_seeds).outcome if public is Outcome.PASSED and private_seeds else public
+
+    return AuditResult(
+        golden=verdict(task.reference_repository, private_seeds),
+        stub=outcome(task.repository),
+        trivial=tuple((answer.name, outcome(build_tree(answer.source))) for answer in trivial_answers(goal_source)),
+    )
+
+
+def _parse(source: str) -> _Function | ast.ClassDef:
+    # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
+    indented = source[:1] in (" ", "\t")
+    module = ast.parse(f"if True:\n{source}" if indented else source)
+    body = module.body
+    if indented and isinstance(module.body[0], ast.If):
+        body = module.body[0].body
+    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        raise ValueError("the goal source must be exactly one function or class definition")
+    return body[0]
+
+
+def _with_bodies(goal: _Function | ast.ClassDef, body: Callable[[_Function], str | None]) -> str:
+    """The definition with every function's body replaced, or nothing where ``body`` fits none of them."""
+    answer = copy.deepcopy(goal)
+    functions = (
+        [answer]
+        if not isinstance(answer, ast.ClassDef)
+        else [node for node in answer.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    )
+    changed = False
+    for function in functions:
+        source = "pass" if function.name == "__init__" else body(function)
+        changed = changed or (source is not None and source != "pass")
+        function.body = ast.parse(source or "return None").body
+    return f"{ast.unparse(answer)}\n" if changed else ""
+
+
+def _constant(literal: str) -> Callable[[_Function], str]:
+    return lambda _: f"return {literal}"
+
+
+def _arguments(function: _Function) -> list[str]:
+    """Names of the arguments that a caller gives, in order; ``self`` and ``cls`` are none."""
+    declared = function.args
+    names = [argument.arg for argument in (*declared.posonlyargs, *declared.args)]
+    if names and names[0] in ("self", "cls"):
+        names = names[1:]
+    return names + [argument.arg for argument in declared.kwonlyargs]
+
+
+def _return_first_argument(function: _Function) -> str | None:
+    names = _arguments(function)
+    if names:
+        return f"return {names[0]}"
+    return f"return {function.args.vararg.arg}[0]" if function.args.vararg else None
+
+
+def _return_zeros(function: _Function) -> str | None:
+    names = [*_arguments(function), *([f"*{function.args.vararg.arg}"] if function.args.vararg else [])]
+    if not names:
+        return None
+    return (
+        "import numpy\n"
+        f"for argument in [{', '.join(names)}]:\n"
+        "    if isinstance(argument, numpy.ndarray):\n"
+        "        return numpy.zeros_like(argument)\n"
+    )

@@ -1,0 +1,105 @@
+"""The types that flow through grading: seeds, cases, outcomes. No Django here.
+
+Source: DESIGN, section 4 ("Sealed protocol") and section 3 (outcomes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | NDArray[np.generic] | None"
+    """What may cross a box's wall: plain data and raw arrays, never objects."""
+
+
+class Outcome(StrEnum):
+    """How a test run ended. ``INFRA`` is ours and is retried; every other one counts."""
+
+    PASSED = "passed"
+    WRONG_OUTPUT = "wrong_output"
+    RAISED = "raised"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUTPUT_LIMIT = "output_limit"
+    BAD_PATCH = "bad_patch"
+    NOT_ATTEMPTED = "not_attempted"
+    TAMPERING = "tampering"
+    INFRA = "infra"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one output is compared: exactly, or within ``|actual - expected| <= atol + rtol * |expected|``.
+
+    Structure, dtype kind, shape and finiteness are compared before values, whatever the tolerances.
+    With ``ordered`` false a list (or a one-dimensional array) is compared as a multiset.
+    """
+
+    exact: bool = False
+    rtol: float = 1e-6
+    atol: float = 1e-8
+    ordered: bool = True
+    equal_nan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A sealed task's declared comparison, seeds and limits (``check`` in info.json)."""
+
+    public_seeds: tuple[int, ...]
+    private_seed_count: int
+    default_rule: Rule = field(default_factory=Rule)
+    output_rules: tuple[tuple[str, Rule], ...] = ()
+    wall_seconds: float = 30.0
+    memory_bytes: int = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTask:
+    """Everything the evaluator needs of one sealed task revision.
+
+    ``repository`` is the masked repository, ``reference_repository`` the same with the golden file in the goal
+    file's place. ``cases_file`` (``cases(seed)``) is only ever mounted in the reference box, ``run_file``
+    (``run(case)``) in both.
+    """
+
+    name: str
+    repository: Path
+    reference_repository: Path
+    cases_file: Path
+    run_file: Path
+    check: Check
+    environment: str
+    grading_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case of one seed. ``difference`` and ``error`` are empty for private seeds."""
+
+    seed: int | None
+    index: int
+    public: bool
+    outcome: Outcome
+    difference: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of a test run: the first failing case decides the outcome, public seeds before private ones.
+
+    ``log`` is what the candidate printed in the public box, bounded, control characters stripped.
+    """
+
+    outcome: Outcome
+    cases: tuple[CaseResult, ...]
+    log: str
+    seconds: float
+    reason: str = ""

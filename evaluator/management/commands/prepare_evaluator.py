@@ -1,0 +1,28 @@
+"""``manage.py prepare_evaluator``: everything a box needs, made ready before the first run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.sandbox.types import SandboxError
+
+
+class Command(BaseCommand):
+    """Check the sandbox and make the environments that the catalogue's tasks ask for."""
+
+    help = "Make the sandbox's environments ready, and say which sandbox is used."
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Prepare; a clear error when no box can be started here."""
+        wanted = TaskRevision.objects.exclude(environment="").values_list("environment", flat=True)
+        try:
+            sandbox = configured_sandbox()
+            for environment in sorted(set(wanted)):
+                digest = sandbox.environment_digest(environment)
+                self.stdout.write(f"{sandbox.name}: environment {environment} {digest[:12]} is ready")
+        except SandboxError as error:
+            raise CommandError(str(error)) from None

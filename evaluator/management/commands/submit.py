@@ -1,0 +1,118 @@
+"""``manage.py submit``: from a bundle to its outcomes, from the command line."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluator.domain.claims import expire_leases
+from evaluator.domain.evaluate import evaluate_next
+from evaluator.domain.progress import summary
+from evaluator.domain.queueing import plan
+from submissions.domain.described import add_manifest_arguments, described_by
+from submissions.domain.operators import OPERATOR, local_operator
+from submissions.domain.publishing import CODE_LICENCES
+from submissions.domain.reports import lines
+from submissions.domain.submitting import submit
+from submissions.domain.uploads import BundleRefusedError
+from submissions.enums import SubmissionState
+from submissions.exceptions import QuotaExceededError
+from submissions.models import Submission, User
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+EXIT_INVALID, EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 1, 2, 3, 130
+POLL_SECONDS = 0.5
+ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
+
+
+class Command(BaseCommand):
+    """Submit a bundle as the local operator, or as an account."""
+
+    help = "Submit a bundle. Exit codes: 0 scored (or queued), 1 invalid, 2 held, 3 quota, 130 interrupted."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The bundle, in whose name, and whether to wait."""
+        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file")
+        parser.add_argument("--as", dest="username", default=OPERATOR, metavar="USER", help="the account to submit as")
+        parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--publish-as",
+            default="",
+            choices=["", *CODE_LICENCES],
+            help="publish when scored, code under this licence",
+        )
+        add_manifest_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Submit, perhaps wait, print, and end with the exit code that says how it went."""
+        path: Path = options["bundle"]
+        if not path.is_file():
+            msg = f"{path} is not a file."
+            raise CommandError(msg)
+        self.as_json: bool = options["json"]
+        try:
+            submitted = submit(
+                owner=self._owner(options["username"]),
+                path=path,
+                described=described_by(options),
+                publish_licence=options["publish_as"],
+            )
+        except BundleRefusedError as error:
+            self._refuse(error)
+        except QuotaExceededError as error:
+            self._end({"error": str(error)}, str(error), EXIT_QUOTA)
+        submission = submitted.submission
+        if not submitted.created and not self.as_json:
+            self.stdout.write(f"The same bundle was submitted before, as submission {submission.pk}.")
+        if options["wait"]:
+            try:
+                self._wait(submission)
+            except KeyboardInterrupt:
+                submission.refresh_from_db()
+                text = f"Interrupted; submission {submission.pk} goes on with workers."
+                self._end(summary(submission), text, EXIT_INTERRUPTED)
+        self._report(submission)
+
+    def _owner(self, username: str) -> User:
+        if username == OPERATOR:
+            return local_operator()
+        owner = User.objects.filter(username=username).first()
+        if owner is None:
+            msg = f"There is no account {username!r}; it is made by signing up on the site."
+            raise CommandError(msg)
+        return owner
+
+    def _wait(self, submission: Submission) -> None:
+        """Evaluate the submission's runs here; wait for those that other workers hold."""
+        plan(submission.pk)
+        while True:
+            submission.refresh_from_db()
+            if submission.state in ENDED:
+                return
+            if not evaluate_next(submission_id=submission.pk):
+                expire_leases()
+                time.sleep(POLL_SECONDS)
+
+    def _refuse(self, error: BundleRefusedError) -> NoReturn:
+        report = error.checked.report()
+        self._end(report, "\n".join(lines(report)), EXIT_INVALID)
+
+    def _report(self, submission: Submission) -> None:
+        submission.refresh_from_db()
+        result = summary(submission)
+        passed, total = result["tests"]["passed"], result["tests"]["total"]
+        rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
+        rows.append(f"submission {submission.pk}: {submission.state}, {passed} of {total} passed")
+        text = "\n".join([*rows, submission.held_reason]).rstrip()
+        self._end(result, text, EXIT_HELD if submission.state == SubmissionState.HELD else 0)
+
+    def _end(self, data: dict[str, Any], text: str, code: int) -> NoReturn:
+        self.stdout.write(json.dumps(data) if self.as_json else text)
+        raise SystemExit(code)

@@ -1,0 +1,51 @@
+"""``manage.py worker``: evaluate what the queue hands out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+from redis.exceptions import RedisError
+from rq import Worker
+from rq.serializers import JSONSerializer
+
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.queueing import connect, queue
+from evaluator.domain.reconcile import reconcile
+from evaluator.sandbox.types import SandboxError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(BaseCommand):
+    """One worker process. Start as many as there are processors to give."""
+
+    help = "Evaluate queued test runs until stopped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Its name, and whether to stop when nothing waits."""
+        parser.add_argument("--name", default=None, help="shown in logs; made up when not given")
+        parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Work. Refuses to start without a sandbox: candidates never run unconfined."""
+        try:
+            configured_sandbox()
+        except SandboxError as error:
+            msg = f"No worker was started, because no sandbox is available: {error}"
+            raise CommandError(msg) from None
+        try:
+            connection = connect()
+            connection.ping()
+        except RedisError as error:
+            msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
+            raise CommandError(msg) from None
+        reconcile()
+        # The job runs in a forked child, and a database connection must not be shared with it.
+        connections.close_all()
+        name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        worker = Worker([queue(connection)], connection=connection, name=name, serializer=JSONSerializer)
+        worker.work(burst=options["burst"], logging_level="WARNING")

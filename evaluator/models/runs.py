@@ -1,0 +1,86 @@
+"""What must be measured, and every try at measuring it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evaluator.enums import OUTCOME_CHOICES, AttemptState, RunState
+from submissions.models import Implementation
+
+
+class TestRun(models.Model):
+    """One answer, measured once under fixed conditions. The database row is the truth, the queue only a hint.
+
+    ``token`` names the attempt that holds the run until ``lease_until``; results are accepted from it alone.
+    ``cases`` is a list of ``{seed, index, public, outcome, difference, error}``; private ones have no seed.
+    """
+
+    __test__ = False
+
+    implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="test_runs")
+    grading_hash = models.CharField(max_length=64, blank=True)
+    environment_digest = models.CharField(max_length=80, blank=True)
+    seed_epoch = models.PositiveIntegerField(default=0)
+    evaluator_version = models.CharField(max_length=20)
+    state = models.CharField(max_length=10, choices=RunState, default=RunState.QUEUED)
+    not_before = models.DateTimeField(null=True, blank=True)
+    token = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    infra_count = models.PositiveSmallIntegerField(default=0)
+    outcome = models.CharField(max_length=15, choices=OUTCOME_CHOICES, blank=True)
+    reason = models.TextField(blank=True)
+    cases = models.JSONField(default=list, blank=True)
+    log = models.TextField(blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    finished = models.DateTimeField(null=True, blank=True)
+    supersedes = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
+    )
+    supersedes_reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["implementation", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["implementation", "grading_hash", "environment_digest", "seed_epoch", "evaluator_version"],
+                name="measured_once_under_the_same_conditions",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state=RunState.DONE) ^ models.Q(outcome=""), name="an_outcome_exactly_when_done"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state=RunState.RUNNING, token__isnull=False, lease_until__isnull=False)
+                | (~models.Q(state=RunState.RUNNING) & models.Q(token__isnull=True)),
+                name="a_token_exactly_while_running",
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "not_before"], name="runs_to_claim")]
+
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.implementation_id}"
+
+
+class Attempt(models.Model):
+    """One try at a test run, by one worker, under one token."""
+
+    run = models.ForeignKey(TestRun, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveSmallIntegerField()
+    token = models.UUIDField(unique=True)
+    worker = models.CharField(max_length=120)
+    state = models.CharField(max_length=10, choices=AttemptState, default=AttemptState.RUNNING)
+    reason = models.TextField(blank=True)
+    started = models.DateTimeField(auto_now_add=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="one_attempt_per_number"),
+            models.UniqueConstraint(
+                fields=["run"], condition=models.Q(state=AttemptState.ACCEPTED), name="one_accepted_attempt_per_run"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} at run {self.run_id}"

@@ -1,0 +1,30 @@
+"""What a box has written so far, within its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evaluator.sandbox.types import Limits
+
+
+@dataclass(slots=True)
+class Capture:
+    """Collects both streams of one box; sizes are bytes. Standard error beyond its limit is read and dropped."""
+
+    limits: Limits
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    stderr_truncated: bool = False
+    output_exceeded: bool = False
+
+    def add_stdout(self, data: bytes) -> None:
+        """Keep ``data`` up to the limit and remember whether there was more."""
+        room = self.limits.output_bytes - len(self.stdout)
+        self.stdout += data[:room]
+        self.output_exceeded = self.output_exceeded or len(data) > room
+
+    def add_stderr(self, data: bytes) -> None:
+        """Keep the beginning of the log."""
+        room = self.limits.log_bytes - len(self.stderr)
+        self.stderr += data[:room]
+        self.stderr_truncated = self.stderr_truncated or len(data) > room

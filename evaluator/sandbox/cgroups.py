@@ -1,0 +1,287 @@
+"""Control groups of boxes, version 1 and 2, for a worker that runs as root.
+
+Every box gets one group ``lmr-board/<box name>`` (on version 1 one in each hierarchy) with limits on memory including
+swap, processes and processor share. The kernel's own counters tell what happened; killing goes on until it is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
+
+PARENT: Final = "lmr-board"
+NEEDED: Final = ("memory", "pids", "cpu")
+PERIOD_MICROSECONDS: Final = 100_000
+HELPER_PROCESSES: Final = 2
+"""bubblewrap's monitor and the box's first process count as well."""
+_EMPTY_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchies:
+    """Where control groups are mounted: version 1 by controller, version 2 as one tree."""
+
+    v1: Mapping[str, Path]
+    v2: Path | None
+
+
+def read_hierarchies(mountinfo: str) -> Hierarchies:
+    """Find the control group mounts in the text of ``/proc/self/mountinfo`` (format: proc(5))."""
+    v1: dict[str, Path] = {}
+    v2: Path | None = None
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        mount_point = Path(before.split()[4].replace("\\040", " "))
+        kind, _, options = after.split(maxsplit=2)
+        if kind == "cgroup2":
+            v2 = v2 or mount_point
+        elif kind == "cgroup":
+            for controller in options.split(","):
+                v1.setdefault(controller, mount_point)
+    return Hierarchies(v1=v1, v2=v2)
+
+
+class Group(ABC):
+    """One box's control group. Times are seconds, sizes bytes."""
+
+    directories: tuple[Path, ...]
+
+    @abstractmethod
+    def limit(self, limits: Limits) -> None:
+        """Write the limits of a group just made."""
+
+    @abstractmethod
+    def oom_kills(self) -> int:
+        """How many of the box's processes the kernel killed for want of memory."""
+
+    @abstractmethod
+    def cpu_seconds(self) -> float:
+        """Processor time that all processes of the box used together."""
+
+    @abstractmethod
+    def peak_memory(self) -> int | None:
+        """The most memory the box held at once, where the kernel says."""
+
+    def join_files(self) -> tuple[Path, ...]:
+        """The files into which a process writes ``0`` to enter the group."""
+        return tuple(directory / "cgroup.procs" for directory in self.directories)
+
+    def processes(self) -> set[int]:
+        """The numbers of the processes inside."""
+        found: set[int] = set()
+        for path in self.join_files():
+            with suppress(OSError):  # removed, or being removed
+                found.update(int(line) for line in path.read_text().split())
+        return found
+
+    def destroy(self) -> set[int]:
+        """Kill until nothing is left, then remove the group; return the numbers of what was killed.
+
+        Raises:
+            SandboxError: the group stays busy, because a process hangs in the kernel.
+        """
+        deadline = time.monotonic() + _EMPTY_SECONDS
+        pause = 0.0005
+        killed: set[int] = set()
+        while not self._try_remove():
+            if time.monotonic() > deadline:
+                raise SandboxError(f"control group {self.directories[0]} stays busy: a process hangs in it")
+            self._stop_forks()
+            killed |= self._kill_all()
+            time.sleep(pause)
+            pause = min(0.02, pause * 2)
+        return killed
+
+    @abstractmethod
+    def _stop_forks(self) -> None:
+        """Make sure that killing catches up with a program that forks without end."""
+
+    def _kill_all(self) -> set[int]:
+        # A number read from the group may belong to a stranger by the time it is signalled. A descriptor cannot
+        # change hands: only what is in the group before and after taking the descriptor is killed.
+        descriptors = dict(_open_processes(self.processes()))
+        inside = self.processes()
+        for number, descriptor in descriptors.items():
+            if number in inside:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            os.close(descriptor)
+        return inside & descriptors.keys()
+
+    def _try_remove(self) -> bool:
+        for directory in self.directories:
+            try:
+                directory.rmdir()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:
+                return False
+        return True
+
+
+class GroupV1(Group):
+    """One directory in each of the hierarchies of version 1."""
+
+    def __init__(self, parents: Mapping[str, Path], name: str) -> None:
+        """``parents`` says for each controller where boxes' groups are."""
+        self._by_controller = {controller: parent / name for controller, parent in parents.items()}
+        self.directories = tuple(dict.fromkeys(self._by_controller.values()))
+
+    def limit(self, limits: Limits) -> None:
+        """Write the limits of a group just made."""
+        memory = self._by_controller["memory"]
+        (memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
+        with_swap = memory / "memory.memsw.limit_in_bytes"
+        if with_swap.exists():
+            with_swap.write_text(str(limits.memory_bytes))
+        else:
+            (memory / "memory.swappiness").write_text("0")
+        (self._by_controller["pids"] / "pids.max").write_text(str(limits.processes + HELPER_PROCESSES))
+        (self._by_controller["cpu"] / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+        (self._by_controller["cpu"] / "cpu.cfs_quota_us").write_text(str(PERIOD_MICROSECONDS))
+
+    def oom_kills(self) -> int:
+        """Kills for want of memory, from ``memory.oom_control``."""
+        return _read_counter(self._by_controller["memory"] / "memory.oom_control", "oom_kill")
+
+    def cpu_seconds(self) -> float:
+        """From ``cpuacct.usage``, which counts nanoseconds."""
+        return int((self._by_controller["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
+
+    def peak_memory(self) -> int | None:
+        """From ``memory.max_usage_in_bytes``."""
+        return int((self._by_controller["memory"] / "memory.max_usage_in_bytes").read_text())
+
+    def _stop_forks(self) -> None:
+        with suppress(FileNotFoundError):
+            (self._by_controller["pids"] / "pids.max").write_text("0")
+
+
+class GroupV2(Group):
+    """One directory in the unified tree of version 2."""
+
+    def __init__(self, directory: Path) -> None:
+        """``directory`` is the box's own."""
+        self._directory = directory
+        self.directories = (directory,)
+
+    def limit(self, limits: Limits) -> None:
+        """Write the limits of a group just made."""
+        (self._directory / "memory.max").write_text(str(limits.memory_bytes))
+        swap = self._directory / "memory.swap.max"
+        if swap.exists():
+            swap.write_text("0")
+        (self._directory / "memory.oom.group").write_text("1")
+        (self._directory / "pids.max").write_text(str(limits.processes + HELPER_PROCESSES))
+        (self._directory / "cpu.max").write_text(f"{PERIOD_MICROSECONDS} {PERIOD_MICROSECONDS}")
+
+    def oom_kills(self) -> int:
+        """Kills for want of memory, from ``memory.events``."""
+        return _read_counter(self._directory / "memory.events", "oom_kill")
+
+    def cpu_seconds(self) -> float:
+        """From ``cpu.stat``, which counts microseconds."""
+        return _read_counter(self._directory / "cpu.stat", "usage_usec") / 1e6
+
+    def peak_memory(self) -> int | None:
+        """From ``memory.peak``, which kernels before 5.19 lack."""
+        peak = self._directory / "memory.peak"
+        return int(peak.read_text()) if peak.exists() else None
+
+    def _stop_forks(self) -> None:
+        # Kills the whole group at once; kernels before 5.14 lack the file, and there only the loop is left.
+        with suppress(FileNotFoundError, PermissionError):
+            (self._directory / "cgroup.kill").write_text("1")
+
+
+class GroupStore:
+    """Makes boxes' groups, and finds those that are there."""
+
+    def __init__(self, hierarchies: Hierarchies) -> None:
+        """Raises :class:`SandboxUnavailableError` where the kernel offers no complete set of controllers."""
+        self._hierarchies = hierarchies
+        self._is_v1 = all(controller in hierarchies.v1 for controller in (*NEEDED, "cpuacct"))
+        if self._is_v1:
+            self._parents = {name: hierarchies.v1[name] / PARENT for name in (*NEEDED, "cpuacct")}
+        elif hierarchies.v2 is not None:
+            self._parents = {"": hierarchies.v2 / PARENT}
+        else:
+            raise SandboxUnavailableError(
+                "no control groups are mounted (neither version 1 with memory, pids, cpu and cpuacct, nor version 2), "
+                "so a box's memory could not be limited: mount /sys/fs/cgroup or use Docker"
+            )
+
+    @classmethod
+    def of_this_machine(cls) -> GroupStore:
+        """The store for the mounts this process sees. Raises :class:`SandboxUnavailableError`."""
+        return cls(read_hierarchies(Path("/proc/self/mountinfo").read_text()))
+
+    def create(self, name: str, limits: Limits) -> Group:
+        """A new group with its limits written. Raises :class:`SandboxError`."""
+        group = self.find(name)
+        try:
+            self._prepare_parents()
+            for directory in group.directories:
+                directory.mkdir()
+            group.limit(limits)
+        except OSError as error:
+            group.destroy()
+            raise SandboxError(
+                f"the control group for box {name} could not be made ({error}): run the worker as root with a writable "
+                "/sys/fs/cgroup"
+            ) from error
+        return group
+
+    def find(self, name: str) -> Group:
+        """The group of a box by its name, whether it exists or not."""
+        if self._is_v1:
+            return GroupV1(self._parents, name)
+        return GroupV2(self._parents[""] / name)
+
+    def names(self) -> set[str]:
+        """The names of all groups that exist, in any hierarchy."""
+        return {
+            entry.name
+            for parent in self._parents.values()
+            if parent.is_dir()
+            for entry in parent.iterdir()
+            if entry.is_dir()
+        }
+
+    def _prepare_parents(self) -> None:
+        for parent in self._parents.values():
+            parent.mkdir(exist_ok=True)
+        if not self._is_v1:
+            parent = self._parents[""]
+            for directory in (parent.parent, parent):
+                _enable_controllers(directory)
+
+
+def _enable_controllers(directory: Path) -> None:
+    control = directory / "cgroup.subtree_control"
+    missing = set(NEEDED) - set(control.read_text().split())
+    if missing:
+        control.write_text(" ".join(f"+{name}" for name in sorted(missing)))
+
+
+def _read_counter(path: Path, key: str) -> int:
+    for line in path.read_text().splitlines():
+        name, _, value = line.partition(" ")
+        if name == key:
+            return int(value)
+    raise SandboxError(f"{path} has no line {key!r}: this kernel does not count what a box needs (4.13 or newer does)")
+
+
+def _open_processes(numbers: set[int]) -> Iterator[tuple[int, int]]:
+    for number in numbers:
+        with suppress(ProcessLookupError):
+            yield number, os.pidfd_open(number)

@@ -1,0 +1,69 @@
+"""Installs what a hash-locked requirements file names into a plain folder; the site's own environment is never used."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from evaluator.sandbox.settings import check_environment_name
+from evaluator.sandbox.types import SandboxError
+
+REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
+_INSTALL_SECONDS: Final = 900
+_SHOWN_CHARACTERS: Final = 1500
+
+
+def lock_file(environment: str, *, requirements: Path = REQUIREMENTS) -> Path:
+    """Where the lock of ``environment`` is. Raises :class:`SandboxError` when there is none."""
+    check_environment_name(environment)
+    path = requirements / f"box-{environment}.txt"
+    if not path.is_file():
+        known = sorted(other.stem.removeprefix("box-") for other in requirements.glob("box-*.txt"))
+        raise SandboxError(f"environment {environment!r}: {path} does not exist; known environments: {known}")
+    return path
+
+
+def install(lock: Path, *, target: Path, python: Path, python_version: str | None = None) -> None:
+    """Install ``lock`` into ``target`` for the interpreter ``python``, wheels only, every hash checked.
+
+    Args:
+        lock: a requirements file in which every line has its hashes.
+        target: the folder that will hold the packages; it is made.
+        python: the interpreter that will import them.
+        python_version: ``3.11`` to install for another version than that of ``python`` (uv only).
+
+    Raises:
+        SandboxError: nothing can install here, or the installation failed; with the end of its output.
+    """
+    if importlib.util.find_spec("uv") is not None:
+        command = [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy"]
+        command += ["--python-version", python_version] if python_version else []
+    elif importlib.util.find_spec("pip") is not None and python_version is None:
+        command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile"]
+    else:
+        raise SandboxError(f"{lock.name} cannot be installed: install uv into the site's environment (make setup)")
+    command += ["--quiet", "--target", str(target), "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
+    run_step(command, f"installing {lock}")
+
+
+def run_step(command: list[str], what: str) -> str:
+    """Run one step of a build that we trust; return its output. Raises :class:`SandboxError` with the output's end."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False, env=_clean_environment()
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SandboxError(f"{what} failed: {error}") from error
+    if done.returncode != 0:
+        output = (done.stdout + done.stderr).strip()[-_SHOWN_CHARACTERS:]
+        raise SandboxError(f"{what} failed with exit code {done.returncode}: {output}")
+    return done.stdout
+
+
+def _clean_environment() -> dict[str, str]:
+    """Ours without what would make another interpreter load the site's own packages."""
+    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}

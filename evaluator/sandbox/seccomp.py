@@ -1,0 +1,158 @@
+"""The kernel calls that no box may make, as a BPF program built by libseccomp (Debian: ``libseccomp2``).
+
+The program is a deny list. In a Docker box it is stacked upon the engine's own allow list; in a bubblewrap box it is
+the only one, so it also holds what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
+io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import errno
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+from evaluator.sandbox.types import SandboxUnavailableError
+
+_ALLOW: Final = 0x7FFF0000
+_KILL_PROCESS: Final = 0x80000000
+_ERRNO: Final = 0x00050000
+_ATTRIBUTE_BAD_ARCHITECTURE: Final = 2
+_UNKNOWN_CALL: Final = -1
+
+_EQUAL: Final = 4
+_GREATER: Final = 6
+_MASKED_EQUAL: Final = 7
+
+_CLONE_NEWUSER: Final = 0x10000000
+_LAST_NAMED_FAMILY: Final = 16  # AF_NETLINK; above it are packet, key, alg, vsock, xdp and others that no task needs
+_OLD_FAMILIES: Final = (3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15)  # amateur radio, IPX, AppleTalk, X.25, DECnet, …
+_TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into somebody else's terminal
+
+REQUIRED_CALLS: Final = (
+    "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "kexec_load", "keyctl", "mount",
+    "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "request_key", "setns",
+    "umount2", "unshare", "userfaultfd",
+)  # fmt: skip
+"""Denied in every box; a libseccomp too old to know one of them is refused."""
+
+FURTHER_CALLS: Final = (
+    "acct", "chroot", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init", "finit_module", "fsconfig",
+    "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl", "kcmp", "kexec_file_load", "lookup_dcookie",
+    "migrate_pages", "mount_setattr", "move_mount", "move_pages", "name_to_handle_at", "nfsservctl",
+    "open_by_handle_at", "open_tree", "pidfd_getfd", "process_madvise", "quotactl", "quotactl_fd", "reboot",
+    "settimeofday", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vmsplice",
+)  # fmt: skip
+"""Denied where the architecture and the library know them."""
+
+
+class _Comparison(ctypes.Structure):
+    _fields_ = [
+        ("argument", ctypes.c_uint),
+        ("operator", ctypes.c_int),
+        ("first", ctypes.c_uint64),
+        ("second", ctypes.c_uint64),
+    ]
+
+
+def refuse(error: int) -> int:
+    """The action that makes a call fail with ``error``."""
+    return _ERRNO | error
+
+
+@lru_cache(maxsize=1)
+def deny_filter() -> bytes:
+    """The program for this machine's architecture, as an array of ``struct sock_filter`` (8 bytes each).
+
+    Raises:
+        SandboxUnavailableError: libseccomp is missing or too old.
+    """
+    library = _library()
+    context = library.seccomp_init(ctypes.c_uint32(_ALLOW))
+    if not context:
+        raise SandboxUnavailableError("libseccomp could not start a filter: is there memory left?")
+    try:
+        # 32-bit and x32 calls have numbers of their own and would slip through a list of 64-bit ones.
+        _must(library.seccomp_attr_set(context, _ATTRIBUTE_BAD_ARCHITECTURE, _KILL_PROCESS), "refuse other ABIs")
+        _add_rules(library, context)
+        return _export(library, context)
+    finally:
+        library.seccomp_release(context)
+
+
+def _add_rules(library: Any, context: int) -> None:
+    for name in REQUIRED_CALLS:
+        _deny(library, context, name)
+    for name in FURTHER_CALLS:
+        if _number(library, name) != _UNKNOWN_CALL:
+            _deny(library, context, name)
+    # clone3 hides its flags behind a pointer that a filter cannot follow; "not implemented" makes libc use clone.
+    _deny(library, context, "clone3", action=refuse(errno.ENOSYS))
+    _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
+    _deny(library, context, "socket", [_Comparison(0, _GREATER, _LAST_NAMED_FAMILY, 0)])
+    for family in _OLD_FAMILIES:
+        _deny(library, context, "socket", [_Comparison(0, _EQUAL, family, 0)])
+    for request in _TERMINAL_INPUT:
+        _deny(library, context, "ioctl", [_Comparison(1, _MASKED_EQUAL, 0xFFFFFFFF, request)])
+
+
+def _deny(
+    library: Any,
+    context: int,
+    name: str,
+    comparisons: Iterable[_Comparison] = (),
+    action: int = _ERRNO | errno.EPERM,
+) -> None:
+    number = _number(library, name)
+    if number == _UNKNOWN_CALL:
+        raise SandboxUnavailableError(
+            f"libseccomp does not know the kernel call {name}: install a newer one (Debian: libseccomp2 from bookworm)"
+        )
+    rules = list(comparisons)
+    array = (_Comparison * len(rules))(*rules)
+    result = library.seccomp_rule_add_array(context, ctypes.c_uint32(action), number, len(rules), array)
+    _must(result, f"deny {name}")
+
+
+def _number(library: Any, name: str) -> int:
+    return int(library.seccomp_syscall_resolve_name(name.encode()))
+
+
+def _export(library: Any, context: int) -> bytes:
+    descriptor = os.memfd_create("box-filter")
+    try:
+        _must(library.seccomp_export_bpf(context, descriptor), "export the filter")
+        size = os.lseek(descriptor, 0, os.SEEK_CUR)
+        return os.pread(descriptor, size, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _must(result: int, what: str) -> None:
+    if result < 0:
+        raise SandboxUnavailableError(f"libseccomp could not {what}: {os.strerror(-result)}")
+
+
+def _library() -> Any:
+    name = ctypes.util.find_library("seccomp") or "libseccomp.so.2"
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise SandboxUnavailableError(f"libseccomp is missing ({error}): install it (Debian: libseccomp2)") from error
+    library.seccomp_init.restype = ctypes.c_void_p
+    library.seccomp_init.argtypes = [ctypes.c_uint32]
+    library.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
+    library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
+    library.seccomp_rule_add_array.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_uint32,
+        ctypes.c_int,
+        ctypes.c_uint,
+        ctypes.POINTER(_Comparison),
+    ]
+    library.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    library.seccomp_release.argtypes = [ctypes.c_void_p]
+    return library

@@ -1,0 +1,103 @@
+"""Makes sure that the user a box runs as can read what is mounted, wherever the checkout or the uploads are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
+
+_READ: Final = 0o004
+_PASS: Final = 0o001
+_SHARED_STATE: Final = Path("/var/lib/lmr-board")
+
+
+def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Path:
+    """``state_dir`` itself when every user may pass through its parents, else ``shared``.
+
+    All instances may use ``shared`` at once: environments are named by their content, boxes by their owner. It is
+    not below /var/tmp: what ages there is deleted piece by piece, and half an environment would fail candidates.
+
+    Raises:
+        SandboxError: neither can be used.
+    """
+    state_dir = state_dir.resolve()
+    state_dir.mkdir(parents=True, exist_ok=True)
+    if _all_may_pass(state_dir.parent):
+        return state_dir
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+        if shared.is_symlink() or shared.stat().st_uid != os.geteuid() or not _all_may_pass(shared.parent):
+            raise SandboxError(f"{shared} belongs to somebody else or is not reachable: choose another state folder")
+        shared.chmod(0o711)
+    except OSError as error:
+        raise SandboxError(
+            f"{state_dir} lies below a private folder, and {shared} cannot be made ({error}): "
+            "choose a state folder that other users may pass through"
+        ) from error
+    return shared
+
+
+def stage_mounts(spec: BoxSpec, folder: Path) -> tuple[Mount, ...]:
+    """The mounts of ``spec``, with a copy in ``folder`` in place of every source that not all users can read.
+
+    Links are kept as they are: inside the box they lead to what the box has, never to the host's files.
+
+    Raises:
+        SandboxError: a source is missing, or holds something that is neither file, folder nor link.
+    """
+    return tuple(
+        Mount(_staged(mount, folder / str(index), spec.label), mount.target) for index, mount in enumerate(spec.mounts)
+    )
+
+
+def _staged(mount: Mount, copy: Path, label: str) -> Path:
+    try:
+        source = mount.source.resolve(strict=True)
+        modes = dict(_modes(source))
+    except OSError as error:
+        raise SandboxError(
+            f"box {label}: {mount.source}, to be mounted at {mount.target}, is not there: {error}"
+        ) from error
+    _refuse_special_files(modes, label)
+    if _all_may_pass(source.parent) and all(_all_may_read(mode) for mode in modes.values()):
+        return source
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.parent.chmod(0o711)
+    if source.is_dir():
+        shutil.copytree(source, copy, symlinks=True)
+    else:
+        shutil.copyfile(source, copy)
+    for path, mode in _modes(copy):
+        if not stat.S_ISLNK(mode):
+            path.chmod(0o755 if stat.S_ISDIR(mode) else 0o644)
+    return copy
+
+
+def _modes(source: Path) -> Iterator[tuple[Path, int]]:
+    yield source, source.lstat().st_mode
+    if source.is_dir():
+        for path in source.rglob("*"):
+            yield path, path.lstat().st_mode
+
+
+def _refuse_special_files(modes: dict[Path, int], label: str) -> None:
+    for path, mode in modes.items():
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+            raise SandboxError(
+                f"box {label}: {path} is a {stat.filemode(mode)[0]!r} file; only plain files may be mounted"
+            )
+
+
+def _all_may_pass(folder: Path) -> bool:
+    return all(parent.stat().st_mode & _PASS for parent in (folder, *folder.parents))
+
+
+def _all_may_read(mode: int) -> bool:
+    if stat.S_ISDIR(mode):
+        return mode & (_READ | _PASS) == _READ | _PASS
+    return stat.S_ISLNK(mode) or bool(mode & _READ)

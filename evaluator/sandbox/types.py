@@ -1,0 +1,117 @@
+"""What a sandbox is: the one typed protocol behind which bubblewrap and Docker stand.
+
+This module imports no Django and nothing outside the standard library, so that it can be read and tested alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+
+class SandboxError(Exception):
+    """A fault of ours, not of the candidate: the run ends as ``infra`` with this reason, and is tried again.
+
+    The message is written for an operator: what is missing or broken, and what to do.
+    """
+
+
+class SandboxUnavailableError(SandboxError):
+    """No box can be started on this machine at all (bubblewrap, cgroups, the engine or the image is missing)."""
+
+
+class RunCancelledError(Exception):
+    """The caller's ``cancelled`` said so while the box ran; the box has been killed and removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one box may use. Sizes are bytes, times are seconds.
+
+    Defaults follow the measured settings in docs/security.md.
+    """
+
+    wall_seconds: float = 30.0
+    cpu_seconds: int = 20
+    memory_bytes: int = 512 * 1024 * 1024
+    processes: int = 64
+    tmpfs_bytes: int = 64 * 1024 * 1024
+    file_bytes: int = 32 * 1024 * 1024
+    open_files: int = 256
+    output_bytes: int = 8 * 1024 * 1024
+    log_bytes: int = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One host folder or file that the box sees, always read-only, at an absolute path below ``/box``."""
+
+    source: Path
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSpec:
+    """One program to run in one fresh box.
+
+    ``argv[0]`` is ``"python"``: each sandbox puts the interpreter of its environment there, with ``-I -B`` and
+    one-thread BLAS settings. ``stdin`` is sent whole and then closed. ``label`` (lower-case letters, digits, hyphens)
+    names the run in cgroup directories and container labels; several boxes may have the same one.
+    """
+
+    label: str
+    argv: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+    stdin: bytes = b""
+    limits: Limits = field(default_factory=Limits)
+    environment: str = "numpy"
+
+
+class Ending(StrEnum):
+    """How the box's first process came to its end, as seen and measured from outside."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    WALL_TIMEOUT = "wall_timeout"
+    CPU_TIMEOUT = "cpu_timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUTPUT_LIMIT = "output_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxResult:
+    """What came out of a box. ``stdout`` is whole (or the ending is ``OUTPUT_LIMIT``), ``stderr`` may be cut."""
+
+    ending: Ending
+    exit_code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    stderr_truncated: bool
+    wall_seconds: float
+    peak_memory_bytes: int | None
+
+
+class Sandbox(Protocol):
+    """Runs programs that nobody trusts. Every method raises :class:`SandboxError` for a fault of ours."""
+
+    name: str
+
+    def check(self) -> None:
+        """Raise :class:`SandboxUnavailableError` with what to do when no box can be started here."""
+
+    def environment_digest(self, environment: str) -> str:
+        """A digest of everything in the box that is not the task's: interpreter, packages, image, box settings."""
+
+    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
+        """Run ``spec`` in a fresh box and leave nothing behind.
+
+        ``cancelled`` is asked about twice a second; when it answers true the box is killed and
+        :class:`RunCancelledError` is raised.
+        """
+
+    def reap(self, *, keep: Callable[[str], bool]) -> int:
+        """Kill and remove boxes left by a dead worker, but those whose label ``keep`` claims; say how many."""

@@ -1,0 +1,208 @@
+"""The driver on its own: what it says, in which order, and what the repository can see."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluator import box
+from evaluator.box import driver, frames
+
+SOURCES = Path(box.__file__).parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A box's folder with an empty repository and a probe that echoes its case."""
+    for name in ("driver.py", "frames.py"):
+        (tmp_path / name).write_bytes((SOURCES / name).read_bytes())
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "run.py").write_text("def run(case):\n    return case\n")
+    return tmp_path
+
+
+def start(folder: Path, mode: str, stdin: bytes = b"") -> tuple[list[Any], subprocess.CompletedProcess[bytes]]:
+    command = [sys.executable, "-I", "-B", str(folder / "driver.py"), mode, "n0nce"]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False, env={})
+    whole, rest = frames.split(done.stdout)
+    assert rest == b""
+    return [frames.decode(frame) for frame in whole], done
+
+
+def candidate(folder: Path, *cases: Any) -> list[Any]:
+    stdin = b"".join(frames.encode({"case": number, "input": case}) for number, case in enumerate(cases))
+    messages, done = start(folder, "candidate", stdin)
+    assert done.returncode == 0
+    return messages[1:]
+
+
+def test_hello_says_what_the_box_computes_with(folder: Path) -> None:
+    (hello,), done = start(folder, "hello")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert sorted(hello) == ["blas", "cpu_family", "kind", "nonce", "numpy", "python"]
+    assert (hello["kind"], hello["nonce"]) == ("hello", "n0nce")
+    assert (hello["python"], hello["numpy"]) == (platform.python_version(), np.__version__)
+    assert hello["cpu_family"].startswith(f"{platform.machine()}-{hello['blas']}-")
+    assert hello["blas"] != "unknown"
+
+
+def test_hello_leaves_before_the_repository_is_reachable(folder: Path) -> None:
+    (folder / "repository" / "json.py").write_text("raise SystemError\n")
+    (folder / "run.py").write_text("import os\nos._exit(7)\n")
+    messages, done = start(folder, "candidate", frames.encode({"case": 0, "input": {}}))
+    assert [message["kind"] for message in messages] == ["hello"]
+    assert done.returncode == 7
+
+
+def test_candidate_answers_every_case_in_order(folder: Path) -> None:
+    answers = candidate(folder, {"a": 1}, {"a": np.zeros(2)})
+    assert answers[0] == {"kind": "output", "case": 0, "status": "ok", "output": {"a": 1}}
+    assert (answers[1]["case"], answers[1]["output"]["a"].shape) == (1, (2,))
+
+
+def test_repository_comes_first_and_nothing_else_of_the_box_is_importable(folder: Path) -> None:
+    (folder / "repository" / "calendar.py").write_text("NAME = 'of the repository'\n")
+    (folder / "run.py").write_text(
+        "import os, sys, calendar\n\n\ndef run(case):\n"
+        "    return {'name': calendar.NAME, 'first': os.path.basename(sys.path[0]), 'cwd': os.getcwd(),\n"
+        "            'box': os.path.dirname(__file__) in sys.path, 'bytecode': sys.dont_write_bytecode,\n"
+        "            'argv': sys.argv}\n"
+    )
+    (answer,) = candidate(folder, {})
+    assert answer["output"] == {
+        "name": "of the repository",
+        "first": "repository",
+        "cwd": "/tmp",
+        "box": False,
+        "bytecode": True,
+        "argv": ["run.py"],
+    }
+
+
+def test_prints_go_to_the_log_even_from_child_processes(folder: Path) -> None:
+    (folder / "run.py").write_text(
+        "import os, subprocess, sys\n\n\ndef run(case):\n    print('one')\n    os.write(1, b'two\\n')\n"
+        "    subprocess.run([sys.executable, '-c', 'print(3)'], check=True)\n    return {}\n"
+    )
+    messages, done = start(folder, "candidate", frames.encode({"case": 0, "input": {}}))
+    assert [message["kind"] for message in messages] == ["hello", "output"]
+    assert done.stderr == b"one\ntwo\n3\n"
+
+
+def test_an_error_shows_the_repositorys_lines_only(folder: Path) -> None:
+    (folder / "repository" / "goal.py").write_text("def deep(n):\n    return deep(n - 1) if n else 1 / 0\n")
+    (folder / "run.py").write_text("from goal import deep\n\n\ndef run(case):\n    return deep(case['n'])\n")
+    short, long = candidate(folder, {"n": 1}, {"n": 50})
+    assert short == {
+        "kind": "output",
+        "case": 0,
+        "status": "raised",
+        "error": {
+            "type": "ZeroDivisionError",
+            "message": "division by zero",
+            "traceback": ["goal.py:2 in deep: return deep(n - 1) if n else 1 / 0"] * 2,
+        },
+    }
+    assert len(long["error"]["traceback"]) == 8
+
+
+def test_endless_recursion_and_interrupts_are_answers(folder: Path) -> None:
+    (folder / "run.py").write_text(
+        "def run(case):\n    if case['stop']:\n        raise KeyboardInterrupt\n    return run(case)\n"
+    )
+    first, second = candidate(folder, {"stop": False}, {"stop": True})
+    assert (first["status"], first["error"]["type"]) == ("raised", "RecursionError")
+    assert (second["status"], second["error"]["type"]) == ("raised", "KeyboardInterrupt")
+
+
+def test_an_error_text_with_surrogates_is_replaced(folder: Path) -> None:
+    (folder / "run.py").write_text("def run(case):\n    raise ValueError('\\ud800')\n")
+    (answer,) = candidate(folder, {})
+    assert answer["error"]["message"] == "?"
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("object()", "a object is not plain data"),
+        ("{'x': {1: 2}}", "dictionary keys must be strings, not int"),
+        ("type('Odd', (list,), {'__class__': property(lambda self: 1 / 0)})()", "division by zero"),
+    ],
+)
+def test_an_output_that_is_no_data(folder: Path, expression: str, message: str) -> None:
+    (folder / "run.py").write_text(f"def run(case):\n    return {expression}\n")
+    (answer,) = candidate(folder, {})
+    assert answer["status"] == "unsupported_output"
+    assert message in answer["error"]["message"]
+
+
+def test_cases_that_share_an_input_do_not_share_its_mutation(folder: Path) -> None:
+    (folder / "run.py").write_text("def run(case):\n    case['a'] += 1\n    case['l'].append(1)\n    return case\n")
+    shared = {"a": np.zeros(1), "l": []}
+    answers = candidate(folder, shared, shared)
+    assert [(answer["output"]["a"].tolist(), answer["output"]["l"]) for answer in answers] == [([1.0], [1])] * 2
+
+
+def test_reference_mode_gives_cases_and_outputs(folder: Path) -> None:
+    (folder / "cases.py").write_text("def cases(seed):\n    return [{'seed': seed, 'n': n} for n in range(2)]\n")
+    messages, done = start(folder, "reference", frames.encode([3, 4]))
+    assert done.returncode == 0
+    assert messages[1:] == [
+        {"kind": "golden", "seed": s, "index": n, "case": {"seed": s, "n": n}, "output": {"seed": s, "n": n}}
+        for s in (3, 4)
+        for n in range(2)
+    ]
+
+
+def test_reference_mode_reports_its_own_failure(folder: Path) -> None:
+    (folder / "cases.py").write_text("def cases(seed):\n    return [{}][seed:]\n")
+    messages, done = start(folder, "reference", frames.encode([0, 1]))
+    assert done.returncode == 1
+    assert [message["kind"] for message in messages] == ["hello", "golden", "failed"]
+    assert messages[2]["error"]["message"] == "cases(1) must return a list of at least one dict"
+    assert messages[2]["error"]["traceback"][-1].startswith("driver.py:")
+
+
+def test_closed_log_is_no_failure(folder: Path) -> None:
+    (folder / "run.py").write_text("import sys\n\n\ndef run(case):\n    sys.stdout.close()\n    return {}\n")
+    assert candidate(folder, {})[0]["status"] == "ok"
+
+
+INTEL = """processor\t: 0
+vendor_id\t: GenuineIntel
+model\t\t: 85
+flags\t\t: fpu avx2 avx
+cpu MHz\t\t: 2000.1
+
+processor\t: 1
+"""
+
+
+def test_fingerprint_ignores_what_does_not_choose_kernels() -> None:
+    same = INTEL.replace("2000.1", "3100.7").replace("fpu avx2 avx", "avx fpu avx2").partition("\n\n")[0]
+    assert driver.cpu_fingerprint(INTEL) == driver.cpu_fingerprint(same)
+    assert driver.cpu_fingerprint(INTEL) != driver.cpu_fingerprint(INTEL.replace("avx2", "avx512f"))
+    assert driver.cpu_fingerprint(INTEL) != driver.cpu_fingerprint(INTEL.replace("85", "86"))
+    assert len(driver.cpu_fingerprint("")) == 16
+
+
+@pytest.mark.parametrize("name", ["driver.py", "frames.py"])
+def test_files_of_the_box_parse_on_python_3_9_and_import_nothing_else(name: str) -> None:
+    tree = ast.parse((SOURCES / name).read_text(), feature_version=(3, 9))
+    guarded = {id(child) for node in ast.walk(tree) if isinstance(node, ast.If) for child in ast.walk(node)}
+    imported = set()
+    for node in ast.walk(tree):
+        if id(node) in guarded:
+            continue
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").partition(".")[0])
+    assert imported - {"numpy"} <= set(sys.stdlib_module_names)

@@ -1,0 +1,117 @@
+"""The reference box and the store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluator.grading.golden import GoldenError, GoldenKey, compute_golden
+from evaluator.grading.types import SealedTask
+from evaluator.sandbox.types import SandboxError
+from tests.evaluator.grading.mini_task import GOLDEN, MemoryStore, write_task
+from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox
+
+KEY = GoldenKey("hash", 1, "digest", "x86")
+
+
+def test_golden_cases_carry_input_and_output(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
+    made = compute_golden(sandbox=sandbox, task=task, seeds=(5, 6), golden=store, label="audit")
+    assert sorted(made) == [5, 6]
+    assert [case.index for case in made[5]] == [0, 1, 2]
+    edge = made[6][2]
+    assert np.array_equal(np.asarray(edge.case["scores"]), [6.0])
+    assert sorted(edge.output) == ["order", "scores_afterwards", "weights"]
+    assert edge.output["order"] == ["only"]
+    assert sandbox.labels == ["audit-hello", "audit-golden"]
+
+
+def test_only_missing_seeds_are_computed(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
+    first = compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
+    again = compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="b")
+    assert sandbox.labels == ["a-hello", "a-golden"]
+    assert [case.output["order"] for case in again[1]] == [case.output["order"] for case in first[1]]
+    compute_golden(sandbox=sandbox, task=task, seeds=(1, 2), golden=store, label="c")
+    assert sandbox.labels == ["a-hello", "a-golden", "c-golden"]
+    assert len(store.entries) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_damaged_entries_are_computed_anew(
+    task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore, damage: bytes | None
+) -> None:
+    compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
+    ((name, whole),) = store.entries.items()
+    last_frame = whole.rindex(b"LMRF")
+    store.entries[name] = whole[:last_frame] if damage is None else damage
+    compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="b")
+    assert sandbox.labels == ["a-hello", "a-golden", "b-golden"]
+    assert len(store.entries[name]) == len(whole)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(KEY, grading_hash="other"),
+        replace(KEY, seed=2),
+        replace(KEY, environment_digest="other"),
+        replace(KEY, cpu_family="arm"),
+    ],
+)
+def test_every_part_of_the_key_counts(other: GoldenKey) -> None:
+    assert KEY.text() != other.text()
+    assert len(KEY.text()) == 64
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"golden": "raise ValueError('broken')\n"}, r"mini/1: the reference failed: seed None: ValueError: broken"),
+        (
+            {"golden": GOLDEN.replace("    weights = ", "    raise KeyError(7)\n    weights = ")},
+            r"seed 1: KeyError: 7\n(.*\n)*.*repository/ranking/goal.py:8 in rank",
+        ),
+        ({"cases": "def cases(seed):\n    return []\n"}, r"cases\(1\) must return a list of at least one dict"),
+        ({"cases": "def cases(seed):\n    return [1]\n"}, r"cases\(1\) must return a list of at least one dict"),
+        ({"cases": "def cases(seed):\n    return [{'a': object()}]\n"}, r"FrameError: a object is not plain data"),
+        ({"cases": "x = 1\n"}, r"AttributeError: module 'box_cases' has no attribute 'cases'"),
+        ({"run": "def run(case):\n    return 3\n"}, r"run\(case\) of run_1.py must return a dict of outputs"),
+        ({"run": "import os\n\n\ndef run(case):\n    os._exit(3)\n"}, r"ended with exited \(exit code 3\) before"),
+    ],
+)
+def test_a_failing_reference_is_our_fault(
+    tmp_path: Path, sandbox: UnconfinedSandbox, store: MemoryStore, changed: dict[str, str], message: str
+) -> None:
+    task = write_task(tmp_path / "broken", **changed)  # type: ignore[arg-type]
+    with pytest.raises(GoldenError, match=message):
+        compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
+    assert store.entries == {}
+    assert issubclass(GoldenError, SandboxError)
+
+
+def test_reference_box_gets_time_for_every_seed(
+    task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore
+) -> None:
+    compute_golden(sandbox=sandbox, task=task, seeds=(1, 2, 3), golden=store, label="a")
+    assert sandbox.ran[-1].limits.wall_seconds == 6 * task.check.wall_seconds
+
+
+def test_a_reference_that_changes_its_input_leaves_the_case_as_it_was(
+    tmp_path: Path, sandbox: UnconfinedSandbox, store: MemoryStore
+) -> None:
+    task = write_task(
+        tmp_path / "mutating", golden=GOLDEN.replace("    weights = ", "    scores[:] = 0\n    weights = ")
+    )
+    (_, _, edge) = compute_golden(sandbox=sandbox, task=task, seeds=(4,), golden=store, label="a")[4]
+    assert np.array_equal(np.asarray(edge.case["scores"]), [4.0])
+    assert np.array_equal(np.asarray(edge.output["scores_afterwards"]), [0.0])
+
+
+@pytest.mark.parametrize("tail", [b"LMRF", b"garbage"])
+def test_anything_after_the_references_last_frame_is_refused(task: SealedTask, store: MemoryStore, tail: bytes) -> None:
+    noisy = AlteringSandbox(suffix="-golden", alter=lambda result: replace(result, stdout=result.stdout + tail))
+    with pytest.raises(GoldenError, match="the reference box ended with exited"):
+        compute_golden(sandbox=noisy, task=task, seeds=(1,), golden=store, label="a")
+    assert store.entries == {}

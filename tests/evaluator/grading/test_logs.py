@@ -1,0 +1,36 @@
+"""Cleaning what candidates print."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.grading.logs import CUT_MARK, MAX_LOG_BYTES, clean_log, clean_text
+
+
+def test_controls_and_terminal_sequences_go_text_stays() -> None:
+    raw = b"\x1b[31mred\x1b[0m\tkept\r\nnext\x00\x07\x1b]0;title\x07\rline \xe2\x80\xaeevil \xc2\x9b1m caf\xc3\xa9 \xff"
+    assert clean_log(raw) == "red\tkept\nnext\nline evil 1m café \ufffd"
+
+
+def test_long_logs_are_cut_with_a_mark() -> None:
+    log = clean_log(b"x" * (MAX_LOG_BYTES + 1))
+    assert len(log.encode()) == MAX_LOG_BYTES
+    assert log.endswith("x" + CUT_MARK)
+    assert clean_log(b"x" * MAX_LOG_BYTES) == "x" * MAX_LOG_BYTES
+
+
+def test_what_the_sandbox_cut_is_marked_too() -> None:
+    assert clean_log(b"short", truncated=True) == f"short{CUT_MARK}"
+
+
+def test_cut_does_not_split_a_character() -> None:
+    assert clean_log("é".encode() * 100, limit=len(CUT_MARK) + 5) == f"éé{CUT_MARK}"
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_become_bounded_clean_text(raw: bytes) -> None:
+    log = clean_log(raw, limit=100)
+    assert len(log.encode()) <= 100
+    assert clean_text(log) == log
+    assert not any(ord(character) < 32 and character not in "\n\t" for character in log)

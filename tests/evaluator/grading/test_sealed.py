@@ -1,0 +1,191 @@
+"""Grading the mini task: right and wrong answers, endings, what is shown and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.grading.types import CaseResult, Outcome, SealedTask
+from evaluator.sandbox.types import Ending, SandboxError
+from tests.evaluator.grading.conftest import Grade
+from tests.evaluator.grading.mini_task import GOLDEN, STUB
+from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
+
+OTHER_WAY = """
+import numpy as np
+
+
+def rank(scores, names):
+    powers = [np.exp(score) for score in scores]
+    order = sorted(range(len(names)), key=lambda place: -scores[place])
+    return np.array(powers) / sum(powers), [names[place] for place in order]
+"""
+
+WRONG_WEIGHTS = GOLDEN.replace("weights /= weights.sum()", "weights /= weights.max()")
+WORST_FIRST = GOLDEN.replace("-scores, kind", "scores, kind")
+
+
+def test_golden_passes_every_case(grade_goal: Grade, sandbox: UnconfinedSandbox) -> None:
+    verdict = grade_goal(GOLDEN)
+    assert (verdict.outcome, verdict.reason, verdict.log) == (Outcome.PASSED, "", "")
+    public = [CaseResult(seed, index, True, Outcome.PASSED) for seed in (1, 2) for index in range(3)]
+    private = [CaseResult(None, number, False, Outcome.PASSED) for number in range(6)]
+    assert verdict.cases == (*public, *private)
+    assert verdict.seconds > 0
+    assert sandbox.labels == ["run-1-hello", "run-1-golden", "run-1-public", "run-1-private"]
+
+
+def test_another_correct_implementation_passes(grade_goal: Grade) -> None:
+    assert grade_goal(OTHER_WAY).outcome is Outcome.PASSED
+
+
+def test_no_candidate_box_holds_cases_or_reference(grade_goal: Grade, sandbox: UnconfinedSandbox) -> None:
+    grade_goal(GOLDEN)
+    for spec in sandbox.ran[2:]:
+        targets = [mount.target for mount in spec.mounts]
+        assert targets == ["/box/driver.py", "/box/frames.py", "/box/repository", "/box/run.py"]
+        assert not any("reference" in str(mount.source) for mount in spec.mounts)
+
+
+def test_stub_raises_in_every_case(grade_goal: Grade) -> None:
+    verdict = grade_goal(STUB)
+    assert verdict.outcome is Outcome.RAISED
+    assert {case.outcome for case in verdict.cases} == {Outcome.RAISED}
+    assert verdict.reason == "seed 1, case 0: NotImplementedError"
+    assert verdict.cases[0].error == ("NotImplementedError\n  at ranking/goal.py:10 in rank: raise NotImplementedError")
+
+
+def test_wrong_output_shows_the_difference_of_public_cases_only(grade_goal: Grade) -> None:
+    verdict = grade_goal(WRONG_WEIGHTS)
+    assert verdict.outcome is Outcome.WRONG_OUTPUT
+    assert verdict.cases[0].difference.startswith("output 'weights': 4 of 4 values differ; largest absolute error ")
+    # One element alone has weight 1 either way.
+    assert [case.outcome for case in verdict.cases[:3]] == [Outcome.WRONG_OUTPUT, Outcome.WRONG_OUTPUT, Outcome.PASSED]
+    private = [case for case in verdict.cases if not case.public]
+    assert [(case.seed, case.difference, case.error) for case in private] == [(None, "", "")] * 6
+    assert private[0].outcome is Outcome.WRONG_OUTPUT
+
+
+def test_first_failing_case_decides(grade_goal: Grade) -> None:
+    verdict = grade_goal(
+        WORST_FIRST.replace("    weights = ", "    if len(names) == 7:\n        raise KeyError('x')\n    weights = ")
+    )
+    assert [case.outcome for case in verdict.cases[:3]] == [Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.PASSED]
+    assert verdict.outcome is Outcome.WRONG_OUTPUT
+    assert verdict.reason.startswith("seed 1, case 0: output 'order': ")
+
+
+def test_failing_only_in_private_cases_says_nothing_about_them(grade_goal: Grade) -> None:
+    goal = GOLDEN.replace(
+        "    weights = ",
+        "    print('secret', scores)\n    if scores[0] == 12.0:\n        return scores, names, 'x'\n    weights = ",
+    )
+    verdict = grade_goal(goal)
+    assert verdict.outcome is Outcome.RAISED
+    assert verdict.reason == "private case 5: raised"
+    assert verdict.cases[-1] == CaseResult(None, 5, False, Outcome.RAISED)
+    assert verdict.log.count("secret") == 6
+
+
+def test_import_error_is_raised_with_its_place(grade_goal: Grade) -> None:
+    verdict = grade_goal("from ranking.nothing import x\n")
+    assert verdict.outcome is Outcome.RAISED
+    assert verdict.cases[0].error.splitlines()[0] == "ModuleNotFoundError: No module named 'ranking.nothing'"
+    assert verdict.cases[0].error.splitlines()[1].startswith("  at ranking/goal.py:1 in <module>")
+
+
+def test_changed_input_array_is_a_wrong_output(grade_goal: Grade) -> None:
+    goal = GOLDEN.replace("    weights = ", "    scores *= 2\n    weights = ")
+    verdict = grade_goal(goal)
+    assert verdict.outcome is Outcome.WRONG_OUTPUT
+    assert "output 'scores_afterwards'" in verdict.cases[0].difference
+
+
+def test_sleeping_is_a_timeout_and_skips_the_private_box(
+    grade_goal: Grade, task: SealedTask, sandbox: UnconfinedSandbox
+) -> None:
+    quick = replace(task, check=replace(task.check, wall_seconds=2.0))
+    goal = "import time\n" + GOLDEN.replace(
+        "    weights = ",
+        "    if len(names) == 7:\n        print('before', flush=True)\n        time.sleep(60)\n    weights = ",
+    )
+    verdict = grade_goal(goal, task=quick)
+    assert verdict.outcome is Outcome.TIMEOUT
+    assert [case.outcome for case in verdict.cases] == [Outcome.PASSED] + [Outcome.TIMEOUT] * 5
+    assert [case.error for case in verdict.cases[:3]] == ["", "stopped after 2 seconds", "not reached"]
+    assert verdict.log == "before\n"
+    assert "run-1-private" not in sandbox.labels
+
+
+@pytest.mark.parametrize(
+    ("ending", "outcome", "text", "private"),
+    [
+        (Ending.CPU_TIMEOUT, Outcome.TIMEOUT, "stopped after 20 seconds of processor time", False),
+        (Ending.OUT_OF_MEMORY, Outcome.OUT_OF_MEMORY, "used more than 512 MiB of memory", False),
+        (Ending.OUTPUT_LIMIT, Outcome.OUTPUT_LIMIT, "sent more than 8 MiB of output", True),
+        (
+            Ending.SIGNALLED,
+            Outcome.RAISED,
+            "the process was killed by signal None before all cases were answered",
+            True,
+        ),
+    ],
+)
+def test_ending_decides_what_unanswered_cases_are(
+    grade_goal: Grade, ending: Ending, outcome: Outcome, text: str, private: bool
+) -> None:
+    sandbox = AlteringSandbox(alter=lambda result: replace(result, ending=ending, stdout=result.stdout[:700]))
+    verdict = grade_goal(GOLDEN, sandbox=sandbox)
+    assert verdict.cases[0].outcome is Outcome.PASSED
+    assert verdict.outcome is outcome
+    assert next(case.error for case in verdict.cases if case.error) == text
+    assert ("run-1-private" in sandbox.labels) is private
+
+
+def test_no_hello_is_our_fault(grade_goal: Grade) -> None:
+    with pytest.raises(SandboxError, match=r"box run-1-hello ended .* before its driver said hello"):
+        grade_goal(GOLDEN, sandbox=UnconfinedSandbox(python="/bin/false"))
+
+
+def test_no_hello_in_the_candidates_box_is_our_fault(grade_goal: Grade) -> None:
+    with pytest.raises(SandboxError, match="box run-1-public ended"):
+        grade_goal(GOLDEN, sandbox=AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout[:20])))
+
+
+def test_a_hello_with_another_nonce_is_our_fault(grade_goal: Grade) -> None:
+    with pytest.raises(SandboxError, match="box run-1-public ended"):
+        grade_goal(GOLDEN, sandbox=AlteringSandbox(alter=lambda result: altered_hello(result, nonce="other")))
+
+
+@pytest.mark.parametrize("suffix", ["-golden", "-public", "-private"])
+def test_boxes_on_other_processors_are_our_fault(grade_goal: Grade, suffix: str) -> None:
+    mixed = AlteringSandbox(suffix=suffix, alter=lambda result: altered_hello(result, cpu_family="vax"))
+    with pytest.raises(SandboxError, match=f"box run-1{suffix} reports the processor family vax, an earlier box"):
+        grade_goal(GOLDEN, sandbox=mixed)
+
+
+def test_the_beginning_of_a_frame_after_the_last_answer_is_tampering(grade_goal: Grade) -> None:
+    late = AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout + b"LMRF"))
+    assert grade_goal(GOLDEN, sandbox=late).outcome is Outcome.TAMPERING
+
+
+def test_no_private_seeds_no_private_box(grade_goal: Grade, sandbox: UnconfinedSandbox) -> None:
+    verdict = grade_goal(GOLDEN, private_seeds=())
+    assert verdict.outcome is Outcome.PASSED
+    assert len(verdict.cases) == 6
+    assert sandbox.labels[-1] == "run-1-public"
+
+
+def test_large_golden_outputs_raise_the_output_limit(
+    grade_goal: Grade, tmp_path: Path, task: SealedTask, sandbox: UnconfinedSandbox
+) -> None:
+    big = "def cases(seed):\n    return [{'bytes': 3_000_000}]\n"
+    task.cases_file.write_text(big)
+    task.run_file.write_text(
+        "import numpy as np\nfrom ranking.goal import rank\n\n\n"
+        "def run(case):\n    return {'zeros': np.zeros(case['bytes'], dtype=np.uint8), 'rank': rank.__name__}\n"
+    )
+    assert grade_goal(GOLDEN, private_seeds=()).outcome is Outcome.PASSED
+    assert sandbox.ran[-1].limits.output_bytes > 4 * 6_000_000

@@ -1,0 +1,99 @@
+"""The mini task in real bubblewrap boxes: the same verdicts, and the endings that only a real box can give."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator.grading import golden
+from evaluator.grading.sealed import grade
+from evaluator.grading.types import Outcome, SealedTask, Verdict
+from evaluator.sandbox.factory import SandboxSettings, choose
+from evaluator.sandbox.types import Sandbox
+from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
+
+pytestmark = pytest.mark.bubblewrap
+
+EACH_CALL = "    weights = "
+
+
+@pytest.fixture(scope="module")
+def box_sandbox() -> Iterator[Sandbox]:
+    """A sandbox whose folder the boxes' user can reach, which is not so below pytest's private one."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        sandbox = choose("bubblewrap", SandboxSettings(state_dir=Path(folder) / "state"))
+        yield sandbox
+        assert sandbox.reap(keep=lambda _: False) == 0
+
+
+@pytest.fixture(scope="module")
+def box_task(tmp_path_factory: pytest.TempPathFactory) -> SealedTask:
+    task = write_task(tmp_path_factory.mktemp("mini") / "task")
+    return replace(task, check=replace(task.check, wall_seconds=4.0, memory_bytes=192 * 2**20))
+
+
+@pytest.fixture(scope="module")
+def box_store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def _fresh_families() -> None:
+    """One hello for all tests here."""
+
+
+def in_boxes(task: SealedTask, sandbox: Sandbox, store: MemoryStore, tree: Path) -> Verdict:
+    return grade(
+        sandbox=sandbox, task=task, candidate_tree=tree, private_seeds=(11,), golden=store, label="grading-test"
+    )
+
+
+BODIES = {
+    "busy": ("    while True:\n        pass\n", Outcome.TIMEOUT),
+    "sleeping": ("    import time\n    time.sleep(100)\n", Outcome.TIMEOUT),
+    "memory": ("    bytearray(400 * 2**20)\n", Outcome.OUT_OF_MEMORY),
+    "os._exit": ("    import os\n    os._exit(0)\n", Outcome.RAISED),
+    "segmentation fault": ("    import ctypes\n    ctypes.string_at(0)\n", Outcome.RAISED),
+    "output flood": ("    import os\n    while True:\n        os.write(3, b'LMRF' * 10_000)\n", Outcome.TAMPERING),
+    "writes into the repository": ("    open(__file__, 'a').write('x')\n", Outcome.RAISED),
+    "opens a socket": ("    import socket\n    socket.create_connection(('127.0.0.1', 80), 1)\n", Outcome.RAISED),
+    "large outputs": ("    return np.zeros(2_000_000), names\n", Outcome.OUTPUT_LIMIT),
+    "looks for the cases": (
+        "    import os\n    assert not os.path.exists('/box/cases.py')\n    names = names[::-1]\n",
+        Outcome.WRONG_OUTPUT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_outcome(name: str, box_task: SealedTask, box_sandbox: Sandbox, box_store: MemoryStore, tmp_path: Path) -> None:
+    body, outcome = BODIES[name]
+    tree = write_tree(tmp_path / "tree", GOLDEN.replace(EACH_CALL, body + EACH_CALL))
+    verdict = in_boxes(box_task, box_sandbox, box_store, tree)
+    assert verdict.outcome is outcome, verdict
+
+
+def test_golden_passes(box_task: SealedTask, box_sandbox: Sandbox, box_store: MemoryStore) -> None:
+    verdict = in_boxes(box_task, box_sandbox, box_store, box_task.reference_repository)
+    assert (verdict.outcome, len(verdict.cases), verdict.log) == (Outcome.PASSED, 9, "")
+
+
+def test_stub_raises(box_task: SealedTask, box_sandbox: Sandbox, box_store: MemoryStore) -> None:
+    verdict = in_boxes(box_task, box_sandbox, box_store, box_task.repository)
+    assert verdict.reason == "seed 1, case 0: NotImplementedError"
+    assert "NotImplementedError" in STUB
+
+
+def test_the_box_reports_a_full_family(box_task: SealedTask, box_sandbox: Sandbox) -> None:
+    family = golden.box_family(sandbox=box_sandbox, environment="numpy", label="grading-test", cancelled=lambda: False)
+    machine, _, rest = family.partition("-")
+    blas, _, fingerprint = rest.rpartition("-")
+    assert machine
+    assert "openblas" in blas
+    assert len(fingerprint) == 16
+    assert fingerprint != "e3b0c44298fc1c14", "the box must be able to read /proc/cpuinfo"

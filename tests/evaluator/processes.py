@@ -1,0 +1,65 @@
+"""Real management commands in processes of their own, on the test's database, queue and data folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The variables that make ``manage.py`` work on what this test works on."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "leaderboard.settings",
+        "DATA_DIR": str(settings.DATA_DIR),
+        "DATABASE_URL": database_url(),
+        "ENV_FILE": os.devnull,
+        **changes,
+    }
+
+
+def database_url() -> str:
+    """The address of the test database."""
+    used = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{used['NAME']}"
+    host = used["HOST"].replace("/", "%2F")
+    password = f":{used['PASSWORD']}" if used["PASSWORD"] else ""
+    port = f":{used['PORT']}" if used["PORT"] else ""
+    return f"postgres://{used['USER']}{password}@{host}{port}/{used['NAME']}"
+
+
+@contextmanager
+def running(*arguments: str, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
+    """``manage.py`` with these arguments, killed at the end if it still runs."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        cwd=PROJECT_ROOT,
+        env=environment(**changes),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that ``pid`` started and that still run."""
+    tasks = Path(f"/proc/{pid}/task")
+    lists = [task / "children" for task in tasks.iterdir()] if tasks.exists() else []
+    return [int(child) for file in lists for child in file.read_text().split()]

@@ -1,0 +1,62 @@
+"""Short ways to run a program in a box and to look for what it left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox
+
+QUICK = Limits(wall_seconds=10.0, cpu_seconds=5)
+
+
+def order(
+    code: str,
+    *,
+    label: str = "test",
+    stdin: bytes = b"",
+    limits: Limits = QUICK,
+    mounts: tuple[Mount, ...] = (),
+) -> BoxSpec:
+    """A box's order for a program given as its source text."""
+    argv = ("python", "-c", textwrap.dedent(code))
+    return BoxSpec(label=label, argv=argv, mounts=mounts, stdin=stdin, limits=limits)
+
+
+def run(
+    sandbox: Sandbox,
+    code: str,
+    *,
+    stdin: bytes = b"",
+    limits: Limits = QUICK,
+    mounts: tuple[Mount, ...] = (),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> BoxResult:
+    """Run a program given as its source text."""
+    return sandbox.run(order(code, stdin=stdin, limits=limits, mounts=mounts), cancelled=cancelled)
+
+
+def leftovers(label: str) -> list[str]:
+    """Control groups, containers and processes of boxes with ``label`` that are still there."""
+    found = [name for name in GroupStore.of_this_machine().names() if name.startswith(f"{label}.")]
+    listing = ["docker", "ps", "--all", "--quiet", "--filter", f"label=lmr-board-box={label}"]
+    found += subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
+    return found + _processes(f"marker-{label}")
+
+
+def _processes(marker: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or folder.name == str(os.getpid()):
+            continue
+        try:
+            command = (folder / "cmdline").read_text(errors="replace")
+        except OSError:
+            continue
+        if marker in command:
+            found.append(f"process {folder.name}: {command}")
+    return found

@@ -1,0 +1,146 @@
+"""What is bubblewrap's own: the host user, its errors, other interpreters, the development override."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox.bubblewrap import DEFAULT_HOST_ID, BubblewrapSandbox
+from evaluator.sandbox.cgroups import GroupStore, Hierarchies
+from evaluator.sandbox.environments import prepare_environment
+from evaluator.sandbox.types import Ending, Limits, SandboxError, SandboxUnavailableError
+from tests.evaluator.sandbox.boxes import order, run
+
+pytestmark = pytest.mark.bubblewrap
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to another user")
+
+
+@AS_ROOT
+def test_a_file_of_root_cannot_be_read_even_where_it_can_be_seen(
+    bubblewrap: BubblewrapSandbox, state_dir: Path
+) -> None:
+    bubblewrap.check()
+    secret = prepare_environment("numpy", state_dir).root / "usr" / "root-only"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    try:
+        result = run(bubblewrap, "import os; print(os.path.exists('/usr/root-only')); open('/usr/root-only')")
+    finally:
+        secret.unlink()
+    assert result.stdout == b"True\n"
+    assert b"PermissionError" in result.stderr
+
+
+@AS_ROOT
+def test_the_host_sees_the_dedicated_user(bubblewrap: BubblewrapSandbox) -> None:
+    seen: set[str] = set()
+
+    def look() -> bool:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if "marker-user" in (folder / "cmdline").read_text(errors="replace") and folder.name != str(
+                    os.getpid()
+                ):
+                    status = (folder / "status").read_text()
+                    seen.update(line for line in status.splitlines() if line.startswith(("Uid:", "Gid:")))
+            except OSError:
+                continue
+        return False
+
+    run(bubblewrap, "import time; time.sleep(1.2)  # marker-user", cancelled=look)
+    identity = "\t".join([str(DEFAULT_HOST_ID)] * 4)
+    assert {f"Uid:\t{identity}", f"Gid:\t{identity}"} <= seen
+    assert "Groups:\t" not in seen
+
+
+def test_peak_memory_is_measured(bubblewrap: BubblewrapSandbox) -> None:
+    result = run(bubblewrap, "x = b'x' * (100 * 1024 * 1024)")
+    assert result.peak_memory_bytes is not None
+    assert 100 << 20 < result.peak_memory_bytes < 140 << 20
+
+
+def test_processor_time_of_all_processes_counts(bubblewrap: BubblewrapSandbox) -> None:
+    code = """
+        import os
+        while True:
+            if os.fork() == 0:
+                for _ in range(3_000_000): pass
+                os._exit(0)
+            os.wait()
+    """
+    result = run(bubblewrap, code, limits=Limits(wall_seconds=30, cpu_seconds=1))
+    assert result.ending is Ending.CPU_TIMEOUT
+
+
+def test_only_the_interpreters_files_are_there(bubblewrap: BubblewrapSandbox) -> None:
+    result = run(bubblewrap, "import os; print(sorted(os.listdir('/')), sorted(os.listdir('/usr/bin')))")
+    tops, programs = result.stdout.decode().strip().split("] [")
+    assert set(eval(tops + "]")) <= {"dev", "lib", "lib64", "proc", "tmp", "usr"}  # noqa: S307  our own program's list
+    assert programs == "'python3']"
+
+
+def test_starting_is_quick(bubblewrap: BubblewrapSandbox) -> None:
+    seconds = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        run(bubblewrap, "pass")
+        seconds.append(time.perf_counter() - begun)
+    assert min(seconds) < 0.2
+
+
+def test_an_interpreter_of_its_own_below_any_folder(state_dir: Path, tmp_path: Path) -> None:
+    sandbox = BubblewrapSandbox(state_dir, python=Path(sys.executable))
+    result = run(sandbox, "import numpy, ssl, sqlite3, ctypes, sys; print(sys.version_info[:2], numpy.ones(3).sum())")
+    assert result.stdout == f"{sys.version_info[:2]} 3.0\n".encode(), result.stderr
+
+
+def test_without_bubblewrap_it_says_what_to_install(
+    state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailableError, match=r"bwrap is not on PATH: install it .*apt-get install bubblewrap"):
+        BubblewrapSandbox(state_dir).check()
+
+
+def test_an_interpreter_that_is_not_there(state_dir: Path) -> None:
+    with pytest.raises(SandboxUnavailableError, match=r"interpreter /nowhere/python cannot be read"):
+        BubblewrapSandbox(state_dir, python=Path("/nowhere/python")).check()
+
+
+def test_a_box_that_cannot_be_set_up_is_our_fault_not_the_programs(bubblewrap: BubblewrapSandbox) -> None:
+    with pytest.raises(SandboxError, match=r"box test could not be set up"):
+        run(bubblewrap, "print('never')", limits=Limits(open_files=4))
+
+
+def test_an_exit_code_like_bubblewraps_own_is_the_programs(bubblewrap: BubblewrapSandbox) -> None:
+    result = run(bubblewrap, "import sys; print('bwrap: no', file=sys.stderr); sys.exit(1)")
+    assert (result.ending, result.exit_code) == (Ending.EXITED, 1)
+
+
+@AS_ROOT
+def test_without_control_groups_it_refuses_unless_told_otherwise(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(cls: type[GroupStore]) -> GroupStore:
+        return GroupStore(Hierarchies(v1={}, v2=None))
+
+    monkeypatch.setattr(GroupStore, "of_this_machine", classmethod(none))
+    with pytest.raises(SandboxUnavailableError, match="no control groups are mounted"):
+        BubblewrapSandbox(state_dir).check()
+    override = BubblewrapSandbox(state_dir, allow_unconfined_resources=True)
+    override.check()
+    result = run(override, "import os; print(os.getuid()); x = b'x' * (600 << 20)")
+    assert (result.exit_code, result.stdout) == (1, b"65534\n")
+    assert b"MemoryError" in result.stderr
+    assert run(override, "while True: pass", limits=Limits(cpu_seconds=1)).ending is Ending.CPU_TIMEOUT
+    assert override.reap(keep=lambda _: False) == 0
+
+
+def test_a_label_that_is_no_file_name(bubblewrap: BubblewrapSandbox) -> None:
+    with pytest.raises(SandboxError, match=r"box label '\.\./x'"):
+        bubblewrap.run(order("pass", label="../x"))

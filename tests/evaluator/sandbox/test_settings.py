@@ -1,0 +1,58 @@
+"""The rules of a box's order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluator.sandbox.settings import check_environment_name, check_spec
+from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
+
+
+def spec(
+    label: str = "run-1", argv: tuple[str, ...] = ("python", "x.py"), targets: tuple[str, ...] = ("/box/task",)
+) -> BoxSpec:
+    mounts = tuple(Mount(Path("/usr"), target) for target in targets)
+    return BoxSpec(label=label, argv=argv, mounts=mounts)
+
+
+def test_a_plain_order_is_accepted() -> None:
+    check_spec(spec())
+    check_spec(spec(label="a", targets=("/box/a", "/box/b/c.py")))
+
+
+@pytest.mark.parametrize("label", ["", "-a", "a-", "A", "a.b", "a/b", "ä", "a" * 64])
+def test_labels_are_plain(label: str) -> None:
+    with pytest.raises(SandboxError, match="box label"):
+        check_spec(spec(label=label))
+
+
+@pytest.mark.parametrize("argv", [(), ("python3",), ("/usr/bin/python",)])
+def test_only_python_is_started(argv: tuple[str, ...]) -> None:
+    with pytest.raises(SandboxError, match="argv must begin with 'python'"):
+        check_spec(spec(argv=argv))
+
+
+def test_arguments_hold_no_nul() -> None:
+    with pytest.raises(SandboxError, match="NUL"):
+        check_spec(spec(argv=("python", "a\0b")))
+
+
+@pytest.mark.parametrize(
+    "target", ["/box", "/box/", "box/a", "/usr/a", "/box/../usr", "/box//a", "/box/a/", "/box/./a"]
+)
+def test_targets_are_plain_paths_below_box(target: str) -> None:
+    with pytest.raises(SandboxError, match="not a plain path below /box/"):
+        check_spec(spec(targets=(target,)))
+
+
+def test_no_target_is_used_twice() -> None:
+    with pytest.raises(SandboxError, match="same target"):
+        check_spec(spec(targets=("/box/a", "/box/a")))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "Numpy", "a b", "-a"])
+def test_environment_names_are_plain(name: str) -> None:
+    with pytest.raises(SandboxError, match="environment"):
+        check_environment_name(name)

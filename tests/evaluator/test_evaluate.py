@@ -1,0 +1,171 @@
+"""From a claimed run to its outcome, in real boxes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+
+from evaluator.domain import claims, evaluate, results
+from evaluator.enums import AttemptState, RunState
+from evaluator.models import Attempt, TestRun
+from evaluator.sandbox.types import BoxSpec, SandboxError
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import GOLDEN_1, GOLDEN_DOUBLE_BODY, MASKED
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.submissions.factories import ImplementationFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.types import BoxResult, Sandbox
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+
+def run_with(version: SuiteVersion, goal_file: str, **fields: object) -> TestRun:
+    """A queued run of an answer to ``alpha/1`` whose goal file has this text."""
+    submission = QueuedSubmissionFactory(suite_version=version, answers=False)
+    revision = version.revisions.get(task__index=1)
+    implementation = ImplementationFactory(
+        submission=submission, revision=revision, files={"scoring/core.py": goal_file}, **fields
+    )
+    return TestRunFactory(implementation=implementation)
+
+
+def decided(run: TestRun) -> TestRun:
+    """``run`` after it was evaluated."""
+    assert evaluate.evaluate_next()
+    run.refresh_from_db()
+    return run
+
+
+def test_a_right_answer_passes_public_and_private_cases(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    run = decided(run_with(small_version, MASKED.replace("raise NotImplementedError", "return 2.0 * x", 1)))
+    assert (run.state, run.outcome) == (RunState.DONE, "passed")
+    assert [(case["public"], case["seed"], case["outcome"]) for case in run.cases] == [
+        *[(True, seed, "passed") for seed in (1, 2) for _ in range(3)],
+        *[(False, None, "passed")] * 9,
+    ]
+    assert run.environment_digest == real_sandbox.environment_digest("numpy")
+    assert Submission.objects.get().environment_digest == run.environment_digest
+    assert not (Path(settings.DATA_DIR) / "work" / f"run-{run.pk}-1").exists()
+
+
+def test_a_wrong_answer_shows_the_difference_of_public_cases_only(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    run = decided(run_with(small_version, MASKED.replace("raise NotImplementedError", "print('tried'); return x", 1)))
+    assert run.outcome == "wrong_output"
+    first = run.cases[0]
+    assert "value" in first["difference"]
+    assert (first["seed"], first["index"], first["public"]) == (1, 0, True)
+    private = [case for case in run.cases if not case["public"]]
+    assert len(private) == 9
+    assert all(case["difference"] == case["error"] == "" and case["seed"] is None for case in private)
+    assert run.log.count("tried") == 6
+
+
+def test_the_stub_raises(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    run = decided(run_with(small_version, MASKED.replace("NotImplementedError", "NotImplementedError('x')", 1)))
+    assert run.outcome == "raised"
+    assert run.reason == "seed 1, case 0: NotImplementedError: x"
+
+
+def test_the_answers_own_text_is_what_runs_and_deleted_files_are_gone(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    answer = GOLDEN_1.replace(
+        GOLDEN_DOUBLE_BODY, "    import os\n    return 2.0 * x if not os.path.exists(README) else 0.0\n"
+    )
+    answer = answer.replace("import math", "import math\nREADME = '/box/repository/README.md'")
+    run = decided(run_with(small_version, answer, deleted=["README.md"]))
+    assert run.outcome == "passed"
+
+
+def test_nothing_waits(db: None) -> None:
+    assert evaluate.evaluate_next() is False
+
+
+class BrokenSandbox:
+    """Behaves like a machine whose engine is gone."""
+
+    name = "broken"
+
+    def environment_digest(self, environment: str) -> str:
+        return "sha256:broken"
+
+    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
+        raise SandboxError("the engine is gone: start it")
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "configured_sandbox", BrokenSandbox)
+
+
+def test_a_fault_of_ours_is_infra_never_an_outcome(small_version: SuiteVersion, broken: None) -> None:
+    run = decided(run_with(small_version, GOLDEN_1))
+    assert (run.state, run.outcome, run.infra_count, run.reason) == (
+        RunState.QUEUED, "", 1, "the engine is gone: start it",
+    )  # fmt: skip
+    assert Attempt.objects.get().state == AttemptState.INFRA
+
+
+def test_a_bug_of_ours_is_infra_too(
+    small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
+) -> None:
+    def buggy(**_: object) -> None:
+        raise ZeroDivisionError("bug")
+
+    monkeypatch.setattr(evaluate, "grade", buggy)
+    run = decided(run_with(small_version, GOLDEN_1))
+    assert (run.state, run.reason) == (
+        RunState.QUEUED, "The evaluator failed (ZeroDivisionError: bug); see its log.",
+    )  # fmt: skip
+
+
+def test_a_submission_stays_in_the_environment_of_its_first_run(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    run = run_with(small_version, GOLDEN_1)
+    Submission.objects.update(environment_digest="sha256:older")
+    decided(run)
+    assert (run.state, run.infra_count) == (RunState.QUEUED, 1)
+    assert "pinned to the environment sha256:older" in run.reason
+
+
+def test_cancelling_stops_a_running_box_within_five_seconds(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    run = run_with(small_version, MASKED.replace("raise NotImplementedError", "while True: pass", 1))
+    claim = claims.claim_next(worker="w1")
+    assert claim is not None
+    worker = threading.Thread(target=evaluate.evaluate, args=(claim,))
+    worker.start()
+    time.sleep(1.5)
+    cancelled_at = time.monotonic()
+    results.cancel_runs(run.implementation.submission_id)
+    worker.join(timeout=10)
+    assert not worker.is_alive()
+    assert time.monotonic() - cancelled_at < 5
+    run.refresh_from_db()
+    assert (run.state, run.outcome) == (RunState.CANCELLED, "")
+    assert real_sandbox.reap(keep=lambda _: False) == 0
+
+
+def test_runs_of_one_submission_can_be_asked_for(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    run_with(small_version, GOLDEN_1)
+    other = run_with(small_version, GOLDEN_1)
+    assert evaluate.evaluate_next(submission_id=other.implementation.submission_id)
+    other.refresh_from_db()
+    assert other.outcome == "passed"
+    assert TestRun.objects.filter(state=RunState.QUEUED).count() == 1
+
+
+def test_only_what_waits_is_evaluated(db: None) -> None:
+    runs_of(QueuedSubmissionFactory(), "passed", "raised")
+    assert evaluate.evaluate_next() is False

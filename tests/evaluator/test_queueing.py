@@ -1,0 +1,83 @@
+"""Planning runs, and the queue as a hint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from redis import Redis
+
+from evaluator.domain import queueing
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from submissions.enums import SubmissionState
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.submissions.factories import ImplementationFactory
+
+if TYPE_CHECKING:
+    from submissions.models import Submission
+from tests.evaluator.factories import QueuedSubmissionFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def submission_with_every_kind() -> Submission:
+    submission = QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=3), answers=False)
+    first, second, third = submission.suite_version.revisions.order_by("pk")
+    ImplementationFactory(submission=submission, revision=first)
+    ImplementationFactory(submission=submission, revision=second, files=None, answer_error={"message": "line 3: no"})
+    ImplementationFactory(submission=submission, revision=third, files=None, attempted=False)
+    return submission
+
+
+def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
+    submission = submission_with_every_kind()
+    (queued,) = queueing.plan(submission.pk)
+    rows = TestRun.objects.order_by("implementation__revision_id").values_list("pk", "state", "outcome", "reason")
+    assert [row[1:] for row in rows] == [
+        (RunState.QUEUED, "", ""),
+        (RunState.DONE, "bad_patch", "line 3: no"),
+        (RunState.DONE, "not_attempted", ""),
+    ]
+    assert rows[0][0] == queued
+    with queueing.connect() as connection:
+        (job,) = queueing.queue(connection).jobs
+    assert (job.func_name, job.args, job.kwargs) == ("evaluator.jobs.evaluate_next", [], {})
+
+
+def test_planning_twice_plans_once(redis_url: str) -> None:
+    submission = submission_with_every_kind()
+    assert queueing.plan(submission.pk) == queueing.plan(submission.pk)
+    assert TestRun.objects.count() == 3
+
+
+def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
+    assert queueing.push(2) == 2
+    assert queueing.top_up(5) == 3
+    assert queueing.top_up(5) == 0
+    assert queueing.top_up(1) == 0
+    with queueing.connect() as connection:
+        assert len(queueing.queue(connection)) == 5
+
+
+def test_a_submission_without_any_answer_to_run_is_scored_at_once(redis_url: str) -> None:
+    submission = QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1), answers=False)
+    ImplementationFactory(submission=submission, files=None, attempted=False)
+    assert queueing.plan(submission.pk) == []
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED
+
+
+def test_a_cancelled_submission_is_not_planned() -> None:
+    submission = QueuedSubmissionFactory(state=SubmissionState.CANCELLED)
+    assert queueing.plan(submission.pk) == []
+    assert not TestRun.objects.exists()
+
+
+def test_a_queue_that_is_away_is_no_error() -> None:
+    submission = QueuedSubmissionFactory()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queueing, "connect", lambda: Redis.from_url("redis://127.0.0.1:1/0"))
+        assert len(queueing.plan(submission.pk)) == 2
+        assert (queueing.push(3), queueing.top_up(3)) == (0, 0)
+    assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2

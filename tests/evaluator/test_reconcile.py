@@ -1,0 +1,73 @@
+"""The sweep: what the database says is unfinished gets under way again."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from evaluator.domain import claims
+from evaluator.domain.reconcile import Sweep, reconcile
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from evaluator.signals import reconciled
+from leaderboard.models import Entry
+from submissions.enums import SubmissionState
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_lost_jobs_are_pushed_again(redis_url: str) -> None:
+    runs_of(QueuedSubmissionFactory())
+    sweep = reconcile()
+    assert (sweep.expired, sweep.planned, sweep.pushed) == (0, 0, 2)
+    assert reconcile().pushed == 0
+
+
+def test_a_submission_whose_planning_was_lost_is_planned(redis_url: str) -> None:
+    QueuedSubmissionFactory()
+    assert reconcile().planned == 2
+    assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
+
+
+def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
+    runs_of(QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1)))
+    claims.claim_next(worker="dead")
+    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    sweep = reconcile()
+    assert (sweep.expired, sweep.pushed) == (1, 1)
+
+
+def test_what_is_to_be_retried_later_is_not_pushed_yet(redis_url: str) -> None:
+    runs_of(QueuedSubmissionFactory())
+    TestRun.objects.update(not_before=timezone.now() + timedelta(minutes=5))
+    assert reconcile().pushed == 0
+
+
+def test_a_submission_whose_last_news_was_lost_is_settled_and_gets_its_row(redis_url: str) -> None:
+    submission = QueuedSubmissionFactory(state=SubmissionState.RUNNING)
+    runs_of(submission, "passed", "raised")
+    reconcile()
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED
+    assert Entry.objects.get().submission == submission
+
+
+def test_higher_rooms_are_told(redis_url: str) -> None:
+    heard = []
+    reconciled.connect(receiver := lambda **kwargs: heard.append(kwargs["sender"]))
+    reconcile()
+    reconciled.disconnect(receiver)
+    assert heard == [Sweep]
+
+
+def test_the_command_prints_what_it_did(redis_url: str) -> None:
+    runs_of(QueuedSubmissionFactory())
+    out = io.StringIO()
+    call_command("reconcile", stdout=out)
+    assert out.getvalue() == "leases expired: 0, runs planned: 0, runs pushed: 2, boxes removed: 0\n"

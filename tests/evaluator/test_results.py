@@ -1,0 +1,174 @@
+"""Deciding runs: once, by the holder, and what that means for the submission."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.utils import timezone
+
+from evaluator.domain import claims, results
+from evaluator.enums import AttemptState, RunState
+from evaluator.grading.types import CaseResult, Outcome, Verdict
+from evaluator.models import Attempt, TestRun
+from evaluator.signals import submission_scored
+from submissions.enums import SubmissionState, Visibility
+from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import AuditEvent, Submission
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from pytest_django import DjangoCaptureOnCommitCallbacks
+
+pytestmark = pytest.mark.django_db
+
+PASSED = Verdict(
+    outcome=Outcome.PASSED,
+    cases=(CaseResult(seed=1, index=0, public=True, outcome=Outcome.PASSED),),
+    log="hello",
+    seconds=0.5,
+)
+
+
+@pytest.fixture
+def on_commit(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> DjangoCaptureOnCommitCallbacks:
+    return django_capture_on_commit_callbacks
+
+
+def one_task_submission(**fields: object) -> Submission:
+    return QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1), **fields)
+
+
+def claim() -> claims.Claim:
+    taken = claims.claim_next(worker="w1")
+    assert taken is not None
+    return taken
+
+
+def test_the_holder_decides(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    scored = []
+    submission_scored.connect(receiver := lambda submission, **_: scored.append(submission.pk))
+    with on_commit(execute=True):
+        assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1")
+    submission_scored.disconnect(receiver)
+    run.refresh_from_db()
+    submission.refresh_from_db()
+    assert (run.state, run.outcome, run.log, run.seconds) == (RunState.DONE, "passed", "hello", 0.5)
+    assert (run.token, run.environment_digest) == (None, "sha256:1")
+    assert run.cases == [{"seed": 1, "index": 0, "public": True, "outcome": "passed", "difference": "", "error": ""}]
+    assert Attempt.objects.get().state == AttemptState.ACCEPTED
+    assert submission.state == SubmissionState.SCORED
+    assert scored == [submission.pk]
+
+
+def test_a_result_without_the_token_is_discarded() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    late = claim()
+    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    claims.expire_leases()
+    winner = claim()
+    assert not results.accept(late, verdict=PASSED, environment_digest="d")
+    run.refresh_from_db()
+    assert (run.state, run.token) == (RunState.RUNNING, winner.token)
+    assert results.accept(winner, verdict=PASSED, environment_digest="d")
+    assert not results.accept(winner, verdict=PASSED, environment_digest="d")
+    states = list(Attempt.objects.order_by("number").values_list("state", flat=True))
+    assert states == [AttemptState.LOST, AttemptState.ACCEPTED]
+
+
+def test_a_submission_is_scored_only_with_its_last_run() -> None:
+    submission = QueuedSubmissionFactory()
+    runs_of(submission)
+    results.accept(claim(), verdict=PASSED, environment_digest="d")
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.RUNNING
+    results.accept(claim(), verdict=PASSED, environment_digest="d")
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED
+
+
+def test_a_fault_of_ours_is_retried_later_and_held_at_the_third() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    for number in (1, 2):
+        results.record_infra(claim(), reason="the engine is gone")
+        run.refresh_from_db()
+        assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, number, "the engine is gone")
+        assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
+        TestRun.objects.update(not_before=None)
+    results.record_infra(claim(), reason="the engine is still gone")
+    run.refresh_from_db()
+    submission.refresh_from_db()
+    assert (run.state, run.outcome, run.infra_count) == (RunState.HELD, "", 3)
+    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, "the engine is still gone")
+    assert set(Attempt.objects.values_list("state", flat=True)) == {AttemptState.INFRA}
+
+
+def test_a_fault_after_the_lease_was_lost_changes_nothing() -> None:
+    (run,) = runs_of(one_task_submission())
+    late = claim()
+    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    claims.expire_leases()
+    results.record_infra(late, reason="too late")
+    run.refresh_from_db()
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "")
+
+
+def test_a_released_run_waits_again_without_counting_a_fault() -> None:
+    (run,) = runs_of(one_task_submission())
+    results.release(claim(), reason="stopping")
+    run.refresh_from_db()
+    assert (run.state, run.token, run.infra_count) == (RunState.QUEUED, None, 0)
+
+
+def test_only_maintainers_retry_and_only_what_is_held(
+    on_commit: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    maintainer = UserFactory(is_staff=True)
+    with pytest.raises(WrongStateError, match="Only a held submission"):
+        results.retry_held(submission=submission, actor=maintainer)
+    for _ in range(3):
+        TestRun.objects.update(not_before=None)
+        results.record_infra(claim(), reason="gone")
+    submission.refresh_from_db()
+    with pytest.raises(NotAllowedError):
+        results.retry_held(submission=submission, actor=submission.owner)
+    with on_commit():
+        assert results.retry_held(submission=submission, actor=maintainer) == 1
+    run.refresh_from_db()
+    assert (submission.state, submission.held_reason) == (SubmissionState.QUEUED, "")
+    assert (run.state, run.infra_count, run.not_before) == (RunState.QUEUED, 0, None)
+    assert AuditEvent.objects.get().data == {"runs": 1}
+
+
+def test_cancelling_drops_what_waits_and_takes_the_token_from_what_runs() -> None:
+    submission = QueuedSubmissionFactory()
+    runs_of(submission)
+    held = claim()
+    results.cancel_runs(submission.pk)
+    assert set(TestRun.objects.values_list("state", flat=True)) == {RunState.CANCELLED}
+    assert not claims.extend(held)
+    assert not results.accept(held, verdict=PASSED, environment_digest="d")
+    assert Attempt.objects.get().state == AttemptState.CANCELLED
+
+
+def test_consent_given_beforehand_publishes_when_scored(
+    on_commit: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    submission = one_task_submission(publish_when_scored=True, code_licence="MIT")
+    runs_of(submission)
+    with on_commit(execute=True):
+        results.accept(claim(), verdict=PASSED, environment_digest="d")
+    submission.refresh_from_db()
+    assert submission.visibility == Visibility.PUBLISHED
+    assert submission.entry.published
