@@ -1,0 +1,256 @@
+"""What a board shows: published rows as plain typed values, read by the page and by ``manage.py board`` alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from django.db.models import Count, Exists, IntegerField, OuterRef, Prefetch, Q, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+
+from benchmark_tasks.models import Category
+from leaderboard.models import Entry, EntryMetric
+from leaderboard.published.labels import RaterAxis
+from submissions.enums import Inputs, Kind, SubmissionState, Visibility
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import SuiteVersion
+
+SORT_KEYS: Final = ("tests", "judge", "human", "system", "date")
+DEFAULT_SORT: Final = "-tests"
+
+Show = Literal["all", "measured", "reported"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardQuery:
+    """What to list. ``inputs`` and ``text`` are empty for no filter; ``sort`` is a key, "-" before it descends."""
+
+    category: Category | None = None
+    inputs: str = ""
+    text: str = ""
+    show: Show = "all"
+    sort: str = DEFAULT_SORT
+
+
+@dataclass(frozen=True, slots=True)
+class TestsCell:
+    """Unit tests of one row: percentages from 0 to 100. ``passed`` is fractional where there are several trials."""
+
+    __test__ = False
+
+    percent: float
+    low: float | None
+    high: float | None
+    passed: float
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsCell:
+    """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from."""
+
+    cc: float
+    lc: float
+    li: float
+    labelled: int
+    abstained: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One row. A rater that published nothing is None, shown as a dash, never as zero.
+
+    ``reported`` rows come from others and were not re-run here; ``address`` is the page of the run.
+    """
+
+    system: str
+    system_slug: str
+    backbone: str
+    scaffold: str
+    organisation: str
+    inputs: str
+    inputs_text: str
+    reported: bool
+    calibration: bool
+    address: str
+    tests: TestsCell | None
+    judge: LabelsCell | None
+    human: LabelsCell | None
+    unpublished: int
+    date: datetime | None
+    remarks: tuple[str, ...]
+
+    @property
+    def provenance(self) -> str:
+        """Who measured this, in the words that every page uses."""
+        return "reported upstream, not re-run here" if self.reported else "self-declared bundle, evaluated here"
+
+    @property
+    def tests_remarks(self) -> tuple[str, ...]:
+        """The remarks about unit tests."""
+        return self._remarks_on(RaterAxis.TESTS)
+
+    @property
+    def judge_remarks(self) -> tuple[str, ...]:
+        """The remarks about the judge."""
+        return self._remarks_on(RaterAxis.JUDGE)
+
+    @property
+    def human_remarks(self) -> tuple[str, ...]:
+        """The remarks about the humans."""
+        return self._remarks_on(RaterAxis.HUMAN)
+
+    def _remarks_on(self, axis: RaterAxis) -> tuple[str, ...]:
+        return tuple(remark for remark in self.remarks if remark.startswith(axis.remark_prefix))
+
+
+def visible_entries() -> QuerySet[Entry]:
+    """Entries that everybody may see.
+
+    The submission's own visibility is asked as well as the entry's flag: the flag is recomputed by a job, and what
+    was hidden or withdrawn a moment ago must not wait for it.
+    """
+    shown = Q(reported_run__isnull=False) | Q(
+        submission__visibility=Visibility.PUBLISHED, submission__state=SubmissionState.SCORED
+    )
+    return Entry.objects.filter(shown, published=True)
+
+
+def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None) -> list[BoardRow]:
+    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant."""
+    query = query or BoardQuery()
+    entries = _filtered(visible_entries().filter(suite_version=version), query)
+    return sorted_rows(entry_rows(entries, category=query.category), query.sort)
+
+
+def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[BoardRow]:
+    """Rows for entries, with the numbers of ``category`` (None: overall)."""
+    metrics = EntryMetric.objects.filter(category=category)
+    selected = (
+        entries.select_related("system", "submission", "reported_run")
+        .prefetch_related(Prefetch("metrics", queryset=metrics, to_attr="shown_metrics"))
+        .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
+    )
+    return [board_row(entry, next(iter(entry.shown_metrics), None), entry.unpublished) for entry in selected]
+
+
+def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
+    """How many ranked submissions of a system on a suite exist that are not on the board.
+
+    Cancelled ones measured nothing and do not count.
+    """
+    counted = (
+        Submission.objects.filter(system=system, suite_version__suite=suite, kind=Kind.RANKED)
+        .exclude(visibility=Visibility.PUBLISHED)
+        .exclude(state=SubmissionState.CANCELLED)
+        .order_by()
+        .values("system")
+        .annotate(number=Count("pk"))
+        .values("number")
+    )
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+def categories_of(version: SuiteVersion) -> list[Category]:
+    """The categories in which a suite version has tasks, in the paper's order."""
+    revisions = version.revisions.filter(category=OuterRef("pk"))
+    return list(Category.objects.filter(Exists(revisions)))
+
+
+def sorted_rows(rows: Iterable[BoardRow], sort: str) -> list[BoardRow]:
+    """Rows by one of :data:`SORT_KEYS`; rows without a value come last in either direction, ties by name."""
+    key = sort.removeprefix("-")
+    value = _SORT_VALUES[key]
+    by_name = sorted(rows, key=lambda row: (row.system.casefold(), row.address))
+    with_value = sorted((row for row in by_name if value(row) is not None), key=value, reverse=sort.startswith("-"))
+    return with_value + [row for row in by_name if value(row) is None]
+
+
+_SORT_VALUES: Final[Mapping[str, Callable[[BoardRow], Any]]] = {
+    "tests": lambda row: row.tests and row.tests.percent,
+    "judge": lambda row: row.judge and (row.judge.cc, row.judge.lc),
+    "human": lambda row: row.human and (row.human.cc, row.human.lc),
+    "system": lambda row: row.system.casefold(),
+    "date": lambda row: row.date,
+}
+
+
+def _filtered(entries: QuerySet[Entry], query: BoardQuery) -> QuerySet[Entry]:
+    if query.inputs:
+        entries = entries.filter(inputs=query.inputs)
+    if query.show != "all":
+        entries = entries.filter(reported_run__isnull=query.show == "measured")
+    for word in query.text.split():
+        entries = entries.filter(
+            Q(system__name__icontains=word)
+            | Q(system__backbone__icontains=word)
+            | Q(system__scaffold__icontains=word)
+            | Q(system__organisation__icontains=word)
+        )
+    return entries
+
+
+def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> BoardRow:
+    """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
+    return BoardRow(
+        system=entry.system.name,
+        system_slug=entry.system.slug,
+        backbone=entry.system.backbone,
+        scaffold="" if entry.system.scaffold == "none" else entry.system.scaffold,
+        organisation=entry.system.organisation,
+        inputs=entry.inputs,
+        inputs_text=Inputs(entry.inputs).label,
+        reported=entry.reported_run is not None,
+        calibration=entry.kind == Kind.CALIBRATION,
+        address=_address(entry),
+        tests=tests_cell(metric),
+        judge=labels_cell(metric, RaterAxis.JUDGE),
+        human=labels_cell(metric, RaterAxis.HUMAN),
+        unpublished=unpublished,
+        date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
+        remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
+    )
+
+
+def _address(entry: Entry) -> str:
+    if entry.reported_run is not None:
+        return reverse("reported_run", args=[entry.reported_run.slug])
+    return reverse("submission", args=[entry.submission_id])
+
+
+def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
+    """The unit tests of a metric; None when nobody ran or reported any."""
+    if metric is None or metric.tests_rate is None:
+        return None
+    return TestsCell(
+        percent=100 * metric.tests_rate,
+        low=None if metric.tests_low is None else 100 * metric.tests_low,
+        high=None if metric.tests_high is None else 100 * metric.tests_high,
+        passed=metric.tests_passed if metric.tests_passed is not None else metric.tests_rate * metric.tasks,
+        tasks=metric.tasks,
+    )
+
+
+def labels_cell(metric: EntryMetric | None, rater: RaterAxis) -> LabelsCell | None:
+    """The labels of one rater in a metric; None when that rater said nothing."""
+    said = (metric.labels if metric else {}).get(rater.value) or {}
+    percent = said.get("percent")
+    if metric is None or percent is None:
+        return None
+    return LabelsCell(
+        cc=percent["CC"],
+        lc=percent["LC"],
+        li=percent["LI"],
+        labelled=sum(said.get(label, 0) for label in ("CC", "LC", "LI")),
+        abstained=said.get("abstained", 0),
+        tasks=metric.tasks,
+    )

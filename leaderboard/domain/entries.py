@@ -1,0 +1,163 @@
+"""Computing board rows. Entries are derived, so they can always be computed again and are never edited."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from evaluator.enums import RunState
+from evaluator.grading.types import Outcome
+from evaluator.models import TestRun
+from leaderboard.domain.statistics import wilson
+from leaderboard.models import Entry, EntryMetric, ReportedRun
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from benchmark_tasks.models import SuiteVersion
+
+OVERALL: int | None = None
+LABELS = ("CC", "LC", "LI")
+
+
+@dataclass
+class Tally:
+    """What is counted of one entry in one category (or overall)."""
+
+    tasks: int = 0
+    tests: float | None = None
+    labels: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def add_tests(self, share: float) -> None:
+        """Count a task whose tests passed in ``share`` of its trials."""
+        self.tests = (self.tests or 0.0) + share
+
+    def add_label(self, rater: str, label: str) -> None:
+        """Count one label of one rater."""
+        counts = self.labels.setdefault(rater, dict.fromkeys(LABELS, 0))
+        counts[label] += 1
+
+
+def recompute_submission(submission_id: int) -> Entry | None:
+    """Write the entry of a scored submission anew; ``None`` (and no entry) while it is not scored."""
+    submission = Submission.objects.select_related("suite_version").get(pk=submission_id)
+    if submission.state != SubmissionState.SCORED:
+        Entry.objects.filter(submission=submission).delete()
+        return None
+    tallies = _empty_tallies(submission.suite_version)
+    for (category, _), share in _pass_shares(submission).items():
+        for key in {OVERALL, category}:
+            tallies[key].add_tests(share)
+    with transaction.atomic():
+        entry, _ = Entry.objects.update_or_create(
+            submission=submission,
+            defaults={
+                "suite_version": submission.suite_version,
+                "system_id": submission.system_id,
+                "inputs": submission.inputs,
+                "kind": submission.kind,
+                "published": submission.visibility == Visibility.PUBLISHED,
+            },
+        )
+        _write_metrics(entry, tallies)
+    return entry
+
+
+def refresh_visibility(submission_id: int) -> None:
+    """Copy whether a submission is published onto its entry. Cheap; numbers are not touched."""
+    published = Submission.objects.filter(pk=submission_id, visibility=Visibility.PUBLISHED).exists()
+    Entry.objects.filter(submission_id=submission_id).update(published=published)
+
+
+def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
+    """Write the entry of a reported run anew, from its per-task results and, where there are none, its totals."""
+    tallies = _empty_tallies(version)
+    categories = dict(version.revisions.values_list("task_id", "category_id"))
+    for result in run.results.all():
+        for key in {OVERALL, categories.get(result.task_id)}:
+            if result.tests_passed is not None:
+                tallies[key].add_tests(float(result.tests_passed))
+            for rater, label in (("judge", result.judge_label), ("human", result.human_label)):
+                if label:
+                    tallies[key].add_label(rater, label)
+    overall = tallies[OVERALL]
+    for total in run.aggregates.filter(count__isnull=False):
+        assert total.count is not None  # noqa: S101 - filtered above, for the type checker
+        if total.measure == "tests":
+            overall.tests = float(total.count)
+        else:
+            rater, _, label = total.measure.partition("_")
+            overall.labels.setdefault(rater, dict.fromkeys(LABELS, 0))[label] = total.count
+    with transaction.atomic():
+        entry, _ = Entry.objects.update_or_create(
+            reported_run=run,
+            defaults={
+                "suite_version": version,
+                "system_id": run.system_id,
+                "inputs": run.inputs,
+                "kind": Kind.RANKED,
+                "published": True,
+            },
+        )
+        _write_metrics(entry, tallies)
+    return entry
+
+
+def rebuild_missing() -> int:
+    """Compute the entries of scored submissions that have none (their news was lost); say how many."""
+    missing = Submission.objects.filter(state=SubmissionState.SCORED, entry__isnull=True).values_list("pk", flat=True)
+    return sum(recompute_submission(pk) is not None for pk in list(missing))
+
+
+def _empty_tallies(version: SuiteVersion) -> dict[int | None, Tally]:
+    tallies: dict[int | None, Tally] = defaultdict(Tally)
+    for category in version.revisions.values_list("category_id", flat=True):
+        # A task outside the nine counts once, overall: the set holds the same key twice then.
+        for key in {OVERALL, category}:
+            tallies[key].tasks += 1
+    return tallies
+
+
+def _pass_shares(submission: Submission) -> dict[tuple[int | None, int], float]:
+    """(category id, task revision id) -> share of trials whose newest test run passed: pass@1 of one task."""
+    passed: dict[tuple[int | None, int], dict[int, bool]] = defaultdict(dict)
+    rows = (
+        TestRun.objects.filter(implementation__submission=submission, state=RunState.DONE)
+        .order_by("pk")
+        .values_list(
+            "implementation__revision__category_id", "implementation__revision_id", "implementation__trial", "outcome"
+        )
+    )
+    for category, revision, trial, outcome in rows:
+        passed[category, revision][trial] = outcome == Outcome.PASSED.value
+    return {key: sum(trials.values()) / submission.trials for key, trials in passed.items()}
+
+
+def _write_metrics(entry: Entry, tallies: dict[int | None, Tally]) -> None:
+    entry.metrics.all().delete()
+    EntryMetric.objects.bulk_create(_metrics(entry, tallies.items()))
+
+
+def _metrics(entry: Entry, tallies: Iterable[tuple[int | None, Tally]]) -> Iterable[EntryMetric]:
+    for category, tally in tallies:
+        metric = EntryMetric(entry=entry, category_id=category, tasks=tally.tasks)
+        if tally.tests is not None:
+            metric.tests_passed = tally.tests
+            metric.tests_rate = tally.tests / tally.tasks
+            metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
+        metric.labels = {rater: _distribution(counts, tally.tasks) for rater, counts in tally.labels.items()}
+        yield metric
+
+
+def _distribution(counts: dict[str, int], tasks: int) -> dict[str, object]:
+    return {
+        **counts,
+        "abstained": 0,
+        "none": tasks - sum(counts.values()),
+        "percent": {label: round(100 * counts[label] / tasks, 1) for label in LABELS},
+    }

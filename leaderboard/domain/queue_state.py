@@ -1,0 +1,97 @@
+"""What a maintainer sees of the queue: how much waits, who works, and in what boxes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db.models import Count
+from django.utils import timezone
+from redis.exceptions import RedisError
+from rq import Worker
+
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.queueing import connect
+from evaluator.enums import RunState
+from evaluator.models import Attempt, TestRun
+from evaluator.sandbox.types import SandboxError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+RECENT: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenWorker:
+    """A machine whose workers took runs during the last hour."""
+
+    name: str
+    attempts: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """``registered`` is how many workers listen now; None when the queue's server does not answer."""
+
+    queued: int
+    running: int
+    held: int
+    done: int
+    oldest_waiting: datetime | None
+    registered: int | None
+    seen: tuple[SeenWorker, ...]
+    sandbox: str
+    sandbox_problem: str
+    unconfined: bool
+
+
+def queue_state() -> QueueState:
+    """Ask database, queue server and sandbox."""
+    counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
+    waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
+    sandbox, problem = _sandbox()
+    return QueueState(
+        queued=counts[RunState.QUEUED],
+        running=counts[RunState.RUNNING],
+        held=counts[RunState.HELD],
+        done=counts[RunState.DONE],
+        oldest_waiting=waiting.first(),
+        registered=_registered_workers(),
+        seen=_seen(),
+        sandbox=sandbox,
+        sandbox_problem=problem,
+        unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
+    )
+
+
+def _seen() -> tuple[SeenWorker, ...]:
+    """By machine: a worker forks a process for every run, so that names with process ids are as many as runs."""
+    recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).order_by("started")
+    attempts: Counter[str] = Counter()
+    last = {}
+    for worker, started in recent.values_list("worker", "started"):
+        machine = worker.partition(":")[0]
+        attempts[machine] += 1
+        last[machine] = started
+    return tuple(SeenWorker(machine, attempts[machine], last[machine]) for machine in sorted(last))
+
+
+def _registered_workers() -> int | None:
+    try:
+        with connect() as connection:
+            return Worker.count(connection=connection)
+    except RedisError:
+        return None
+
+
+def _sandbox() -> tuple[str, str]:
+    """The name of the sandbox that this machine offers, or an empty one and why there is none."""
+    try:
+        return configured_sandbox().name, ""
+    except SandboxError as error:
+        return "", str(error)

@@ -1,0 +1,193 @@
+"""Single results behind the board's rows: per task, per system, and per reported run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import OuterRef
+from django.urls import reverse
+
+from evaluator.enums import RunState
+from evaluator.grading.types import Outcome
+from evaluator.models import TestRun
+from leaderboard.domain.board import (
+    BoardRow,
+    LabelsCell,
+    TestsCell,
+    board_row,
+    labels_cell,
+    tests_cell,
+    unpublished_count,
+    visible_entries,
+)
+from leaderboard.models import ReportedResult
+from leaderboard.published.labels import Label, RaterAxis
+from submissions.enums import Inputs, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from benchmark_tasks.models import Category, Suite, Task
+    from leaderboard.models import Entry, EntryMetric
+    from submissions.models import System
+
+CONFUSION_ORDER: Final = (Label.LI, Label.LC, Label.CC)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """One system's result on one task. ``trials`` are measured outcomes, empty for reported results.
+
+    ``tests_passed`` is the reported unit test, None where none was reported; labels are empty where none was given.
+    """
+
+    system: str
+    system_slug: str
+    inputs_text: str
+    address: str
+    reported: bool
+    calibration: bool
+    trials: tuple[tuple[int, Outcome, str], ...] = ()
+    tests_passed: bool | None = None
+    tests_note: str = ""
+    judge_label: str = ""
+    human_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryNumbers:
+    """An entry's numbers in one category; None for a rater that said nothing there."""
+
+    category: Category
+    tests: TestsCell | None
+    judge: LabelsCell | None
+    human: LabelsCell | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRun:
+    """One published row of a system, with its numbers per category."""
+
+    suite: Suite
+    version: int
+    row: BoardRow
+    categories: tuple[CategoryNumbers, ...]
+
+
+def results_of_task(task: Task) -> list[TaskResult]:
+    """Every published result on ``task``: measured ones first, then reported, then samples, by name in each."""
+    results = [*_measured_results(task), *_reported_results(task)]
+    return sorted(results, key=lambda result: (result.calibration, result.reported, result.system.casefold()))
+
+
+def runs_of_system(system: System) -> list[SystemRun]:
+    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category."""
+    entries = (
+        visible_entries()
+        .filter(system=system)
+        .select_related("system", "submission", "reported_run", "suite_version__suite")
+        .prefetch_related("metrics__category")
+        .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
+        .order_by("suite_version__suite__position", "-suite_version__number", "pk")
+    )
+    return [_system_run(entry, entry.unpublished) for entry in entries]
+
+
+def category_numbers(metrics: Iterable[EntryMetric]) -> tuple[CategoryNumbers, ...]:
+    """The per-category metrics among ``metrics`` in which at least one rater said something, in the paper's order."""
+    numbers = [
+        CategoryNumbers(
+            category=metric.category,
+            tests=tests_cell(metric),
+            judge=labels_cell(metric, RaterAxis.JUDGE),
+            human=labels_cell(metric, RaterAxis.HUMAN),
+        )
+        for metric in metrics
+        if metric.category is not None
+    ]
+    spoken = [each for each in numbers if each.tests or each.judge or each.human]
+    return tuple(sorted(spoken, key=lambda each: each.category.position))
+
+
+def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]] | None:
+    """Counts of answers by human label (rows) and judge's label (columns), both LI, LC, CC.
+
+    Only answers that both rated count; None when there are none.
+    """
+    pairs = Counter(
+        (result.human_label, result.judge_label) for result in results if result.human_label and result.judge_label
+    )
+    if not pairs:
+        return None
+    return [(human, [pairs[human.value, judge.value] for judge in CONFUSION_ORDER]) for human in CONFUSION_ORDER]
+
+
+def _system_run(entry: Entry, unpublished: int) -> SystemRun:
+    metrics = list(entry.metrics.all())
+    overall = next((metric for metric in metrics if metric.category_id is None), None)
+    return SystemRun(
+        suite=entry.suite_version.suite,
+        version=entry.suite_version.number,
+        row=board_row(entry, overall, unpublished),
+        categories=category_numbers(metrics),
+    )
+
+
+def _measured_results(task: Task) -> list[TaskResult]:
+    runs = (
+        TestRun.objects.filter(
+            state=RunState.DONE,
+            implementation__revision__task=task,
+            implementation__submission__entry__in=visible_entries(),
+        )
+        .select_related("implementation__submission__system")
+        .order_by("pk")
+    )
+    # Later runs of the same answer replace earlier ones: a re-evaluation supersedes what it repeats.
+    newest = {run.implementation_id: run for run in runs}
+    by_submission: dict[int, list[TestRun]] = defaultdict(list)
+    for run in newest.values():
+        by_submission[run.implementation.submission_id].append(run)
+    return [_measured_result(task, group) for group in by_submission.values()]
+
+
+def _measured_result(task: Task, runs: list[TestRun]) -> TaskResult:
+    submission = runs[0].implementation.submission
+    trials = sorted((run.implementation.trial, Outcome(run.outcome)) for run in runs)
+    return TaskResult(
+        system=submission.system.name,
+        system_slug=submission.system.slug,
+        inputs_text=Inputs(submission.inputs).label,
+        address=reverse("submission", args=[submission.pk]),
+        reported=False,
+        calibration=submission.kind == Kind.CALIBRATION,
+        trials=tuple(
+            (
+                trial,
+                outcome,
+                reverse("implementation", args=[submission.pk, task.paper.slug, task.index, trial]),
+            )
+            for trial, outcome in trials
+        ),
+    )
+
+
+def _reported_results(task: Task) -> list[TaskResult]:
+    results = ReportedResult.objects.filter(task=task, run__entry__in=visible_entries()).select_related("run__system")
+    return [
+        TaskResult(
+            system=result.run.system.name,
+            system_slug=result.run.system.slug,
+            inputs_text=Inputs(result.run.inputs).label,
+            address=reverse("reported_run", args=[result.run.slug]),
+            reported=True,
+            calibration=False,
+            tests_passed=result.tests_passed,
+            tests_note=result.tests_note,
+            judge_label=result.judge_label,
+            human_label=result.human_label,
+        )
+        for result in results
+    ]

@@ -1,0 +1,260 @@
+"""What the pages of a submission and of its answers show, as plain typed values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Prefetch
+
+from evaluator.enums import RunState
+from evaluator.grading.types import Outcome
+from evaluator.models import TestRun
+from submissions.domain.audit import history
+from submissions.enums import SubmissionState, Visibility
+from submissions.models import AuditEvent, Implementation, Submission, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from django.contrib.auth.models import AnonymousUser
+
+OPEN_STATES: Final = (SubmissionState.QUEUED, SubmissionState.RUNNING)
+
+OUTCOME_TEXTS: Final[Mapping[str, str]] = {
+    Outcome.PASSED: "passed",
+    Outcome.WRONG_OUTPUT: "wrong output",
+    Outcome.RAISED: "raised an error",
+    Outcome.TIMEOUT: "timed out",
+    Outcome.OUT_OF_MEMORY: "out of memory",
+    Outcome.OUTPUT_LIMIT: "too much output",
+    Outcome.BAD_PATCH: "bad patch",
+    Outcome.NOT_ATTEMPTED: "not attempted",
+    Outcome.TAMPERING: "tampering",
+    Outcome.INFRA: "a fault of ours",
+}
+_STATE_TEXTS: Final[Mapping[str, str]] = {
+    RunState.QUEUED: "waiting",
+    RunState.RUNNING: "running",
+    RunState.HELD: "held",
+    RunState.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """An outcome (or, before there is one, a state) in words, and the CSS class of its colour."""
+
+    text: str
+    css: str
+
+
+def badge_of(run: TestRun | None) -> Badge:
+    """How a test run is shown; None is an answer whose run was not planned yet."""
+    if run is None:
+        return Badge("waiting", "pending")
+    if run.state != RunState.DONE:
+        return Badge(_STATE_TEXTS[run.state], "pending")
+    return outcome_badge(run.outcome)
+
+
+def outcome_badge(outcome: str) -> Badge:
+    """How an outcome of a run or of one case is shown."""
+    return Badge(OUTCOME_TEXTS.get(outcome, outcome), "passed" if outcome == Outcome.PASSED else "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One answer in a submission's table. ``tokens`` and ``cost`` (US dollars) are as its owner declared them."""
+
+    implementation: Implementation
+    run: TestRun | None
+    badge: Badge
+
+    @property
+    def address(self) -> str:
+        """The page of the answer."""
+        return self.implementation.get_absolute_url()
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, or why it waits."""
+        if self.run is None or self.badge.css == "passed":
+            return ""
+        return self.run.reason
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the boxes took; None where none was needed."""
+        return self.run.seconds or None if self.run else None
+
+    @property
+    def tokens(self) -> int | None:
+        """Input and output tokens together, None when neither was declared."""
+        usage = self.implementation.usage
+        given = [usage[key] for key in ("input_tokens", "output_tokens") if key in usage]
+        return int(sum(given)) if given else None
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars, None when not declared."""
+        cost: float | None = self.implementation.usage.get("cost_usd")
+        return cost
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an evaluation is: answers whose run has ended, and all of them."""
+
+    done: int
+    running: int
+    held: int
+    total: int
+    passed: int
+
+    @property
+    def percent(self) -> float:
+        """Ended runs as a percentage of all answers."""
+        return 100 * self.done / self.total if self.total else 0.0
+
+    def fingerprint(self, state: str) -> str:
+        """Changes exactly when a page that shows this would look different."""
+        return f"{state}-{self.done}-{self.running}-{self.held}-{self.passed}"
+
+
+def newest(runs: Iterable[TestRun]) -> TestRun | None:
+    """The run that decides an answer: the newest that ended, else the newest of all. ``runs`` are oldest first."""
+    ordered = list(runs)
+    ended = [run for run in ordered if run.state == RunState.DONE]
+    return ended[-1] if ended else ordered[-1] if ordered else None
+
+
+def task_rows(submission: Submission) -> list[TaskRow]:
+    """Every answer of ``submission`` with its deciding run, in the benchmark's order. Two queries."""
+    runs = TestRun.objects.order_by("pk").defer("cases", "log")
+    implementations = (
+        submission.implementations.select_related("revision__task__paper", "revision__category")
+        .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
+        .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
+    )
+    rows = []
+    for implementation in implementations:
+        run = newest(getattr(implementation, "runs_in_order", []))
+        rows.append(TaskRow(implementation, run, badge_of(run)))
+    return rows
+
+
+def progress_of(rows: Iterable[TaskRow]) -> Progress:
+    """Count ``rows``."""
+    listed = list(rows)
+    states = Counter(row.run.state for row in listed if row.run)
+    return Progress(
+        done=states[RunState.DONE],
+        running=states[RunState.RUNNING],
+        held=states[RunState.HELD],
+        total=len(listed),
+        passed=sum(row.badge.css == "passed" for row in listed),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """One public line about a submission: who (a user name and a role, nothing else of the person), what, when, why."""
+
+    who: str
+    verb: str
+    when: datetime
+    reason: str
+    changes: tuple[tuple[str, str, str], ...]
+
+
+def public_trace(submission: Submission) -> list[TraceLine]:
+    """What was done to ``submission``, newest first; changes are (field, old, new). One query."""
+    return [
+        TraceLine(
+            who=_who(event, submission),
+            verb=event.get_verb_display(),
+            when=event.created,
+            reason=event.reason,
+            changes=tuple((name, _text(old), _text(new)) for name, (old, new) in event.data.get("changed", {}).items()),
+        )
+        for event in history(submission)
+    ]
+
+
+def _who(event: AuditEvent, submission: Submission) -> str:
+    if event.actor is None:
+        return "the site"
+    # Some people choose their e-mail address as user name; it must not become public that way.
+    name = event.actor.username.partition("@")[0]
+    return f"{name} ({'its owner' if event.actor_id == submission.owner_id else 'maintainer'})"
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What stands in public where a once published submission was: that it is gone, and why. Nothing of its content."""
+
+    number: int
+    what: str
+    reason: str
+
+
+def tombstone(pk: int) -> Tombstone | None:
+    """The tombstone of submission ``pk``; None unless it was published once and was withdrawn or hidden since."""
+    gone = Submission.objects.filter(
+        pk=pk, published_at__isnull=False, visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]
+    ).first()
+    return Tombstone(gone.pk, gone.get_visibility_display(), gone.visibility_reason) if gone else None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One case. Of private ones only number and outcome are known here, whatever lies in the database.
+
+    ``headline`` is the first line of its difference or error, ``detail`` all of it where there is more. The first
+    failing case is ``opened``.
+    """
+
+    number: int
+    seed: int | None
+    badge: Badge
+    headline: str = ""
+    detail: str = ""
+    opened: bool = False
+
+
+def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
+    """Public and private cases of a run."""
+    public: list[CaseRow] = []
+    private: list[CaseRow] = []
+    for case in run.cases if run else []:
+        badge = outcome_badge(case["outcome"])
+        if case["public"]:
+            public.append(_public_case(case, badge, opened=all(row.badge.css == "passed" for row in public)))
+        else:
+            private.append(CaseRow(len(private) + 1, None, badge))
+    return public, private
+
+
+def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:
+    text = "\n".join(part for part in (case.get("difference"), case.get("error")) if part)
+    headline, _, more = text.partition("\n")
+    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened)
+
+
+def short_digest(digest: str) -> str:
+    """As much of an environment's digest as tells environments apart."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
+    """Whether the answers' code may be shown: to owner and maintainers, and to all once the owner has published it."""
+    if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
+        return True
+    return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)

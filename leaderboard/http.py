@@ -1,0 +1,39 @@
+"""Small things that views share."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.models import SuiteVersion
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, QueryDict
+
+    from benchmark_tasks.models import Suite
+
+
+def query_with(params: QueryDict, **changes: str | None) -> str:
+    """The query string of ``params`` with some keys set, or dropped by None; a bare ``?`` when nothing is left."""
+    changed = params.copy()
+    for key, value in changes.items():
+        changed.pop(key, None)
+        if value:
+            changed[key] = value
+    for key in [key for key in changed if not changed[key]]:
+        del changed[key]
+    return f"?{changed.urlencode()}"
+
+
+def asked_version(request: HttpRequest, suite: Suite) -> SuiteVersion | None:
+    """The suite version that ``?version=`` names, else the newest, None when there is none. Raises Http404."""
+    number = request.GET.get("version", "")
+    if not number:
+        return current_version(suite)
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII):
+        raise Http404(f"“{number[:20]}” is not a version number.")
+    return get_object_or_404(SuiteVersion.objects.select_related("suite", "seed_epoch"), suite=suite, number=number)

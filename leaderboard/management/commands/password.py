@@ -1,0 +1,65 @@
+"""``manage.py password``: set an account's password; what ``make password`` calls."""
+
+from __future__ import annotations
+
+import sys
+from getpass import getpass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management import BaseCommand, CommandError
+
+from leaderboard.domain.maintainers import generated_password
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from submissions.models import User
+
+
+class Command(BaseCommand):
+    """Set a new password, asked for or generated."""
+
+    help = "Set the password of an account. All its sessions end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username", metavar="USER")
+        parser.add_argument("--generate", action="store_true", help="make one up and print it")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        user = self._user(options["username"])
+        password = generated_password() if options["generate"] else self._asked(user)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        if options["generate"]:
+            self.stdout.write(f"The new password of {user.username}:\n\n    {password}\n")
+        else:
+            self.stdout.write(f"{user.username} has a new password.")
+
+    @staticmethod
+    def _user(username: str) -> User:
+        users = get_user_model().objects
+        user = users.filter(username=username).first()
+        if user is None:
+            maintainers = ", ".join(users.filter(is_staff=True).order_by("username").values_list("username", flat=True))
+            msg = f"There is no account named {username!r}. Maintainers: {maintainers or 'none; make setup makes one'}."
+            raise CommandError(msg)
+        return user
+
+    @staticmethod
+    def _asked(user: User) -> str:
+        if not sys.stdin.isatty():
+            msg = "There is no terminal to ask on. Use --generate."
+            raise CommandError(msg)
+        password = getpass("New password: ")
+        if getpass("Again: ") != password:
+            msg = "The two are not the same. Nothing was changed."
+            raise CommandError(msg)
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            msg = "Nothing was changed. " + " ".join(error.messages)
+            raise CommandError(msg) from None
+        return password

@@ -1,0 +1,86 @@
+"""``manage.py serve``: the whole instance under one supervisor; what ``make run`` calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, call_command
+from django.db import connections
+
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.sandbox.types import SandboxError
+from leaderboard.settings.environment import PROJECT_ROOT
+from leaderboard.supervision.addresses import check_free, listening_address, local_host
+from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision.lock import only_instance
+from leaderboard.supervision.programs import instance_programs
+from leaderboard.supervision.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from leaderboard.settings.environment import Environment
+
+
+class Command(BaseCommand):
+    """Start web server, workers, reconciler and Redis; stop all of them on Ctrl-C."""
+
+    help = "Start the whole instance, and stop it on Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--setup", action="store_true", help="first do what manage.py setup does")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        environment: Environment = settings.ENVIRONMENT
+        try:
+            with only_instance(environment.data_dir):
+                check_free(environment.bind, environment.port)
+                if options["setup"]:
+                    call_command("setup")
+                self._supervise(environment)
+        except SupervisionError as error:
+            raise CommandError(str(error)) from None
+
+    def _supervise(self, environment: Environment) -> None:
+        problem = _sandbox_problem()
+        # A worker without boxes would only end and be started again, for ever.
+        workers = 0 if problem else environment.workers
+        supervisor = Supervisor(
+            instance_programs(environment, project_root=PROJECT_ROOT, workers=workers),
+            log_folder=environment.data_dir / "logs",
+            say=self._say,
+        )
+        # Children open their own; one left open here would be a lock nobody needs.
+        connections.close_all()
+        supervisor.run(on_ready=lambda: self._say(_greeting(environment, workers=workers, problem=problem)))
+        if not problem:
+            # The workers are gone: whatever box one of them had to leave behind is nobody's now.
+            configured_sandbox().reap(keep=lambda _label: False)
+        self._say("Stopped.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _sandbox_problem() -> str:
+    """Why nothing can be evaluated here; empty when a sandbox works."""
+    try:
+        configured_sandbox()
+    except SandboxError as error:
+        return str(error)
+    return ""
+
+
+def _greeting(environment: Environment, *, workers: int, problem: str) -> str:
+    address = listening_address(local_host(environment.bind), environment.port)
+    lines = [
+        f"\nLMR-Board answers at http://{address}/, workers: {workers}. Ctrl-C stops it.",
+        f"Logs are in {environment.data_dir / 'logs'}; make password sets a maintainer's password.",
+    ]
+    if problem:
+        lines.append(
+            f"\nNOTHING IS EVALUATED, for no sandbox works here:\n  {problem}\nThen stop this and start again."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,123 @@
+"""``manage.py setup``: everything between an empty data folder and a board that can be served. Idempotent."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, call_command
+from django.db.utils import OperationalError
+
+from leaderboard.domain.maintainers import ensure_maintainer
+from leaderboard.domain.static_files import static_fingerprint
+from leaderboard.supervision.data_folder import mark_as_data_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAINTAINER = "maintainer"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the set-up.
+
+    One that is not ``needed_to_serve`` may fail: nothing is evaluated then, but the board runs. One with a
+    ``fingerprint`` is left out while that stays the same.
+    """
+
+    title: str
+    command: tuple[str, ...]
+    needed_to_serve: bool = True
+    fingerprint: Callable[[], str] | None = None
+
+
+STEPS = (
+    Step("Database", ("migrate", "--no-input")),
+    Step("Shared cache", ("createcachetable",)),
+    Step("Static files", ("collectstatic", "--no-input"), fingerprint=static_fingerprint),
+    Step("Suites", ("load_catalogue",)),
+    Step("Published results", ("load_published",)),
+    Step("Environment of the boxes", ("prepare_evaluator",), needed_to_serve=False),
+    Step("Audit of the tasks", ("audit_tasks",), needed_to_serve=False),
+    Step("Sample submissions", ("submit_samples",), needed_to_serve=False),
+)
+
+
+class Command(BaseCommand):
+    """Bring database, static files, catalogue, boxes and the first account up to date."""
+
+    help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        mark_as_data_folder(settings.DATA_DIR)
+        # Events such as "the queue does not answer" are no news before anything was started.
+        logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
+        try:
+            evaluation_problem = self._run_steps(options["verbosity"])
+        finally:
+            logging.disable(logging.NOTSET)
+        self._account()
+        if evaluation_problem:
+            self.stderr.write(
+                f"\nThe board works, but NOTHING CAN BE EVALUATED on this machine yet:\n  {evaluation_problem}\n"
+                "docs/operating.md says what boxes need. Afterwards run make setup again.\n"
+            )
+
+    def _run_steps(self, verbosity: int) -> str:
+        """Run every step, and return why nothing can be evaluated; empty when all went well."""
+        evaluation_problem = ""
+        for step in STEPS:
+            if evaluation_problem and not step.needed_to_serve:
+                self._line(step.title, "skipped")
+                continue
+            try:
+                self._timed(step.title, partial(self._call, step, verbosity))
+            except (CommandError, OperationalError) as error:
+                self.stdout.write("failed")
+                if step.needed_to_serve:
+                    msg = f"{step.title} ({' '.join(step.command)}) failed: {error}"
+                    raise CommandError(msg) from None
+                evaluation_problem = f"{step.title}: {error}"
+        return evaluation_problem
+
+    def _call(self, step: Step, verbosity: int) -> None:
+        name, *arguments = step.command
+        stamp: Path = settings.DATA_DIR / "run" / f"{name}.stamp"
+        if step.fingerprint and stamp.exists() and stamp.read_text(encoding="ascii") == step.fingerprint():
+            return
+        # Long tables of names would bury the one line that matters; -v 2 shows them.
+        output = self.stdout if verbosity > 1 else StringIO()
+        try:
+            call_command(name, *arguments, stdout=output, stderr=self.stderr, verbosity=verbosity)
+        except SystemExit as ended:
+            told = output.getvalue().strip() if isinstance(output, StringIO) else ""
+            msg = f"manage.py {name} ended with exit code {ended.code}\n{told}"
+            raise CommandError(msg.strip()) from None
+        if step.fingerprint:
+            stamp.parent.mkdir(exist_ok=True)
+            stamp.write_text(step.fingerprint(), encoding="ascii")
+
+    def _timed(self, title: str, work: Callable[[], None]) -> None:
+        self._line(title, "", ending="")
+        started = time.monotonic()
+        work()
+        self.stdout.write(f"{time.monotonic() - started:5.1f} s")
+
+    def _line(self, title: str, result: str, *, ending: str = "\n") -> None:
+        self.stdout.write(f"{title + ' ':.<34} {result}", ending=ending)
+        self.stdout.flush()
+
+    def _account(self) -> None:
+        password = ensure_maintainer(username=MAINTAINER)
+        if password is not None:
+            self.stdout.write(
+                f"\nA maintainer's account was made. This is shown once:\n\n    name      {MAINTAINER}\n"
+                f"    password  {password}\n\nmake password sets a new one.\n"
+            )

@@ -1,0 +1,132 @@
+"""What is published: our own rows, and what others reported."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
+from submissions.enums import Inputs, Kind
+from submissions.models import Submission, System
+
+
+class Label(models.TextChoices):
+    """What a judge or a human says of an answer (paper, section 4)."""
+
+    CC = "CC", "completely correct"
+    LC = "LC", "logically correct"
+    LI = "LI", "logically incorrect"
+
+
+class ReportedRun(models.Model):
+    """A run that others published and this site did not make."""
+
+    slug = models.SlugField(max_length=120, unique=True)
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="reported_runs")
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="reported_runs")
+    inputs = models.CharField(max_length=20, choices=Inputs, default=Inputs.FULL)
+    source_address = models.URLField(max_length=500)
+    printed_table = models.CharField(max_length=20, blank=True)
+    remarks = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class ReportedResult(models.Model):
+    """What was reported of one task of a run: unit test, judge's label, human's label; null where nothing was."""
+
+    run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="results")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reported_results")
+    tests_passed = models.BooleanField(null=True, blank=True)
+    tests_note = models.CharField(max_length=200, blank=True)
+    judge_label = models.CharField(max_length=2, choices=Label, blank=True)
+    human_label = models.CharField(max_length=2, choices=Label, blank=True)
+
+    class Meta:
+        ordering = ["run", "task"]
+        constraints = [models.UniqueConstraint(fields=["run", "task"], name="one_reported_result_per_task")]
+
+    def __str__(self) -> str:
+        return f"{self.run.slug} {self.task.slug}"
+
+
+class ReportedAggregate(models.Model):
+    """A total of a reported run. ``measure`` is ``tests``, or rater and label such as ``judge_CC``.
+
+    ``count`` is out of all tasks, and null where the per-task results give it; ``printed`` is the percentage that the
+    publication prints, which need not agree.
+    """
+
+    run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="aggregates")
+    measure = models.CharField(max_length=12)
+    count = models.PositiveIntegerField(null=True, blank=True)
+    printed = models.DecimalField(max_digits=5, decimal_places=1, null=True, blank=True)
+
+    class Meta:
+        ordering = ["run", "measure"]
+        constraints = [models.UniqueConstraint(fields=["run", "measure"], name="one_total_per_measure")]
+
+    def __str__(self) -> str:
+        return f"{self.run.slug} {self.measure}"
+
+
+class Entry(models.Model):
+    """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand."""
+
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
+    submission = models.OneToOneField(Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="entry")
+    reported_run = models.OneToOneField(
+        ReportedRun, null=True, blank=True, on_delete=models.CASCADE, related_name="entry"
+    )
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="entries")
+    inputs = models.CharField(max_length=20, choices=Inputs)
+    kind = models.CharField(max_length=12, choices=Kind)
+    published = models.BooleanField(default=False)
+    computed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name_plural = "entries"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(submission__isnull=False) ^ models.Q(reported_run__isnull=False),
+                name="either_measured_or_reported",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system.name} on {self.suite_version}"
+
+
+class EntryMetric(models.Model):
+    """An entry's numbers, overall (``category`` null) or in one category.
+
+    ``tasks`` is the denominator: all tasks of the suite version (in the category). Rates are fractions of one;
+    bounds are 95 % Wilson intervals. A rater that said nothing at all has a null rate, never zero.
+    ``labels`` maps each rater that said anything (``judge``, ``human``) to ``{CC, LC, LI, abstained, none, percent}``:
+    counts, the tasks it said nothing about, and percentages of all tasks with one decimal.
+    """
+
+    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
+    category = models.ForeignKey(Category, null=True, blank=True, on_delete=models.CASCADE)
+    tasks = models.PositiveIntegerField()
+    tests_rate = models.FloatField(null=True, blank=True)
+    tests_passed = models.FloatField(null=True, blank=True)
+    tests_low = models.FloatField(null=True, blank=True)
+    tests_high = models.FloatField(null=True, blank=True)
+    labels = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["entry", "category__position"]
+        constraints = [
+            models.UniqueConstraint(fields=["entry", "category"], name="one_metric_per_entry_and_category"),
+            models.UniqueConstraint(
+                fields=["entry"], condition=models.Q(category__isnull=True), name="one_overall_metric_per_entry"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.entry_id} {self.category or 'overall'}"

@@ -1,0 +1,1 @@
+"""One process that starts, watches and stops everything that an instance consists of. Imports no Django."""

@@ -1,0 +1,41 @@
+"""Telling an instance's data folder from any other, so that only such a one is ever deleted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from leaderboard.supervision.errors import SupervisionError
+
+MARK = ".lmr-board"
+
+
+def mark_as_data_folder(folder: Path) -> None:
+    """Make the folder and put the mark into it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).write_text(
+        "The data folder of an LMR-Board instance. make reset deletes all of it.\n", encoding="ascii"
+    )
+
+
+def check_deletable(folder: Path, *, project_root: Path) -> None:
+    """Raise :class:`SupervisionError` unless ``folder`` is marked and holds neither the project nor a home folder.
+
+    A mistyped ``DATA_DIR`` must not cost somebody their files.
+    """
+    resolved = folder.resolve()
+    if any(resolved in (kept, *kept.parents) for kept in (project_root.resolve(), Path.home().resolve())):
+        msg = f"DATA_DIR is {folder}, which holds more than this instance's data. Nothing was deleted."
+        raise SupervisionError(msg)
+    if not (folder / MARK).is_file():
+        msg = f"{folder} is not the data folder of an instance (it has no file {MARK}). Nothing was deleted."
+        raise SupervisionError(msg)
+
+
+def delete(folder: Path) -> None:
+    """Delete the folder and all in it, read-only content too."""
+    for path, _, _ in os.walk(folder):
+        # Files in a folder that is not writable cannot be removed, and the content store makes such folders.
+        Path(path).chmod(0o700)
+    shutil.rmtree(folder)

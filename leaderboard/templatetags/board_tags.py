@@ -1,0 +1,113 @@
+"""How pages write numbers, times, bars and code. Everything here returns escaped or safe text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from django import template
+from django.contrib.humanize.templatetags.humanize import naturaltime
+from django.utils import timezone
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from leaderboard.highlighting import highlighted
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leaderboard.domain.board import LabelsCell, TestsCell
+
+register = template.Library()
+
+DASH = "\N{EN DASH}"
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A percentage (0 to 100) to one decimal, as the paper prints its tables; a dash for None."""
+    return DASH if value is None else f"{value:.1f}"
+
+
+@register.filter
+def count(value: float | None) -> str:
+    """A number of tasks: whole where it is whole, else (means over trials) to one decimal; a dash for None."""
+    if value is None:
+        return DASH
+    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString:
+    """A relative time, with the exact one in its title."""
+    if moment is None:
+        return SafeString(DASH)
+    exact = timezone.localtime(moment)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        f"{exact:%Y-%m-%d %H:%M:%S %Z}",
+        naturaltime(moment),
+    )
+
+
+@register.filter
+def code(source: str, language: str) -> SafeString:
+    """Highlighted source; ``language`` is a Pygments name such as ``python`` or ``diff``."""
+    return mark_safe(highlighted(source, language))  # noqa: S308 - the formatter escapes the source
+
+
+@register.filter
+def backticks(text: str) -> SafeString:
+    """Escaped text with what stands in backticks as code. No other markup: instructions hold formulas."""
+    return mark_safe(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped before
+
+
+@register.simple_tag
+def code_from_line(source: str, language: str, first_line: int) -> SafeString:
+    """Highlighted source with line numbers from ``first_line``."""
+    return mark_safe(highlighted(source, language, first_line=first_line))  # noqa: S308 - the formatter escapes
+
+
+@register.simple_tag
+def interval_bar(cell: TestsCell) -> SafeString:
+    """A line from 0 to 100 with the interval and the estimate on it. The numbers stand beside it as text."""
+    low = cell.percent if cell.low is None else cell.low
+    high = cell.percent if cell.high is None else cell.high
+    return format_html(
+        '<svg class="interval" viewBox="-3 0 106 10" width="106" height="10" aria-hidden="true" focusable="false">'
+        '<line class="interval-axis" x1="0" y1="5" x2="100" y2="5"/>'
+        '<line class="interval-tick" x1="50" y1="3" x2="50" y2="7"/>'
+        '<line class="interval-range" x1="{}" y1="5" x2="{}" y2="5"/>'
+        '<circle class="interval-estimate" cx="{}" cy="5" r="3"/></svg>',
+        f"{low:.1f}",
+        f"{high:.1f}",
+        f"{cell.percent:.1f}",
+    )
+
+
+@register.simple_tag
+def label_bar(cell: LabelsCell) -> SafeString:
+    """The shares of CC, LC and LI as one bar. The numbers stand beside it as text."""
+    return format_html(
+        '<svg class="labels-bar" viewBox="0 0 100 6" width="100" height="6" preserveAspectRatio="none" '
+        'aria-hidden="true" focusable="false"><rect class="label-none" width="100" height="6"/>'
+        '<rect class="label-cc" x="0" width="{}" height="6"/><rect class="label-lc" x="{}" width="{}" height="6"/>'
+        '<rect class="label-li" x="{}" width="{}" height="6"/></svg>',
+        f"{cell.cc:.1f}",
+        f"{cell.cc:.1f}",
+        f"{cell.lc:.1f}",
+        f"{cell.cc + cell.lc:.1f}",
+        f"{cell.li:.1f}",
+    )
+
+
+@register.simple_tag
+def share_bar(percentage: float) -> SafeString:
+    """A plain bar from 0 to 100. The number stands beside it as text."""
+    return format_html(
+        '<svg class="share-bar" viewBox="0 0 100 8" width="100" height="8" preserveAspectRatio="none" '
+        'aria-hidden="true" focusable="false"><rect class="share-track" width="100" height="8"/>'
+        '<rect class="share-fill" width="{}" height="8"/></svg>',
+        f"{percentage:.1f}",
+    )

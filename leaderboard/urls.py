@@ -1,0 +1,75 @@
+"""Every address of the site."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from leaderboard.views import (
+    accounts,
+    board,
+    catalogue,
+    docs,
+    health,
+    maintain,
+    submission_actions,
+    submissions,
+    systems,
+)
+
+# Public pages: boards, catalogue, systems.
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", board.board_default, name="board_default"),
+    path("board/<slug:suite>/", board.board, name="board"),
+    path("suites/", catalogue.suites, name="suites"),
+    path("suites/<slug:suite>/", catalogue.suite, name="suite"),
+    path("suites/<slug:suite>/kit/", catalogue.kit, name="kit"),
+    path("suites/<slug:suite>/tasks/<slug:paper>/<int:index>/", catalogue.task, name="task"),
+    path("suites/<slug:suite>/tasks/<slug:paper>/<int:index>/paper/", catalogue.task_paper, name="task_paper"),
+    path("systems/<slug:slug>/", systems.system, name="system"),
+    path("reported/<str:slug>/", systems.reported_run, name="reported_run"),
+]
+
+# Documentation and health.
+urlpatterns += [
+    path("docs/", docs.docs, name="docs"),
+    path("docs/images/<str:name>", docs.image, name="docs_image"),
+    path("docs/<slug:slug>/", docs.page, name="docs_page"),
+    path("about/", docs.about, name="about"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+]
+
+# Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
+urlpatterns += [
+    path("accounts/password/reset/", accounts.password_reset, name="account_reset_password"),
+    path("accounts/", include("allauth.urls")),
+]
+
+# Uploading.
+urlpatterns += [path("", include("submissions.urls"))]
+
+# Submissions and their answers. They read what was measured, so they live in this room.
+urlpatterns += [
+    path("my/", submissions.my_submissions, name="my_submissions"),
+    path("submissions/<int:pk>/", submissions.submission, name="submission"),
+    path("submissions/<int:pk>/progress/", submissions.submission_progress, name="submission_progress"),
+    path("submissions/<int:pk>/bundle/", submissions.submission_bundle, name="submission_bundle"),
+    path("submissions/<int:pk>/publish/", submission_actions.submission_publish, name="submission_publish"),
+    path("submissions/<int:pk>/withdraw/", submission_actions.submission_withdraw, name="submission_withdraw"),
+    path("submissions/<int:pk>/cancel/", submission_actions.submission_cancel, name="submission_cancel"),
+    path("submissions/<int:pk>/correct/", submission_actions.submission_correct, name="submission_correct"),
+    path(
+        "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/",
+        submissions.implementation,
+        name="implementation",
+    ),
+]
+
+# Maintaining.
+urlpatterns += [
+    path("maintain/", maintain.maintain, name="maintain"),
+    path("maintain/retry/", maintain.maintain_retry, name="maintain_retry"),
+    path("maintain/hide/", maintain.maintain_hide, name="maintain_hide"),
+    path("maintain/unhide/", maintain.maintain_unhide, name="maintain_unhide"),
+    path("maintain/quota/", maintain.maintain_quota, name="maintain_quota"),
+]

@@ -1,0 +1,91 @@
+"""The boards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.domain.board import DEFAULT_SORT, BoardQuery, board_rows, categories_of, visible_entries
+from leaderboard.filters import BoardFilterForm
+from leaderboard.http import asked_version, query_with
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from benchmark_tasks.models import Category
+
+
+def board_default(request: HttpRequest) -> HttpResponse:
+    """The first suite's board, at the site's root."""
+    suite = Suite.objects.first()
+    if suite is None:
+        return render(request, "leaderboard/no_suites.html")
+    return _board(request, suite)
+
+
+def board(request: HttpRequest, suite: str) -> HttpResponse:
+    """One suite's board, overall or in one category, as the address asks."""
+    return _board(request, get_object_or_404(Suite, slug=suite))
+
+
+def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
+    version = asked_version(request, suite)
+    if version is None:
+        return render(request, "leaderboard/board_empty.html", {"suite": suite})
+    categories = categories_of(version)
+    if request.GET.get("category") and request.GET["category"] not in {category.slug for category in categories}:
+        raise Http404("This suite has no task in that category.")
+    form = BoardFilterForm(request.GET, categories=categories)
+    query = form.query()
+    rows = board_rows(version=version, query=query)
+    context = {
+        "suite": suite,
+        "version": version,
+        "other_versions": _other_versions(suite, version),
+        "form": form,
+        "query": query,
+        "filtered": bool(query.inputs or query.text or query.show != "all"),
+        "chips": _chips(request.GET, categories, query),
+        "columns": _columns(request.GET, query.sort),
+        "rows": [row for row in rows if not row.calibration],
+        "samples": [row for row in rows if row.calibration],
+        "task_count": version.revisions.count(),
+    }
+    return render(request, "leaderboard/board.html", context)
+
+
+def _other_versions(suite: Suite, shown: SuiteVersion) -> list[dict[str, Any]]:
+    """The other versions on which something is published: their rows are not comparable with these."""
+    published = visible_entries().exclude(suite_version=shown).values("suite_version")
+    versions = SuiteVersion.objects.filter(suite=suite, pk__in=published)
+    return [{"number": version.number, "query": f"?version={version.number}"} for version in versions]
+
+
+def _chips(params: QueryDict, categories: list[Category], query: BoardQuery) -> list[dict[str, Any]]:
+    chips = [{"title": "All categories", "query": query_with(params, category=None), "active": query.category is None}]
+    for category in categories:
+        address = query_with(params, category=category.slug)
+        chips.append({"title": category.title, "query": address, "active": query.category == category})
+    return chips
+
+
+def _columns(params: QueryDict, sort: str) -> dict[str, dict[str, str]]:
+    """Per sortable column: its link, and its ``aria-sort`` state. Numbers and dates start at their largest."""
+    columns = {}
+    for key, starts_descending in (
+        ("system", False),
+        ("tests", True),
+        ("judge", True),
+        ("human", True),
+        ("date", True),
+    ):
+        state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
+        descends = starts_descending if state == "none" else state == "ascending"
+        target = f"-{key}" if descends else key
+        columns[key] = {"query": query_with(params, sort=None if target == DEFAULT_SORT else target), "state": state}
+    return columns

@@ -1,0 +1,121 @@
+"""What is asked: suites, their kits, tasks and their papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import FileResponse, Http404
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.domain.content import ContentMissingError, file_path
+from benchmark_tasks.domain.kit import build_kit
+from benchmark_tasks.domain.queries import has_code, revisions_of
+from benchmark_tasks.models import Suite, Task, TaskRevision
+from leaderboard.domain.results import results_of_task
+from leaderboard.http import asked_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.http import HttpRequest, HttpResponse
+
+    from benchmark_tasks.models import Category
+
+
+@require_safe
+def suites(request: HttpRequest) -> HttpResponse:
+    """All suites."""
+    listed = [
+        {"suite": suite, "version": suite.versions.first(), "tasks": suite.tasks.count()}
+        for suite in Suite.objects.all()
+    ]
+    return render(request, "leaderboard/suites.html", {"listed": listed})
+
+
+@require_safe
+def suite(request: HttpRequest, suite: str) -> HttpResponse:
+    """One suite: what it is, its versions, its tasks by category, its kit."""
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    revisions = list(revisions_of(version)) if version else []
+    context = {
+        "suite": shown,
+        "version": version,
+        "versions": shown.versions.all(),
+        "groups": _by_category(revisions),
+        "outside": [revision for revision in revisions if revision.category is None],
+        "runnable_count": sum(revision.runnable for revision in revisions),
+        "task_count": len(revisions),
+        "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
+    }
+    return render(request, "leaderboard/suite.html", context)
+
+
+@require_safe
+def kit(request: HttpRequest, suite: str) -> FileResponse:
+    """The task kit of a version, as a zip file."""
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None or not has_code(version):
+        raise Http404("This suite version has no task that can be run, so there is no kit.")
+    archive = build_kit(version)
+    name = f"{version.suite.slug}-v{version.number}-kit.zip"
+    return FileResponse(archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip")
+
+
+@require_safe
+def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
+    """One task: its paper, instruction, masked code, protocol, audit, and who solves it."""
+    revision, is_current = _asked_revision(request, suite, paper, index)
+    context = {
+        "suite": revision.task.suite,
+        "task": revision.task,
+        "paper": revision.task.paper,
+        "revision": revision,
+        "is_current": is_current,
+        "results": results_of_task(revision.task),
+        "audit": revision.audit,
+    }
+    return render(request, "leaderboard/task.html", context)
+
+
+@require_safe
+def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
+    """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
+    revision, _ = _asked_revision(request, suite, paper, index)
+    if not revision.paper_hash:
+        raise Http404("No paper is stored for this task; its page links to the publication.")
+    try:
+        file = file_path(revision.paper_hash)
+    except ContentMissingError as error:
+        raise Http404("The paper's file is missing from this instance's content store.") from error
+    with file.open("rb") as opened:
+        is_pdf = opened.read(5) == b"%PDF-"
+    content_type, ending = ("application/pdf", "pdf") if is_pdf else ("application/json", "json")
+    response = FileResponse(file.open("rb"), content_type=content_type, filename=f"{paper}.{ending}")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
+    """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
+    shown = get_object_or_404(
+        Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
+    )
+    version = asked_version(request, shown.suite)
+    revisions = TaskRevision.objects.filter(task=shown).select_related("task__suite", "task__paper", "category")
+    revision = revisions.filter(suite_versions=version).first() if version else None
+    if revision is not None:
+        return revision, True
+    newest = revisions.order_by("-number").first()
+    if newest is None:
+        raise Http404("This task has no content yet.")
+    return newest, False
+
+
+def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:
+    groups: dict[Category, list[TaskRevision]] = {}
+    for revision in revisions:
+        if revision.category is not None:
+            groups.setdefault(revision.category, []).append(revision)
+    return sorted(groups.items(), key=lambda item: item[0].position)

@@ -1,0 +1,59 @@
+"""Whether this process is up, and whether it can do its work."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from redis import Redis, RedisError
+
+logger = structlog.get_logger(__name__)
+
+QUEUE_SECONDS = 2.0
+
+
+@never_cache
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """Answer that the process is up; asks nothing of database or queue."""
+    return JsonResponse({"process": "up"})
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """200 when database and queue answer, else 503 that names which does not."""
+    parts = {
+        "database": "reachable" if _database_answers() else "unreachable",
+        "queue": "reachable" if _queue_answers() else "unreachable",
+    }
+    ready = set(parts.values()) == {"reachable"}
+    return JsonResponse(parts, status=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        logger.warning("database unreachable", error=str(error))
+        return False
+    return True
+
+
+def _queue_answers() -> bool:
+    try:
+        # A connection of its own: the queue's has no time limit, and a probe must not hang.
+        with Redis.from_url(
+            settings.ENVIRONMENT.queue_url, socket_timeout=QUEUE_SECONDS, socket_connect_timeout=QUEUE_SECONDS
+        ) as redis:
+            redis.ping()
+    except (RedisError, OSError) as error:
+        logger.warning("queue unreachable", error=str(error))
+        return False
+    return True

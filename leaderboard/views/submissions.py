@@ -1,0 +1,207 @@
+"""The pages of a submission: what was sent, how far it is, every answer's outcome, and every answer."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import FileResponse, Http404, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from evaluator.models import TestRun
+from leaderboard.diffs import read_diff
+from leaderboard.domain.board import tests_cell
+from leaderboard.domain.own_submissions import own_submissions
+from leaderboard.domain.submission_pages import (
+    OPEN_STATES,
+    TaskRow,
+    badge_of,
+    case_rows,
+    may_see_code,
+    newest,
+    progress_of,
+    public_trace,
+    short_digest,
+    task_rows,
+    tombstone,
+)
+from leaderboard.forms import OwnSubmissionsForm
+from leaderboard.http import query_with
+from leaderboard.models import EntryMetric
+from submissions.domain import quotas
+from submissions.domain.access import may_manage, visible_to
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
+from submissions.models import Implementation, Submission, Upload, User
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+PAGE_SIZE = 25
+_ZIP, _GZIP = b"PK", b"\x1f\x8b"
+
+
+def visible_submission(request: HttpRequest, pk: int) -> Submission:
+    """The submission, if whoever asks may see it. Raises Http404 otherwise, as for one that does not exist."""
+    found = visible_to(request.user).select_related("system", "owner", "suite_version__suite")
+    return get_object_or_404(found, pk=pk)
+
+
+@never_cache
+@require_safe
+def submission(request: HttpRequest, pk: int) -> HttpResponse:
+    """One submission. Where a published one was taken away, that and the reason."""
+    try:
+        shown = visible_submission(request, pk)
+    except Http404:
+        stone = tombstone(pk)
+        if stone is None:
+            raise
+        return render(request, "leaderboard/submission_gone.html", {"stone": stone}, status=HTTPStatus.NOT_FOUND)
+    return submission_page(request, shown)
+
+
+def submission_page(request: HttpRequest, shown: Submission, *, status: int = 200, **bound: Any) -> HttpResponse:
+    """The page of ``shown``; ``bound`` are forms with errors: ``publish``, ``withdraw``, ``cancel``, ``correct``."""
+    manages = may_manage(request.user, shown)
+    context = live_context(request, shown) | {
+        "trace": public_trace(shown),
+        "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
+        "correct": CorrectForm.of(shown.system) if manages else None,
+        **bound,
+    }
+    return render(request, "leaderboard/submission.html", context, status=status)
+
+
+@never_cache
+@require_safe
+def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of the page that changes. ``?seen=`` is what the browser shows; nothing is sent while that holds."""
+    shown = visible_submission(request, pk)
+    context = live_context(request, shown)
+    if request.GET.get("seen") == context["fingerprint"]:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "leaderboard/submission_live.html", context | {"announce": True})
+
+
+def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
+    """State, progress, tasks, totals, and what may be done now."""
+    rows = task_rows(shown)
+    progress = progress_of(rows)
+    manages = may_manage(request.user, shown)
+    publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
+        Visibility.PRIVATE,
+        Visibility.WITHDRAWN,
+    }
+    allowed = shown.kind != Kind.CALIBRATION or getattr(request.user, "is_staff", False)
+    metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
+    return {
+        "submission": shown,
+        "system": shown.system,
+        "suite": shown.suite_version.suite,
+        "manages": manages,
+        "rows": rows,
+        "progress": progress,
+        "is_open": shown.state in OPEN_STATES,
+        "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
+        "tests": tests_cell(metric),
+        "environment": short_digest(shown.environment_digest),
+        "evaluators": sorted({row.run.evaluator_version for row in rows if row.run}),
+        "publish": PublishForm() if manages and publishable and allowed else None,
+        "needs_maintainer": manages and publishable and not allowed,
+        "cancel": CancelForm() if manages and shown.state in {*OPEN_STATES, SubmissionState.HELD} else None,
+    }
+
+
+@require_safe
+def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """One answer: its outcome, cases, log, difference to the masked repository, and how it was measured."""
+    shown = visible_submission(request, pk)
+    answer = get_object_or_404(
+        Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
+    )
+    run = newest(TestRun.objects.filter(implementation=answer).order_by("pk").prefetch_related("attempts"))
+    public, private = case_rows(run)
+    previous, following = _neighbours(shown, answer)
+    sees_code = may_see_code(request.user, shown)
+    context = {
+        "submission": shown,
+        "suite": shown.suite_version.suite,
+        "answer": answer,
+        "revision": answer.revision,
+        "task": answer.revision.task,
+        "row": TaskRow(answer, run, badge_of(run)),
+        "run": run,
+        "environment": short_digest(run.environment_digest) if run else "",
+        "attempts": list(run.attempts.all()) if run else [],
+        "public_cases": public,
+        "private_cases": private,
+        "sees_code": sees_code,
+        "files": read_diff(answer.diff) if sees_code else [],
+        "previous": previous,
+        "following": following,
+    }
+    return render(request, "leaderboard/implementation.html", context)
+
+
+def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementation | None, Implementation | None]:
+    """The answers before and after ``answer`` in the benchmark's order."""
+    answers = list(
+        shown.implementations.select_related("revision__task__paper").only(
+            "submission_id", "trial", "revision__task__slug", "revision__task__index", "revision__task__paper__slug"
+        )
+    )
+    place = answers.index(answer)
+    return (answers[place - 1] if place else None), (answers[place + 1] if place + 1 < len(answers) else None)
+
+
+@require_safe
+def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
+    """The bundle as it was sent, for its owner and for maintainers."""
+    shown = visible_submission(request, pk)
+    if not may_manage(request.user, shown) or not shown.bundle:
+        raise Http404
+    with shown.bundle.open("rb") as stream:
+        start = stream.read(2)
+    ending = "zip" if start == _ZIP else "tar.gz" if start == _GZIP else "jsonl"
+    response = FileResponse(
+        shown.bundle.open("rb"),
+        as_attachment=True,
+        filename=f"submission-{shown.pk}.{ending}",
+        content_type="application/octet-stream",
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@require_safe
+def my_submissions(request: HttpRequest) -> HttpResponse:
+    """What the signed-in person sent, and what waits to be submitted."""
+    user = request.user
+    assert isinstance(user, User)  # noqa: S101 - for the type checker: login_required has seen to it
+    form = OwnSubmissionsForm(request.GET)
+    filters = form.filters()
+    page = Paginator(own_submissions(user=user, filters=filters, sort=form.sort_key()), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
+    context = {
+        "form": form,
+        "filtered": any(filters.values()),
+        "page": page,
+        "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
+        "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
+        "columns": form.columns(request.GET),
+        "uploads": Upload.objects.filter(owner=user),
+        "quota_remaining": quotas.remaining(user),
+        "quota_limit": quotas.limit(user),
+    }
+    return render(request, "leaderboard/submissions_mine.html", context)

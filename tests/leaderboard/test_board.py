@@ -1,0 +1,236 @@
+"""The boards' pages, and the rows behind them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from benchmark_tasks.facts.categories import CATEGORIES
+from benchmark_tasks.models import SuiteVersion
+from leaderboard.domain.board import BoardQuery, board_rows
+from submissions.enums import Inputs, Kind, SubmissionState, Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import (
+    CategoryFactory,
+    SuiteFactory,
+    SuiteVersionFactory,
+    TaskFactory,
+    TaskRevisionFactory,
+)
+from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
+from tests.submissions.factories import SubmissionFactory, SystemFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+def version_with_tasks(slug: str = "lmr-mini") -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug=slug, position=1), tasks=2)
+    return made
+
+
+def names(page: str) -> list[str]:
+    """Systems in the order of the page's rows."""
+    return re.findall(r'class="system-name"[^>]*>([^<]+)<', page)
+
+
+class TestRows:
+    def test_numbers_are_percentages_with_interval_and_denominator(self) -> None:
+        entry = reported(metric={"labels": {"judge": label_counts(5, 3, 18, tasks=28, abstained=2)}})
+        (row,) = board_rows(version=entry.suite_version)
+        assert row.tests is not None
+        assert (row.tests.percent, row.tests.low, row.tests.high) == pytest.approx((1100 / 28, 23.61, 57.59))
+        assert (row.tests.passed, row.tests.tasks) == (11, 28)
+        assert row.judge is not None
+        assert (row.judge.cc, row.judge.lc, row.judge.li) == (17.9, 10.7, 64.3)
+        assert (row.judge.labelled, row.judge.abstained, row.judge.tasks) == (26, 2, 28)
+
+    def test_an_absent_rater_is_none_and_never_zero(self) -> None:
+        metric = {"tests_passed": None, "tests_low": None, "tests_high": None}
+        (row,) = board_rows(version=reported(metric=metric).suite_version)
+        assert (row.tests, row.judge, row.human) == (None, None, None)
+
+    @pytest.mark.parametrize(
+        ("changes", "entry_flag"),
+        [
+            ({"visibility": Visibility.PRIVATE}, False),
+            ({"visibility": Visibility.PRIVATE}, True),
+            ({"visibility": Visibility.HIDDEN}, True),
+            ({"visibility": Visibility.WITHDRAWN}, True),
+            ({"state": SubmissionState.HELD}, True),
+            ({}, False),
+        ],
+    )
+    def test_what_is_not_published_shows_nowhere_even_when_the_flag_is_stale(
+        self, client: Client, changes: dict[str, str], entry_flag: bool
+    ) -> None:
+        version = version_with_tasks()
+        entry = measured(version, system=SystemFactory(name="Secret Weapon"))
+        Submission.objects.filter(entry=entry).update(**changes)
+        entry.published = entry_flag
+        entry.save()
+        assert board_rows(version=version) == []
+        assert "Secret Weapon" not in client.get("/").content.decode()
+
+    def test_counts_the_unpublished_of_the_same_system_and_suite_only(self) -> None:
+        entry = measured(version_with_tasks())
+        same = {"system": entry.system, "owner": entry.system.owner, "suite_version": entry.suite_version}
+        SubmissionFactory(**same)
+        SubmissionFactory(**same, visibility=Visibility.HIDDEN)
+        SubmissionFactory(**same, published=True)
+        SubmissionFactory(**same, state=SubmissionState.CANCELLED)
+        SubmissionFactory(**same, kind=Kind.CALIBRATION)
+        SubmissionFactory(**{**same, "suite_version": SuiteVersionFactory()})
+        SubmissionFactory(**{**same, "system": SystemFactory()})
+        (row,) = board_rows(version=entry.suite_version)
+        assert row.unpublished == 2
+
+    def test_a_category_shows_its_own_numbers(self) -> None:
+        entry = measured(version_with_tasks())
+        category = CategoryFactory(slug="evaluation-metrics")
+        MetricFactory(entry=entry, category=category, tasks=4, tests_passed=3.0, tests_low=0.3, tests_high=0.95)
+        (row,) = board_rows(version=entry.suite_version, query=BoardQuery(category=category))
+        assert row.tests is not None
+        assert (row.tests.percent, row.tests.tasks) == (75.0, 4)
+
+    def test_sorts_both_ways_with_missing_values_last(self) -> None:
+        version = version_with_tasks()
+        for name, passed in (("B", 20.0), ("A", 4.0), ("C", None)):
+            reported(version, system=SystemFactory(name=name), metric={"tests_passed": passed})
+        order = {
+            sort: [row.system for row in board_rows(version=version, query=BoardQuery(sort=sort))]
+            for sort in ("-tests", "tests", "system", "-system", "judge")
+        }
+        assert order == {
+            "-tests": ["B", "A", "C"],
+            "tests": ["A", "B", "C"],
+            "system": ["A", "B", "C"],
+            "-system": ["C", "B", "A"],
+            "judge": ["A", "B", "C"],
+        }
+
+    def test_remarks_go_to_their_rater(self) -> None:
+        entry = reported(remarks=["Judge: a.", "Unit tests: b.", "Humans: c.", "Setup: d."])
+        (row,) = board_rows(version=entry.suite_version)
+        assert (row.judge_remarks, row.tests_remarks, row.human_remarks) == (
+            ("Judge: a.",),
+            ("Unit tests: b.",),
+            ("Humans: c.",),
+        )
+        assert row.remarks[-1] == "Setup: d."
+
+
+class TestPage:
+    def test_the_root_shows_the_first_suite_without_redirect(self, client: Client) -> None:
+        SuiteVersionFactory(suite=SuiteFactory(slug="second", title="Second", position=2), tasks=1)
+        reported(version_with_tasks("first"), system=SystemFactory(name="Only One"))
+        response = client.get("/")
+        assert response.status_code == 200
+        assert "<h1>First board</h1>" in response.content.decode()
+        assert names(response.content.decode()) == ["Only One"]
+
+    def test_says_what_is_measured_and_that_there_are_no_ranks(self, client: Client) -> None:
+        reported(version_with_tasks(), remarks=["Unit tests: the paper prints 32.1, the files give 35.7."])
+        page = client.get("/board/lmr-mini/").content.decode()
+        assert "39.3" in page
+        assert "[23.6, 57.6]" in page
+        assert "11 of 28 tasks" in page
+        assert "reported upstream, not re-run here" in page
+        assert "the paper prints 32.1" in page
+        assert "there are no ranks" in page
+
+    def test_samples_stand_apart_and_below(self, client: Client) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="Golden"), kind=Kind.CALIBRATION, metric={"tests_passed": 28.0})
+        measured(version, system=SystemFactory(name="Real"))
+        page = client.get("/board/lmr-mini/").content.decode()
+        ranked, samples = page.split("Calibration samples")
+        assert names(ranked) == ["Real"]
+        assert names(samples) == ["Golden"]
+
+    @pytest.mark.parametrize(
+        ("address", "expected"),
+        [
+            ("?inputs=paper_only", ["Reported"]),
+            ("?show=measured", ["Measured"]),
+            ("?show=reported", ["Reported"]),
+            ("?q=tidewater", ["Measured"]),
+            ("?q=alpha+measured", ["Measured"]),
+            ("?q=nobody", []),
+            ("?sort=system", ["Measured", "Reported"]),
+            ("?sort=-system", ["Reported", "Measured"]),
+            ("?sort=nonsense&show=%00&inputs=nothing", ["Measured", "Reported"]),
+        ],
+    )
+    def test_filters_and_order_stand_in_the_address(self, client: Client, address: str, expected: list[str]) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="Measured", organisation="Tidewater"))
+        reported(version, system=SystemFactory(name="Reported"), inputs=Inputs.PAPER_ONLY)
+        assert names(client.get(f"/board/lmr-mini/{address}").content.decode()) == expected
+
+    def test_links_keep_the_other_filters(self, client: Client) -> None:
+        version = version_with_tasks()
+        reported(version, inputs=Inputs.PAPER_ONLY)
+        page = client.get("/board/lmr-mini/?inputs=paper_only&sort=system").content.decode()
+        assert 'href="?inputs=paper_only&amp;sort=-system"' in page
+        assert 'aria-sort="ascending"><a href="?inputs=paper_only&amp;sort=-system"' in page
+        assert f'href="?inputs=paper_only&amp;sort=system&amp;category={CATEGORIES[0].slug}"' in page
+
+    def test_only_the_newest_version_unless_another_is_asked_for(self, client: Client) -> None:
+        old = version_with_tasks()
+        measured(old, system=SystemFactory(name="Old"))
+        new = SuiteVersionFactory(suite=old.suite, number=2, seed_epoch=old.seed_epoch, tasks=1)
+        measured(new, system=SystemFactory(name="New"))
+        page = client.get("/board/lmr-mini/").content.decode()
+        assert names(page) == ["New"]
+        assert 'href="?version=1"' in page
+        assert names(client.get("/board/lmr-mini/?version=1").content.decode()) == ["Old"]
+
+    @pytest.mark.parametrize(
+        "address", ["/board/none/", "/board/lmr-mini/?version=9", "/board/lmr-mini/?version=²", "?category=nothing"]
+    )
+    def test_what_does_not_exist_is_not_found(self, client: Client, address: str) -> None:
+        version_with_tasks()
+        assert client.get(address if address.startswith("/") else f"/board/lmr-mini/{address}").status_code == 404
+
+    def test_empty_states_say_what_to_do(self, client: Client) -> None:
+        assert "make setup" in client.get("/").content.decode()
+        suite = SuiteFactory(slug="bare")
+        assert "import_suite PATH --slug bare" in client.get("/board/bare/").content.decode()
+        SuiteVersionFactory(suite=suite, tasks=1)
+        assert "Nothing is published on this suite yet" in client.get("/board/bare/").content.decode()
+        assert "No published row matches" in client.get("/board/bare/?q=x").content.decode()
+
+    def test_queries_do_not_grow_with_rows(self, client: Client) -> None:
+        version = version_with_tasks()
+        counts = []
+        for _ in range(2):
+            measured(version)
+            reported(version)
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/board/lmr-mini/")
+            counts.append(len(queries))
+        assert counts[0] == counts[1] <= 10
+
+    def test_no_inline_script_or_style_and_a_strict_policy(self, client: Client) -> None:
+        measured(version_with_tasks(), metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}})
+        response = client.get("/")
+        assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son[a-z]+=", response.content.decode())
+        assert "script-src 'self'" in response["Content-Security-Policy"]
+        assert "unsafe" not in response["Content-Security-Policy"]
+
+
+def test_categories_offered_are_those_with_tasks(client: Client) -> None:
+    CategoryFactory(slug="data-augmentation")
+    category = CategoryFactory(slug="evaluation-metrics")
+    suite = SuiteFactory(slug="few")
+    SuiteVersionFactory(suite=suite, revisions=[TaskRevisionFactory(task=TaskFactory(suite=suite), category=category)])
+    page = client.get("/board/few/").content.decode()
+    assert "?category=evaluation-metrics" in page
+    assert "data-augmentation" not in page

@@ -1,0 +1,277 @@
+"""The page of one answer: its cases, log and difference, and what of it nobody but its owner may see."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator.enums import AttemptState
+from evaluator.models import Attempt
+from leaderboard.diffs import LONGEST_DIFF, read_diff
+from submissions.enums import Visibility
+from tests.evaluator.factories import TestRunFactory
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+    from evaluator.models import TestRun
+    from submissions.models import Implementation, User
+
+CASES = [
+    {"seed": 11, "index": 0, "public": True, "outcome": "passed", "difference": "", "error": ""},
+    {
+        "seed": 11,
+        "index": 1,
+        "public": True,
+        "outcome": "wrong_output",
+        "difference": "1 of 4 values differ\n  value[2]: expected 1.0, got 2.0",
+        "error": "",
+    },
+    {"seed": 12, "index": 0, "public": True, "outcome": "raised", "difference": "", "error": "ValueError: no <b>good</b>"},
+    # The evaluator stores nothing of private cases; should it ever, the page must still show nothing.
+    {"seed": 424242, "index": 7, "public": False, "outcome": "passed", "difference": "", "error": ""},
+    {
+        "seed": 434343,
+        "index": 8,
+        "public": False,
+        "outcome": "wrong_output",
+        "difference": "expected 3.14159",
+        "error": "private traceback",
+    },
+]
+SECRETS = ("return 2 * x", "printed by the answer", "1 of 4 values differ", "secret reason")
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    made: User = UserFactory(username="alice")
+    return made
+
+
+def measured(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> tuple[Implementation, TestRun]:
+    """An answer with a failing run, in a submission with ``facts``."""
+    submission = SubmissionFactory(owner=owner, system__name="Alpha Solver", **facts)
+    implementation = with_answers(submission, 1, **(answer or {}))[0]
+    run = TestRunFactory(
+        implementation=implementation,
+        done="wrong_output",
+        reason="secret reason",
+        cases=CASES,
+        log="printed by the answer\n<script>alert(1)</script>",
+        seconds=2.5,
+        finished=timezone.now(),
+        environment_digest="sha256:" + "cd" * 32,
+    )
+    return implementation, run
+
+
+def page(client: Client, implementation: Implementation, user: User | None = None) -> str:
+    if user is not None:
+        client.force_login(user)
+    response = client.get(implementation.get_absolute_url())
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.WITHDRAWN, Visibility.HIDDEN])
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_strangers_find_nothing(client: Client, alice: User, visibility: str, signed_in: bool) -> None:
+    implementation, _ = measured(alice, visibility=visibility, code_licence="MIT")
+    if signed_in:
+        client.force_login(UserFactory())
+    response: HttpResponse = client.get(implementation.get_absolute_url())  # type: ignore[assignment]
+    assert response.status_code == 404
+    assert not [secret for secret in SECRETS if secret in response.content.decode()]
+
+
+def test_owner_and_maintainer_see_everything_of_a_private_one(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice)
+    for user in (alice, UserFactory(is_staff=True)):
+        shown = page(client, implementation, user)
+        assert "printed by the answer" in shown
+        assert re.search(r'class="k">return</span>', shown)
+
+
+def test_everybody_sees_a_published_one_with_its_licence(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, published=True)
+    shown = page(client, implementation)
+    assert "Shown under MIT, by its submitter’s consent." in shown
+    assert "printed by the answer" in shown
+    assert "environment <code title=" in shown
+    assert ">cdcdcdcdcdcd</code>" in shown
+
+
+def test_without_consent_the_code_stays_with_its_owner(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, visibility=Visibility.PUBLISHED, code_licence="")
+    shown = page(client, implementation)
+    assert "The code is shown once its owner publishes the submission." in shown
+    assert "goal_source" not in shown
+    assert 'class="k">return</span>' not in shown
+    assert 'class="k">return</span>' in page(client, implementation, alice)
+
+
+def test_an_answer_of_another_submission_is_not_reached_through_a_visible_one(client: Client, alice: User) -> None:
+    private, _ = measured(alice)
+    public = SubmissionFactory(published=True)
+    task = private.revision.task
+    address = reverse("implementation", args=[public.pk, task.paper.slug, task.index, 1])
+    assert client.get(address).status_code == 404
+
+
+def test_public_cases_are_shown_one_by_one_and_the_first_failing_one_opened(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, published=True)
+    response = client.get(implementation.get_absolute_url())
+    rows = [
+        (case.seed, case.number, case.badge.text, case.headline, bool(case.detail), case.opened)
+        for case in response.context["public_cases"]
+    ]
+    assert rows == [
+        (11, 0, "passed", "", False, True),
+        (11, 1, "wrong output", "1 of 4 values differ", True, True),
+        (12, 0, "raised an error", "ValueError: no <b>good</b>", False, False),
+    ]
+    assert "value[2]: expected 1.0, got 2.0" in response.content.decode()
+
+
+def test_of_private_cases_only_number_and_outcome_are_shown_even_to_the_owner(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, published=True)
+    for user in (None, alice, UserFactory(is_staff=True)):
+        if user:
+            client.force_login(user)
+        response = client.get(implementation.get_absolute_url())
+        shown = [(case.number, case.badge.text) for case in response.context["private_cases"]]
+        assert shown == [(1, "passed"), (2, "wrong output")]
+        for secret in ("424242", "434343", "3.14159", "private traceback"):
+            assert secret not in response.content.decode()
+
+
+def test_foreign_text_is_escaped(client: Client, alice: User) -> None:
+    source = "def double(x):\n    return '</code><script>alert(2)</script>'\n"
+    diff = f"--- a/core.py\n+++ b/core.py\n@@ -1,1 +1,2 @@\n def double(x):\n+{source.splitlines()[1]}\n"
+    implementation, _ = measured(alice, published=True, answer={"goal_source": source, "diff": diff})
+    shown = page(client, implementation)
+    assert "<script>alert" not in shown
+    assert "<b>good</b>" not in shown
+
+
+def test_a_bad_patch_shows_where_and_what_was_sent(client: Client, alice: User) -> None:
+    error = {"message": "The answer is not valid Python.", "file": "answers/alpha/1/answer.py", "line": 3}
+    answer = {"answer_error": error, "files": None, "diff": "", "goal_source": "", "raw_answer": "def double(x:\n"}
+    submission = SubmissionFactory(owner=alice, published=True)
+    implementation = with_answers(submission, 1, **answer)[0]
+    TestRunFactory(implementation=implementation, done="bad_patch", reason=error["message"])
+    shown = re.sub(r"\s+", " ", page(client, implementation))
+    assert "<code>answers/alpha/1/answer.py</code> line 3: The answer is not valid Python." in shown
+    assert "def double(x:" in shown
+
+
+def test_a_missing_answer_is_said(client: Client, alice: User) -> None:
+    submission = SubmissionFactory(owner=alice, published=True)
+    implementation = with_answers(submission, 1, attempted=False, files=None, diff="", raw_answer="", goal_source="")[0]
+    TestRunFactory(implementation=implementation, done="not_attempted")
+    assert "The bundle holds no answer to this task, which counts as failed." in page(client, implementation)
+
+
+def test_an_answer_that_waits_has_a_page(client: Client, alice: User) -> None:
+    implementation = with_answers(SubmissionFactory(owner=alice), 1)[0]
+    assert '<span class="outcome big pending">waiting</span>' in page(client, implementation, alice)
+
+
+def test_worker_names_are_for_maintainers(client: Client, alice: User) -> None:
+    implementation, run = measured(alice, published=True)
+    Attempt.objects.create(
+        run=run, number=1, token=uuid4(), worker="host-7:123", state=AttemptState.INFRA, reason="No memory."
+    )
+    for user in (None, alice):
+        shown = page(client, implementation, user)
+        assert "failed by a fault of ours: No memory." in shown
+        assert "host-7" not in shown
+    assert "host-7:123" in page(client, implementation, UserFactory(is_staff=True))
+
+
+def test_neighbours_are_linked(client: Client, alice: User) -> None:
+    submission = SubmissionFactory(owner=alice, published=True)
+    first, second, third = with_answers(submission, 3)
+    shown = page(client, second)
+    assert f'rel="prev" href="{first.get_absolute_url()}"' in shown
+    assert f'rel="next" href="{third.get_absolute_url()}"' in shown
+    assert 'rel="prev"' not in page(client, first)
+    assert 'rel="next"' not in page(client, third)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_queries_do_not_grow(
+    client: Client, alice: User, n: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    implementation, run = measured(alice, published=True)
+    for _ in range(n):
+        Attempt.objects.create(run=run, number=_ + 1, token=uuid4(), worker="host", state=AttemptState.LOST)
+        ImplementationFactory(submission=implementation.submission)
+    # submission, answer, runs, attempts, neighbours
+    with django_assert_num_queries(5):
+        page(client, implementation)
+
+
+# Differences
+
+
+def test_a_difference_has_numbers_and_marks_on_both_sides() -> None:
+    diff = (
+        "--- a/core.py\n+++ b/core.py\n@@ -4,3 +4,4 @@\n def double(x):\n-    raise NotImplementedError\n"
+        '+    """Twice\n+    x."""\n \n'
+    )
+    (file,) = read_diff(diff)
+    assert (file.path, file.what, file.added, file.removed) == ("core.py", "changed", 2, 1)
+    (hunk,) = file.hunks
+    assert hunk.heading == "@@ -4,3 +4,4 @@"
+    assert [(line.kind, line.mark, line.old, line.new) for line in hunk.lines] == [
+        ("context", "", 4, 4),
+        ("removed", "−", 5, None),
+        ("added", "+", None, 5),
+        ("added", "+", None, 6),
+        ("context", "", 6, 7),
+    ]
+    # The string spans two lines, and both are highlighted as one.
+    assert [line.html for line in hunk.lines[2:4]] == [
+        '<span class="w">    </span><span class="sd">"""Twice</span>',
+        '<span class="sd">    x."""</span>',
+    ]
+
+
+def test_added_and_removed_files_are_named_so() -> None:
+    added = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,1 @@\n+x = 1\n\\ No newline at end of file\n"
+    removed = "--- a/old.py\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x = 1\n"
+    assert [(file.path, file.what) for file in read_diff(added + removed)] == [("new.py", "added"), ("old.py", "removed")]
+    assert [line.kind for line in read_diff(added)[0].hunks[0].lines] == ["added"]
+
+
+def test_what_is_no_difference_or_too_long_is_left_to_plain_text() -> None:
+    assert read_diff("") == []
+    assert read_diff("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n x\n") == []
+    assert read_diff("+" * (LONGEST_DIFF + 1)) == []
+
+
+ONE_LINE = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)
+
+
+@given(st.lists(ONE_LINE, min_size=1, max_size=6))
+def test_every_line_of_any_text_is_shown_once_and_escaped(lines: list[str]) -> None:
+    diff = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
+    shown = [line for file in read_diff(diff) for hunk in file.hunks for line in hunk.lines]
+    assert [html.unescape(re.sub(r"</?span[^>]*>", "", line.html)) for line in shown] == lines
+    assert not [line for line in shown if re.search(r"<(?!/?span[ >])", line.html)]
+
+
+def test_lines_that_hold_other_line_ends_are_left_to_plain_text() -> None:
+    assert read_diff("--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,1 @@\n+x = '\u2028y'\n") == []

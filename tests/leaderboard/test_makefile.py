@@ -1,0 +1,131 @@
+"""The Makefile, the scripts and the locks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT_ROOT
+
+REQUIREMENTS = PROJECT_ROOT / "requirements"
+
+
+def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=PROJECT_ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package → version and markers."""
+    text = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
+    return {
+        match[1]: match[2].strip() for match in re.finditer(r"^([a-z0-9.\-\[\],]+)==([^\\\n]+)", text, re.MULTILINE)
+    }
+
+
+def test_help_is_the_default_and_lists_every_target() -> None:
+    result = make()
+    assert (result.returncode, result.stderr) == (0, "")
+    text = (PROJECT_ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    assert phony
+    assert sorted(line.split()[1] for line in result.stdout.splitlines()) == sorted(phony[1].split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["password"], 'password --generate -- "maintainer"'),
+        (["password", "USER=ada"], 'password --generate -- "ada"'),
+        (["reset"], "manage.py reset "),
+        (["reset", "FORCE=1"], "manage.py reset --force"),
+    ],
+)
+def test_what_targets_run(arguments: list[str], expected: str) -> None:
+    """The login name in the environment's own USER must not become an account's name."""
+    result = make("--dry-run", *arguments, USER="root")
+    assert expected in result.stdout
+
+
+def test_continuous_integration_runs_the_tests_and_nothing_else() -> None:
+    lines = (PROJECT_ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
+    assert commands == ["exec make test REQUIRE_ALL=1"]
+
+
+@pytest.mark.parametrize("name", ["base", "dev", "uv", "box-numpy"])
+def test_every_locked_package_has_hashes_and_no_registry(name: str) -> None:
+    text = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[a-z0-9])", text)
+    assert [entry.split("\n")[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    assert re.findall(r"https?://|--index|--find-links", text) == []
+
+
+def test_the_development_lock_holds_the_base_lock() -> None:
+    """``make setup`` counts on it after ``make test`` has installed the development lock."""
+    base, dev = locked("base"), locked("dev")
+    assert len(base) > 30
+    assert {name: dev.get(name) for name in base} == base
+    assert dev["uv"] == locked("uv")["uv"]
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (PROJECT_ROOT / "scripts").glob("*.sh")))
+def test_scripts_are_sound_shell(script: str) -> None:
+    file = PROJECT_ROOT / "scripts" / script
+    shell = "sh" if file.read_text(encoding="utf-8").startswith("#!/bin/sh") else "bash"
+    result = subprocess.run([shell, "-n", str(file)], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.fixture
+def bare_checkout(tmp_path: Path) -> Path:
+    """The scripts and locks, and a PATH on which almost nothing is installed."""
+    shutil.copytree(PROJECT_ROOT / "scripts", tmp_path / "project" / "scripts")
+    shutil.copytree(REQUIREMENTS, tmp_path / "project" / "requirements")
+    (tmp_path / "bin").mkdir()
+    for program in ("bash", "sh", "dirname", "id", "env", "cat", "cut", "sha256sum", "grep", "ls", "sort", "tail"):
+        found = shutil.which(program)
+        assert found
+        (tmp_path / "bin" / program).symlink_to(found)
+    return tmp_path
+
+
+def environment_script(checkout: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "scripts/environment.sh", "base"],
+        cwd=checkout / "project",
+        env={"PATH": str(checkout / "bin"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_missing_packages_are_named_where_they_cannot_be_installed(bare_checkout: Path) -> None:
+    # No apt-get on this PATH: neither root nor anybody else may install here.
+    result = environment_script(bare_checkout, PYTHON=sys.executable)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[0].split()[:3] == ["Missing:", "bubblewrap", "git"]
+    assert "on Debian these are the packages bubblewrap git" in result.stderr
+
+
+def test_a_python_that_is_missing_or_old_is_a_clear_error(bare_checkout: Path) -> None:
+    for program in ("bwrap", "git", "ldconfig"):
+        (bare_checkout / "bin" / program).write_text("#!/bin/sh\necho libseccomp.so.2\n", encoding="ascii")
+        (bare_checkout / "bin" / program).chmod(0o755)
+    (bare_checkout / "bin" / "rm").symlink_to(str(shutil.which("rm")))
+    result = environment_script(bare_checkout, PYTHON="python2.7")
+    assert result.returncode == 1
+    assert result.stderr.startswith("Python 3.11 or newer is needed, and 'python2.7' is not one.")

@@ -1,0 +1,275 @@
+"""The readers of upstream's raw result files: each known shape, each refusal, and foreign bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from leaderboard.published.extract import extract
+from leaderboard.published.labels import Label
+from leaderboard.published.upstream import (
+    Agent,
+    HumanLabel,
+    TestOutcome,
+    UpstreamFormatError,
+    parse_human_labels,
+    parse_judge_answer,
+    parse_unit_tests,
+    read_upstream,
+)
+
+
+def unit_tests(*changes: tuple[str, str], passed: int = 28) -> str:
+    """A list in which all 28 tests pass, with lines replaced."""
+    lines = [
+        f"{p.instance_id}-{p.folder_name.split('-', 1)[1]}/unit_test_{t.index}.log: PASS"
+        for p in lmr_bench().papers
+        for t in p.tasks
+    ]
+    for old, new in changes:
+        lines[lines.index(old)] = new
+    return "\n".join([*lines, "", "Total log files: 28", f"Passed files:    {passed}", "Overall pass rate: 1.00%"])
+
+
+def parsed(text: str) -> dict[str, TestOutcome]:
+    return parse_unit_tests(text, facts=lmr_bench(), where="results.txt")
+
+
+class TestUnitTestLines:
+    def test_all_pass(self) -> None:
+        assert parsed(unit_tests()) == {task.slug: TestOutcome.PASSED for task in lmr_bench().tasks}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "outcome", "passed"),
+        [
+            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: PASS fail_count: 0", TestOutcome.PASSED, 28),
+            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test.log: PASS", TestOutcome.PASSED, 28),
+            (
+                "1-DPO/unit_test_1.log: PASS",
+                "1-DPO/unit_test_1.log: FAIL (found 0 failure lines)",
+                TestOutcome.FAILED,
+                27,
+            ),
+            (
+                "1-DPO/unit_test_1.log: PASS",
+                "/home/someone/outputs/1-DPO/direct-preference-optimization/unit_test/logs is not a directory",
+                TestOutcome.NEVER_RAN,
+                27,
+            ),
+        ],
+    )
+    def test_four_shapes(self, old: str, new: str, outcome: TestOutcome, passed: int) -> None:
+        outcomes = parsed(unit_tests((old, new), passed=passed))
+        assert outcomes["dpo/1"] == outcome
+        assert len(outcomes) == 28
+
+    def test_a_missing_log_folder_is_of_all_tasks_of_the_paper(self) -> None:
+        text = "/a/15-EmpathyBias/E/unit_test/logs is not a directory\nTotal log files: 2\nPassed files: 0\n"
+        assert parsed(text) == {"empathybias/1": TestOutcome.NEVER_RAN, "empathybias/2": TestOutcome.NEVER_RAN}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "passed", "message"),
+        [
+            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: ERROR", 27, "line 1: not one of the four"),
+            ("1-DPO/unit_test_1.log: PASS", "2-DPO/unit_test_1.log: PASS", 28, "'2-DPO' is not one of"),
+            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_2.log: PASS", 28, "dpo has 1 tasks, no number 2"),
+            ("1-DPO/unit_test_1.log: PASS", "2-HITs/unit_test_1.log: PASS", 28, "line 2: second result for hits/1"),
+            ("1-DPO/unit_test_1.log: PASS", "", 27, r"stated as \('28', '27'\), but the lines give \(27, 27\)"),
+            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: PASS", 27, r"but the lines give \(28, 28\)"),
+        ],
+    )
+    def test_anything_else_is_refused(self, old: str, new: str, passed: int, message: str) -> None:
+        with pytest.raises(UpstreamFormatError, match=message):
+            parsed(unit_tests((old, new), passed=passed))
+
+    @given(st.text() | st.from_regex(r"([0-9]-DPO|/a/1-DPO/b)/unit_test(_1\.log: PASS|/logs is not a directory)\n"))
+    def test_any_text_is_read_or_refused(self, text: str) -> None:
+        with pytest.raises(UpstreamFormatError):
+            parsed(text)  # no such text has a footer that agrees
+
+
+class TestJudgeAnswers:
+    @pytest.mark.parametrize(
+        ("text", "label"),
+        [
+            ('{"category": "1", "rationale": ["x"]}', Label.LI),
+            ('{\n  "category": 2,\n  "rationale": []\n}\n', Label.LC),
+            ('```json\n{"category": "3", "rationale": ["3 ```"]}\n```', Label.CC),
+            ("The logic is right.\n\n1. Names differ\n\n**Classification:**  \n2", Label.LC),
+            ("Wrong.\n\n1\n\n", Label.LI),
+            ("3", Label.CC),
+        ],
+    )
+    def test_three_shapes(self, text: str, label: Label) -> None:
+        assert parse_judge_answer(text, where="a.txt") == label
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "Wrong, so 1",
+            "4",
+            "0",
+            '{"category": "0"}',
+            '{"category": true}',
+            '{"rationale": []}',
+            "```json\n[1]\n```",
+        ],
+    )
+    def test_anything_else_is_refused(self, text: str) -> None:
+        with pytest.raises(UpstreamFormatError, match=r"^a\.txt: expected a label code 1, 2 or 3"):
+            parse_judge_answer(text, where="a.txt")
+
+    def test_broken_json_is_not_taken_for_prose(self) -> None:
+        with pytest.raises(UpstreamFormatError, match="not JSON"):
+            parse_judge_answer('{"category": "1",\n2', where="a.txt")
+
+    @given(st.text() | st.text().map(lambda text: f"{{{text}") | st.text().map(lambda text: f"```json\n{text}\n```"))
+    def test_any_text_is_a_label_or_refused(self, text: str) -> None:
+        try:
+            label = parse_judge_answer(text, where="a.txt")
+        except UpstreamFormatError:
+            return
+        assert label in Label
+
+
+def human(code: Any = 1, **changes: Any) -> dict[str, Any]:
+    entry = {"agent_type": "no_agent", "model_name": "gpt4o", "paper_index": 16, "function_index": 4}
+    return entry | {"human_judge_result": code, "comment": "never published"} | changes
+
+
+def labels(*entries: Any) -> list[HumanLabel]:
+    return parse_human_labels(json.dumps(entries), facts=lmr_bench(), where="file 1")
+
+
+class TestHumanLabels:
+    def test_codes_from_1_to_3(self) -> None:
+        assert [line.label for line in labels(human(1), human(2), human(3))] == [Label.LI, Label.LC, Label.CC]
+
+    def test_codes_from_0_to_2(self) -> None:
+        assert [line.label for line in labels(human(0), human(1), human(2))] == [Label.LI, Label.LC, Label.CC]
+
+    @pytest.mark.parametrize("codes", [(1, 2), (0, 1, 3), ()])
+    def test_codes_that_tell_neither_or_both_are_refused(self, codes: tuple[int, ...]) -> None:
+        with pytest.raises(UpstreamFormatError, match="cannot tell whether the labels run from 0 to 2 or from 1 to 3"):
+            labels(*(human(code) for code in codes))
+
+    def test_function_index_counts_from_0(self) -> None:
+        (line,) = labels(human(3, agent_type="openhands_agent"))
+        assert line == HumanLabel(agent=Agent.OPENHANDS, model="gpt4o", task="knowprob/5", label=Label.CC)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"function_index": 5}, "entry 2: knowprob has 5 tasks, no number 6"),
+            ({"function_index": -1}, "knowprob has 5 tasks, no number 0"),
+            ({"paper_index": 21}, "paper 21 is not one of"),
+            ({"paper_index": "16"}, "not a whole number"),
+            ({"human_judge_result": True}, "not a whole number"),
+            ({"human_judge_result": 4}, "expected a label code"),
+            ({"model_name": "gpt5"}, "unknown model"),
+            ({"agent_type": "some_agent"}, "missing or unknown value .'some_agent'."),
+            ({"agent_type": []}, "missing or unknown value"),
+        ],
+    )
+    def test_unknown_values_are_refused(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(UpstreamFormatError, match=message):
+            labels(human(3), human(2, **change))
+
+    @pytest.mark.parametrize("text", ["", "{}", "[1]", "[[]]", "nul", "[" * 200_000])
+    def test_not_a_list_of_objects(self, text: str) -> None:
+        with pytest.raises(UpstreamFormatError, match=r"^file 1: "):
+            parse_human_labels(text, facts=lmr_bench(), where="file 1")
+
+    @given(
+        st.lists(
+            st.dictionaries(
+                st.sampled_from(sorted(human())),
+                st.sampled_from(["no_agent", "gpt4o", 0, 1, 3, 16, True, None]) | st.floats() | st.integers(),
+            )
+        )
+    )
+    def test_any_list_is_read_or_refused(self, entries: list[dict[str, Any]]) -> None:
+        try:
+            lines = labels(*entries)
+        except UpstreamFormatError:
+            return
+        assert len(lines) == len(entries)
+
+
+class TestReadingASmallFolder:
+    """Files made here, so that each refusal of the folder reader is seen without ``../shared``."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        judge = tmp_path / "results" / "llm_as_a_judge_evaluation" / "OpenHands" / "gpt4o"
+        judge.mkdir(parents=True)
+        for paper in lmr_bench().papers:
+            number_and_name = f"{paper.instance_id}-{paper.folder_name.split('-', 1)[1]}"
+            for index in range(len(paper.tasks)):
+                name = f"{number_and_name}_{paper.repo_folder_name}_{index}_analysis.txt"
+                (judge / name).write_text('{"category": "3"}', encoding="utf-8")
+        (judge / "summary.txt").write_text("Category 3 count: 1", encoding="utf-8")
+        return tmp_path
+
+    def judge_file(self, folder: Path, name: str) -> Path:
+        return folder / "results" / "llm_as_a_judge_evaluation" / "OpenHands" / "gpt4o" / name
+
+    def human_file(self, folder: Path, name: str, *entries: dict[str, Any]) -> None:
+        path = folder / "results" / "human_evaluation" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(entries), encoding="utf-8")
+
+    def test_judge_only(self, folder: Path) -> None:
+        (found,) = read_upstream(folder, lmr_bench()).runs
+        assert (found.agent, found.model, found.tests, found.human) == (Agent.OPENHANDS, "gpt4o", {}, {})
+        assert found.judge == {task.slug: Label.CC for task in lmr_bench().tasks}
+
+    def test_a_missing_judge_file_is_named(self, folder: Path) -> None:
+        self.judge_file(folder, "16-KnowProb_KnowProb-main_4_analysis.txt").unlink()
+        with pytest.raises(UpstreamFormatError, match="OpenHands gpt4o, judge: no result for knowprob/5"):
+            read_upstream(folder, lmr_bench())
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("7-bertscore_other_0_analysis.txt", "expected the repository folder 'bert_score'"),
+            ("7-bertscore_analysis.txt", "expected a name <folder>_<repository>_<index>_analysis"),
+            ("7-bertscore_bert_score_1_analysis.txt", "bertscore has 1 tasks, no number 2"),
+        ],
+    )
+    def test_a_strange_judge_file_is_named(self, folder: Path, name: str, message: str) -> None:
+        self.judge_file(folder, name).write_text("3", encoding="utf-8")
+        with pytest.raises(UpstreamFormatError, match=message):
+            read_upstream(folder, lmr_bench())
+
+    def test_bytes_that_are_no_text(self, folder: Path) -> None:
+        self.judge_file(folder, "1-DPO_direct-preference-optimization_0_analysis.txt").write_bytes(b"\xff1")
+        with pytest.raises(UpstreamFormatError, match="not UTF-8 text"):
+            read_upstream(folder, lmr_bench())
+
+    def test_two_annotators_of_one_task(self, folder: Path) -> None:
+        self.human_file(folder, "a.json", human(3))
+        self.human_file(folder, "b.json", human(0))
+        with pytest.raises(UpstreamFormatError, match="human_evaluation, file 2: knowprob/5 has a second annotator"):
+            read_upstream(folder, lmr_bench())
+
+    def test_two_labels_of_one_answer(self, folder: Path) -> None:
+        self.human_file(folder, "a.json", human(3), human(2))
+        with pytest.raises(UpstreamFormatError, match=r"more than one label for .*knowprob/5"):
+            read_upstream(folder, lmr_bench())
+
+    def test_a_run_that_nobody_reported(self, folder: Path) -> None:
+        judge = folder / "results" / "llm_as_a_judge_evaluation"
+        (judge / "OpenHands").rename(judge / "BaseAgent")
+        (judge / "BaseAgent" / "gpt4o").rename(judge / "BaseAgent" / "claude3.7")
+        with pytest.raises(
+            UpstreamFormatError, match=r"results of unknown runs .*claude3.7.*; add them to paper_tables"
+        ):
+            extract(folder)

@@ -1,0 +1,202 @@
+"""``manage.py serve`` as people run it: a real instance, in a process of its own, with real Redis and workers."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from leaderboard.supervision.processes import descendants
+from tests.conftest import PROJECT_ROOT
+from tests.leaderboard.test_supervisor import exists, wait_for
+
+
+class Instance:
+    """An instance on a data folder and port of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with closing(socket.create_server(("127.0.0.1", 0))) as server:
+            self.port: int = server.getsockname()[1]
+        self.data = folder / "var"
+        self.output = folder / "output"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "ENV_FILE": os.devnull,
+            "DATA_DIR": str(self.data),
+            "PORT": str(self.port),
+            "WORKERS": "2",
+            "WEB_WORKERS": "1",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=PROJECT_ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def start(self) -> int:
+        """Start it, wait for its address, and return the supervisor's process id."""
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=PROJECT_ROOT,
+                env=self.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        wait_for(lambda: "answers at" in self.said() or self.process.poll() is not None, seconds=60)
+        assert self.process.poll() is None, self.said()
+        return self.process.pid
+
+    def said(self) -> str:
+        return self.output.read_text(encoding="utf-8")
+
+    def health(self) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        with closing(connection):
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status
+
+    def worker(self, name: str) -> int | None:
+        """The process that is the worker ``name`` now."""
+        assert self.process is not None
+        for pid in descendants(self.process.pid):
+            command = Path(f"/proc/{pid}/cmdline")
+            if command.exists() and f"worker\0--name\0{name}\0" in command.read_text(encoding="utf-8"):
+                return pid
+        return None
+
+    def stop(self, number: int) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with an empty database, made once: migrating takes longer than most tests here."""
+    instance = Instance(tmp_path_factory.mktemp("instance"))
+    for command in (["migrate", "--no-input", "-v0"], ["createcachetable"], ["collectstatic", "--no-input", "-v0"]):
+        result = instance.manage(*command)
+        assert result.returncode == 0, result.stderr
+    return instance.data
+
+
+@pytest.fixture
+def instance(tmp_path: Path, prepared: Path) -> Iterator[Instance]:
+    subprocess.run(["cp", "-r", str(prepared), str(tmp_path / "var")], check=True)
+    instance = Instance(tmp_path)
+    yield instance
+    if instance.process is not None and instance.process.poll() is None:
+        instance.process.kill()
+        instance.process.wait()
+
+
+@pytest.mark.redis
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_answers_and_leaves_no_process(instance: Instance, number: int) -> None:
+    supervisor = instance.start()
+    assert instance.health() == 200
+    started = descendants(supervisor)
+    assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
+    assert instance.stop(number) == 0
+    assert [pid for pid in started if exists(pid)] == []
+    assert instance.said().splitlines()[1:] == [
+        f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it.",
+        f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password.",
+        "Stopped.",
+    ]
+    names = {"redis.log", "worker-1.log", "worker-2.log", "reconcile.log", "web.log"}
+    assert {file.name for file in (instance.data / "logs").iterdir()} == names
+
+
+@pytest.mark.redis
+@pytest.mark.bubblewrap
+def test_a_killed_worker_is_replaced(instance: Instance) -> None:
+    instance.start()
+    wait_for(lambda: instance.worker("worker-1"))
+    first = instance.worker("worker-1")
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: instance.worker("worker-1") not in {None, first})
+    assert "worker-1 was ended by SIGKILL after" in instance.said()
+    assert instance.health() == 200
+    assert instance.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.redis
+@pytest.mark.bubblewrap
+def test_a_second_instance_and_a_reset_are_refused_while_it_runs(instance: Instance) -> None:
+    supervisor = instance.start()
+    second = instance.manage("serve")
+    assert second.returncode == 1
+    assert second.stderr.startswith(
+        f"CommandError: LMR-Board is running already on the data folder {instance.data} (process {supervisor})."
+    )
+    (instance.data / ".lmr-board").touch()
+    reset = instance.manage("reset", "--force")
+    assert (reset.returncode, "is running already" in reset.stderr) == (1, True)
+    assert instance.health() == 200
+
+
+def test_a_taken_port_is_a_clear_error(instance: Instance) -> None:
+    with closing(socket.create_server(("127.0.0.1", instance.port))):
+        started = time.monotonic()
+        result = instance.manage("serve")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"CommandError: Port {instance.port} on 127.0.0.1 is taken by another program.\n"
+        f"Choose another one, for example: make run PORT={instance.port + 1}\n"
+    )
+    assert time.monotonic() - started < 20
+
+
+def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> None:
+    instance.environment["REDIS_URL"] = "redis://:secret@127.0.0.1:1/0"
+    result = instance.manage("serve")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "CommandError: The Redis server that REDIS_URL names does not answer. "
+        "Start it, correct REDIS_URL, or leave it empty.\n"
+    )
+
+
+@pytest.mark.redis
+def test_without_a_sandbox_the_board_runs_and_says_so(instance: Instance, tmp_path: Path) -> None:
+    # Everything on PATH but bubblewrap, and an image that no engine has.
+    (tmp_path / "bin").mkdir()
+    redis_server = subprocess.run(["which", "redis-server"], capture_output=True, text=True, check=False).stdout.strip()
+    if redis_server:
+        (tmp_path / "bin" / "redis-server").symlink_to(redis_server)
+    instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
+    instance.start()
+    assert "workers: 0" in instance.said()
+    wait_for(lambda: "NOTHING IS EVALUATED" in instance.said())
+    assert instance.health() == 200
+    assert instance.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.redis
+def test_a_very_long_data_folder_works(instance: Instance, tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 100)
+    instance.data.rename(long)
+    instance.data = long
+    instance.environment["DATA_DIR"] = str(long)
+    instance.start()
+    assert instance.health() == 200
+    assert instance.stop(signal.SIGINT) == 0

@@ -1,0 +1,115 @@
+"""The configuration: every error at once, secrets from files, paths that work everywhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key
+from tests.conftest import PROJECT_ROOT
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in list(os.environ):
+        if name not in {"PATH", "HOME"}:
+            monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def configured(clean: pytest.MonkeyPatch, **values: str) -> Environment:
+    for name, value in values.items():
+        clean.setenv(name, value)
+    return read(Variables())
+
+
+def manage(*arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
+    """``manage.py`` with exactly these variables."""
+    environment = {"PATH": os.environ["PATH"], "ENV_FILE": os.devnull, **values}
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=PROJECT_ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> None:
+    result = manage("check", DEBUG="flase", PORT="70000", TIME_ZONE="Berlin", SECRET_KEY_FILE=str(tmp_path / "none"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        "The configuration is wrong (environment or .env; see docs/configuration.md):\n"
+        "  DEBUG: Not a valid boolean.\n"
+        "  PORT: Must be greater than or equal to 1 and less than or equal to 65535.\n"
+        "  SECRET_KEY_FILE: This file cannot be read as text.\n"
+        "  TIME_ZONE: 'Berlin' is not a time zone such as Europe/Berlin\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CSRF_TRUSTED_ORIGINS", "board.example.org"),
+        ("DATABASE_URL", "mysql://host/name"),
+        ("DATABASE_URL", "nonsense"),
+        ("REDIS_URL", "http://host"),
+        ("EMAIL_URL", "imap://host"),
+        ("WORKERS", "0"),
+        ("EVALUATOR_SANDBOX", "none"),
+        ("SANDBOX_HOST_UID", "0"),
+        ("LOG_LEVEL", "LOUD"),
+        ("SIGN_UP_OPEN", "perhaps"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(clean: pytest.MonkeyPatch, name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        configured(clean, **{name: value})
+    lines = str(refused.value).splitlines()
+    assert (len(lines), lines[1].split(":")[0]) == (2, f"  {name}")
+
+
+def test_defaults_need_no_server(clean: pytest.MonkeyPatch) -> None:
+    environment = configured(clean)
+    var = PROJECT_ROOT / "var"
+    assert environment.data_dir == var
+    assert environment.database_url == f"sqlite:///{var / 'db.sqlite3'}"
+    assert environment.queue_url == f"unix://{var / 'run' / 'redis.sock'}?db=0"
+    assert (environment.bind, environment.port, environment.debug) == ("127.0.0.1", 8000, False)
+
+
+def test_a_secret_comes_from_a_file_without_its_newline(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("from the file\n", encoding="ascii")
+    environment = configured(clean, SECRET_KEY_FILE=str(tmp_path / "key"))
+    assert secret_key(environment) == "from the file"
+
+
+def test_a_secret_key_is_made_once_and_kept(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environment = configured(clean, DATA_DIR=str(tmp_path / "new"))
+    key = secret_key(environment)
+    assert len(key) >= 60
+    assert secret_key(environment) == key
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["secret_key"]
+    assert (tmp_path / "new" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_data_folder_gets_a_short_socket(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 60) / ("y" * 60)
+    socket = configured(clean, DATA_DIR=str(long)).embedded_redis_socket
+    assert len(os.fsencode(socket)) <= 60
+    assert socket == configured(clean, DATA_DIR=str(long), TMPDIR="/elsewhere").embedded_redis_socket
+    assert socket != configured(clean, DATA_DIR=str(long / "z")).embedded_redis_socket
+
+
+def test_an_env_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
+    (tmp_path / "board.env").write_text("LOG_LEVEL=LOUD\nWORKERS=many\n", encoding="ascii")
+    result = manage("check", ENV_FILE=str(tmp_path / "board.env"), WORKERS="0", DATA_DIR=str(tmp_path))
+    assert result.stderr.splitlines()[1:] == [
+        "  LOG_LEVEL: Must be one of: DEBUG, INFO, WARNING, ERROR.",
+        "  WORKERS: Must be greater than or equal to 1.",
+    ]

@@ -1,0 +1,31 @@
+"""Intervals of proportions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.domain.statistics import wilson
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low", "high"),
+    [(10, 28, 0.2071, 0.5417), (81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 9, 0.0, 0.2991)],
+)
+def test_reference_values(k: int, n: int, low: float, high: float) -> None:
+    assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.floats(0, n), st.just(n))))
+def test_contains_the_estimate_within_zero_and_one(case: tuple[float, int]) -> None:
+    k, n = case
+    low, high = wilson(k, n)
+    assert 0 <= low <= k / n + 1e-12
+    assert k / n - 1e-12 <= high <= 1
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 3), (4, 3)])
+def test_refuses_what_is_no_proportion(k: float, n: int) -> None:
+    with pytest.raises(ValueError, match=f"k={k} and n={n}"):
+        wilson(k, n)

@@ -1,0 +1,213 @@
+"""The supervisor over small programs: order, restarts, stubborn and forking children, a death of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard.supervision.logs import KEPT, last_lines, open_log
+from tests.conftest import PROJECT_ROOT
+
+FOREVER = "import time\nwhile True: time.sleep(0.05)"
+# Notes its end in the shared file, so that the order of ends can be compared.
+POLITE = """
+import pathlib, signal, sys, time
+def stop(*_):
+    with pathlib.Path({folder!r}, "ends").open("a") as f: f.write({name!r} + " ")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+pathlib.Path({folder!r}, {name!r}).touch()
+while True: time.sleep(0.05)
+"""
+STUBBORN = """
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path({file!r}).touch()
+time.sleep(1000)
+"""
+
+Supervise = Callable[..., subprocess.Popen[str]]
+
+
+def wait_for(condition: Callable[[], object], *, seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def exists(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def recorded_pids(folder: Path) -> list[int]:
+    return [int(file.read_text(encoding="ascii")) for file in sorted(folder.glob("*.pid"))]
+
+
+@pytest.fixture
+def supervise(tmp_path: Path) -> Iterator[Supervise]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*programs: dict[str, Any]) -> subprocess.Popen[str]:
+        (tmp_path / "programs.json").write_text(json.dumps(programs), encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.leaderboard.programs", str(tmp_path)],
+            cwd=PROJECT_ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.communicate()
+
+
+def test_stages_stop_in_the_opposite_order(tmp_path: Path, supervise: Supervise) -> None:
+    names = ["redis", "worker", "web"]
+    process = supervise(
+        *(
+            {"name": name, "stage": stage, "code": POLITE.format(folder=str(tmp_path), name=name), "ready": name}
+            for stage, name in enumerate(names)
+        )
+    )
+    wait_for((tmp_path / "up").exists)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=15)
+    assert (process.returncode, output) == (0, "")
+    assert (tmp_path / "ends").read_text(encoding="utf-8").split() == ["web", "worker", "redis"]
+
+
+def test_a_killed_program_starts_again_and_its_orphans_are_gone(tmp_path: Path, supervise: Supervise) -> None:
+    code = f"""
+import os, pathlib, subprocess, sys
+number = len(list(pathlib.Path({str(tmp_path)!r}).glob("*.main.pid")))
+folder = pathlib.Path({str(tmp_path)!r})
+child = subprocess.Popen([sys.executable, "-c", {FOREVER!r}])
+(folder / f"{{number}}.child.pid").write_text(str(child.pid))
+(folder / f"{{number}}.main.pid").write_text(str(os.getpid()))
+child.wait()
+"""
+    process = supervise({"name": "worker", "code": code, "ready": "0.main.pid"})
+    wait_for((tmp_path / "up").exists)
+    child, main = recorded_pids(tmp_path)
+    os.kill(main, signal.SIGKILL)
+    wait_for((tmp_path / "1.main.pid").exists)
+    wait_for(lambda: (tmp_path / "1.main.pid").read_text(encoding="ascii"))
+    assert not exists(child)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=15)
+    assert process.returncode == 0
+    assert output.startswith("worker was ended by SIGKILL after 0 s and starts again in 1 s (see ")
+    assert [pid for pid in recorded_pids(tmp_path) if exists(pid)] == []
+
+
+def test_a_program_that_ignores_sigterm_is_killed_when_its_grace_ends(tmp_path: Path, supervise: Supervise) -> None:
+    ready = str(tmp_path / "ready")
+    process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": 0.5, "ready": "ready"})
+    wait_for((tmp_path / "up").exists)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=10)
+    assert (process.returncode, output) == (0, "worker did not stop in time and is killed.\n")
+
+
+def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> None:
+    ready = str(tmp_path / "ready")
+    process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": 1000, "ready": "ready"})
+    wait_for((tmp_path / "up").exists)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=5)
+    assert (process.returncode, output) == (0, "worker did not stop in time and is killed.\n")
+
+
+def test_a_worker_is_asked_twice(tmp_path: Path, supervise: Supervise) -> None:
+    code = f"""
+import pathlib, signal, sys, time
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+pathlib.Path({str(tmp_path / "ready")!r}).touch()
+while len(asked) < 2: time.sleep(0.02)
+pathlib.Path({str(tmp_path / "twice")!r}).touch()
+"""
+    process = supervise({"name": "worker", "code": code, "grace": 2, "twice": True, "ready": "ready"})
+    wait_for((tmp_path / "up").exists)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=10)
+    assert (process.returncode, output, (tmp_path / "twice").exists()) == (0, "", True)
+
+
+def test_a_daemonised_grandchild_is_found(tmp_path: Path, supervise: Supervise) -> None:
+    code = f"""
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {FOREVER!r}], start_new_session=True)
+pathlib.Path({str(tmp_path / "0.pid")!r}).write_text(str(child.pid))
+pathlib.Path({str(tmp_path / "ready")!r}).touch()
+time.sleep(1000)
+"""
+    process = supervise({"name": "web", "code": code, "ready": "ready"})
+    wait_for((tmp_path / "up").exists)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=10)
+    assert output == "Ended 1 more process that had been left behind.\n"
+    assert not exists(recorded_pids(tmp_path)[0])
+
+
+def test_a_program_that_fails_at_the_start_stops_all_with_its_log(tmp_path: Path, supervise: Supervise) -> None:
+    polite = POLITE.format(folder=str(tmp_path), name="redis")
+    process = supervise(
+        {"name": "redis", "code": polite, "ready": "redis"},
+        {"name": "web", "stage": 1, "code": "print('no such module'); raise SystemExit(4)", "ready": "never"},
+    )
+    output, _ = process.communicate(timeout=15)
+    assert process.returncode == 3
+    assert output == (
+        f"web ended with exit code 4 before it was ready. The end of its log ({tmp_path}/logs/web.log):\n"
+        "    no such module\n"
+    )
+    assert (tmp_path / "ends").read_text(encoding="utf-8") == "redis "
+
+
+def test_the_children_end_when_the_supervisor_is_killed(tmp_path: Path, supervise: Supervise) -> None:
+    code = f"import os, pathlib\npathlib.Path({str(tmp_path / '0.pid')!r}).write_text(str(os.getpid()))\n{FOREVER}"
+    process = supervise({"name": "redis", "code": code, "ready": "0.pid"})
+    wait_for((tmp_path / "up").exists)
+    process.kill()
+    wait_for(lambda: not exists(recorded_pids(tmp_path)[0]))
+
+
+def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:
+    for number in range(KEPT + 3):
+        with open_log(tmp_path, "web", largest=6) as log:
+            log.write(f"run {number}\n".encode())
+    assert {file.name: file.read_text(encoding="ascii") for file in tmp_path.iterdir()} == {
+        "web.log": "run 5\n",
+        "web.log.1": "run 4\n",
+        "web.log.2": "run 3\n",
+        "web.log.3": "run 2\n",
+    }
+
+
+def test_the_end_of_a_log_is_shown_even_when_it_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "web.log").write_bytes(b"first\n" * 20 + b"\xffbroken\n")
+    assert last_lines(tmp_path, "web", count=2) == "    first\n    \ufffdbroken"
+    assert last_lines(tmp_path, "redis") == ""
