@@ -1,0 +1,48 @@
+# LMR-Board: `make run` starts it, `make test` tests it. Configuration: docs/configuration.md.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MANAGE := .venv/bin/python manage.py
+# The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
+ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
+
+.PHONY: help run setup test lint audit password reset lock format
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+run: ## Set up what is missing, start the whole site, stop it on Ctrl-C (PORT=8000)
+	@scripts/environment.sh base
+	@exec $(MANAGE) serve --setup
+
+setup: ## Make .venv, migrate, load suites and results, prepare the boxes
+	@scripts/environment.sh base
+	@exec $(MANAGE) setup
+
+test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
+	@exec scripts/test.sh
+
+lint: ## Style, formatting, types, migrations, deployment checks
+	@scripts/environment.sh dev
+	@exec scripts/lint.sh
+
+format: ## Let ruff and djade format the code and templates
+	@scripts/environment.sh dev
+	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format . ; find templates -name '*.html' -exec .venv/bin/djade {} +
+
+audit: ## Known vulnerabilities of the locked packages
+	@scripts/environment.sh dev
+	@exec .venv/bin/python scripts/audit.py
+
+password: ## Set a new password and print it (USER=maintainer)
+	@scripts/environment.sh base
+	@exec $(MANAGE) password --generate -- "$(ACCOUNT)"
+
+reset: ## Ask, then delete all data (FORCE=1: do not ask)
+	@scripts/environment.sh base
+	@exec $(MANAGE) reset $(if $(FORCE),--force)
+
+lock: ## Write the hash-locked requirements anew from the .in files
+	@scripts/environment.sh dev
+	@exec scripts/lock.sh

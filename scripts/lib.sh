@@ -1,0 +1,77 @@
+# Shared by the scripts; sourced from the project's root.
+
+say() { printf '%s\n' "$*"; }
+warn() { printf '%s\n' "$*" >&2; }
+die() {
+  warn "$*"
+  exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+is_debian() { [ -r /etc/debian_version ] && has apt-get; }
+
+may_install() { [ "$(id -u)" = 0 ] && is_debian; }
+
+# Debian keeps these outside the PATH of ordinary users.
+PATH="$PATH:/usr/sbin:/sbin"
+
+# present PACKAGE: whether what we need of a Debian package is there, wherever it came from.
+present() {
+  case $1 in
+    bubblewrap) has bwrap ;;
+    git) has git ;;
+    libseccomp2) ldconfig -p 2>/dev/null | grep -q 'libseccomp\.so\.2' ;;
+    redis-server) has redis-server ;;
+    postgresql) postgres_programs >/dev/null ;;
+    chromium) has chromium ;;
+    docker.io) has docker && has dockerd ;;
+    debootstrap) has debootstrap ;;
+    poppler-utils) has pdftotext && has pdftoppm ;;
+    python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
+    *) return 1 ;;
+  esac
+}
+
+# The folder with initdb and pg_ctl, which Debian keeps off the PATH.
+postgres_programs() {
+  if has initdb && has pg_ctl; then
+    dirname "$(command -v initdb)"
+  else
+    ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 | grep .
+  fi
+}
+
+# missing PACKAGE…: those of them that are not there.
+missing() {
+  local package
+  for package in "$@"; do
+    present "$package" || printf '%s ' "$package"
+  done
+}
+
+# install PACKAGE…: with apt-get, showing its output only when it fails.
+install() {
+  local output
+  say "Installing $* …"
+  output=$(mktemp)
+  if ! {
+    { [ -n "${APT_UPDATED:-}" ] || apt-get -q update; } &&
+      DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --no-install-recommends "$@"
+  } >"$output" 2>&1 </dev/null; then
+    tail -n 20 "$output" >&2
+    rm -f "$output"
+    return 1
+  fi
+  rm -f "$output"
+  APT_UPDATED=1
+}
+
+# how_to_install PACKAGE…: for people whose rights or system keep us from doing it.
+how_to_install() {
+  if is_debian; then
+    printf '  sudo apt-get install %s' "$*"
+  else
+    printf '  your package manager; on Debian these are the packages %s' "$*"
+  fi
+}

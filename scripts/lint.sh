@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Everything that can be said about the code without running it. All checks run; any failure fails the whole.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+PATH="$PWD/.venv/bin:$PATH"
+
+failed=()
+check() {
+  local title=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    say "ok      $title"
+  else
+    say "FAILED  $title"
+    say "$output"
+    failed+=("$title")
+  fi
+}
+
+templates() { find templates -name '*.html' -print0 | xargs -0 --no-run-if-empty djade --check; }
+
+# The production example of docs/configuration.md, as people will copy it, with a data folder that exists here.
+deployment() {
+  local folder result=0
+  folder=$(mktemp -d)
+  sed -n '/^```ini$/,/^```$/p' docs/configuration.md | grep -v '^```' >"$folder/production.env"
+  [ -s "$folder/production.env" ] || { say "docs/configuration.md has no \`\`\`ini block"; result=1; }
+  env -i PATH="$PATH" HOME="$folder" ENV_FILE="$folder/production.env" DATA_DIR="$folder/data" \
+    python manage.py check --deploy --fail-level WARNING || result=1
+  rm -rf "$folder"
+  return "$result"
+}
+
+migrations() {
+  local folder result=0
+  folder=$(mktemp -d)
+  env -i PATH="$PATH" HOME="$folder" ENV_FILE=/dev/null DATA_DIR="$folder" python -W ignore manage.py makemigrations --check --dry-run || result=1
+  rm -rf "$folder"
+  return "$result"
+}
+
+check "style (ruff check)" ruff check .
+check "formatting (ruff format)" ruff format --check .
+check "templates (djade)" templates
+check "types (mypy)" mypy .
+check "migrations" migrations
+check "deployment settings of docs/configuration.md" deployment
+
+[ ${#failed[@]} = 0 ] || die "Failed: $(printf '%s; ' "${failed[@]}")"

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Write the hash-locked requirements anew. No registry's address goes into them.
+set -euo pipefail
+cd "$(dirname "$0")/../requirements"
+compile() {
+  ../.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-emit-index-url --no-emit-find-links "$@"
+}
+compile uv.in -o uv.txt
+compile base.in -o base.txt
+compile dev.in -c base.txt -c uv.txt -o dev.txt
+compile box-numpy.in -o box-numpy.txt

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Every test. As root on Debian it installs and starts what they need; otherwise it runs what it can and says loudly
+# what it could not. REQUIRE_ALL=1 makes a skip a failure. What this script starts, it stops.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+. scripts/test_services.sh
+
+scripts/environment.sh dev || exit 1
+PATH="$PWD/.venv/bin:$PATH"
+export REQUIRE_ALL=${REQUIRE_ALL:-}
+
+# Below /tmp itself, and open to others: PostgreSQL and the boxes run as users of their own.
+work=$(mktemp -d /tmp/lmr-test.XXXXXX)
+chmod 0755 "$work"
+reports="$work/reports"
+mkdir "$reports"
+failed=()
+trap 'stop_services; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+not_run() {
+  say "NOT RUN: $*"
+  say "$*" >>"$reports/not-run"
+}
+
+# stage TITLE COMMAND…: run it, remember a failure, go on.
+stage() {
+  local title=$1 started=$SECONDS
+  shift
+  say
+  say "== $title"
+  "$@" || failed+=("$title")
+  say "== $title: $((SECONDS - started)) s"
+}
+
+# tests NAME ARGUMENTS…: pytest, without the configuration of whoever calls, so that it runs the same everywhere.
+# DATABASE_URL is what $database says; empty means SQLite.
+database=
+configuration=()
+for name in $(env -i PATH="$PATH" ENV_FILE=/dev/null DATA_DIR="$work/unused" python scripts/variable_names.py); do
+  configuration+=(-u "$name" -u "${name}_FILE")
+done
+tests() {
+  local name=$1
+  shift
+  env "${configuration[@]}" ${database:+"DATABASE_URL=$database"} python -m pytest --report-file "$reports/$name.json" "$@"
+}
+
+lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils)
+if [ -n "$lacking" ]; then
+  if may_install; then
+    # shellcheck disable=SC2086 - a list of words
+    install $lacking || not_run "some tests: these packages could not be installed: $lacking"
+  else
+    not_run "some tests: these packages are missing: $lacking (install with:$(how_to_install "$lacking"))"
+  fi
+fi
+
+stage "lint" scripts/lint.sh
+start_docker && stage "images for the Docker box" make_images
+stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres"
+if start_postgres; then
+  database=$POSTGRES_URL
+  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup --database-only -m "not e2e"
+  database=
+fi
+# Playwright runs an event loop in the main thread, where Django otherwise refuses its ORM.
+export DJANGO_ALLOW_ASYNC_UNSAFE=1
+stage "browser tests" tests browser -m e2e
+
+stop_services
+python scripts/test_summary.py "$reports" "$SECONDS" "${failed[@]}"

@@ -1,0 +1,81 @@
+# Servers for the tests, each thrown away or left as it was found; sourced by test.sh. Uses $work and not_run.
+
+docker_pid=
+postgres_folder=
+
+docker_answers() { [ -n "$(docker info --format '{{.ServerVersion}}' 2>/dev/null)" ]; }
+
+# Use the running engine, else start one as root; its images stay for the next time.
+start_docker() {
+  has docker || return 0 # already said
+  docker_answers && return 0
+  if [ "$(id -u)" != 0 ]; then
+    not_run "the Docker box: the engine does not answer, and only root can start one"
+    return 1
+  fi
+  say "Starting the Docker engine …"
+  setsid dockerd >"$work/dockerd.log" 2>&1 </dev/null &
+  docker_pid=$!
+  local waited
+  for ((waited = 0; waited < 300; waited++)); do
+    docker_answers && return 0
+    kill -0 "$docker_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  tail -n 15 "$work/dockerd.log" >&2
+  not_run "the Docker box: the engine could not be started (the lines above say why)"
+  return 1
+}
+
+make_images() {
+  has docker || return 0
+  scripts/make_test_base_image.sh && python -m evaluator.sandbox.build_image --base-image lmr-board-test-base
+}
+
+# A PostgreSQL cluster of our own, on a Unix socket only. Sets POSTGRES_URL.
+start_postgres() {
+  local programs run=()
+  programs=$(postgres_programs) || {
+    not_run "the tests on PostgreSQL: it is not installed"
+    return 1
+  }
+  postgres_folder="$work/postgresql"
+  mkdir "$postgres_folder"
+  if [ "$(id -u)" = 0 ]; then
+    # PostgreSQL refuses to run as root.
+    chown postgres "$postgres_folder"
+    run=(setpriv --reuid postgres --regid postgres --clear-groups)
+  fi
+  say "Starting PostgreSQL …"
+  if ! (
+    cd "$postgres_folder" &&
+      "${run[@]}" "$programs/initdb" --pgdata data --username tests --auth trust --encoding UTF8 --no-sync &&
+      "${run[@]}" "$programs/pg_ctl" --pgdata data --wait --silent --log log start \
+        --options "-c listen_addresses='' -c unix_socket_directories='$postgres_folder' -c fsync=off -c max_connections=60"
+  ) >"$work/postgresql.log" 2>&1; then
+    tail -n 15 "$work/postgresql.log" >&2
+    not_run "the tests on PostgreSQL: it could not be started (the lines above say why)"
+    return 1
+  fi
+  POSTGRES_URL="postgres://tests@${postgres_folder//\//%2F}/tests"
+}
+
+stop_services() {
+  if [ -n "$postgres_folder" ] && [ -s "$postgres_folder/data/postmaster.pid" ]; then
+    # SIGINT is PostgreSQL's fast shutdown.
+    stop_process "$(head -n 1 "$postgres_folder/data/postmaster.pid")" INT
+  fi
+  [ -z "$docker_pid" ] || stop_process "$docker_pid" TERM
+  docker_pid=
+}
+
+# stop_process PID SIGNAL: and wait up to 20 seconds for its end.
+stop_process() {
+  local waited
+  kill -s "$2" "$1" 2>/dev/null || return 0
+  for ((waited = 0; waited < 200; waited++)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -s KILL "$1" 2>/dev/null
+}

@@ -1,0 +1,126 @@
+"""What all tests share: the upstream files, a real Redis, a real browser, and an honest account of what was skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import redis
+from django.conf import settings
+
+from leaderboard.supervision import embedded_redis
+from leaderboard.supervision.errors import SupervisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROJECT_ROOT = Path(__file__).resolve().parents[1]
+SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
+NO_SHARED = "no ../shared here"
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The upstream benchmark's own files, which are no part of this repository."""
+    if not SHARED.is_dir():
+        pytest.skip(NO_SHARED)
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """A real Redis at the address that the settings of this test process name."""
+    environment = settings.ENVIRONMENT
+    try:
+        binary = embedded_redis.server_binary()
+    except SupervisionError as error:
+        pytest.skip(f"no Redis: {error}")
+    socket, folder = environment.embedded_redis_socket, environment.data_dir / "redis"
+    embedded_redis.prepare_folders(socket=socket, folder=folder)
+    command = embedded_redis.command_line(binary=binary, socket=socket, folder=folder)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        deadline = time.monotonic() + 10
+        while not embedded_redis.answers(environment.queue_url):
+            assert time.monotonic() < deadline, "Redis did not answer in 10 seconds"
+            time.sleep(0.02)
+        yield environment.queue_url
+        process.terminate()
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """The address of a real Redis, empty at the start of each test; ``settings.RQ_QUEUES`` names the same one."""
+    with redis.Redis.from_url(redis_server) as client:
+        client.flushall()
+    return redis_server
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """Debian's Chromium; Playwright downloads none of its own."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium")
+    # Chromium's own sandbox refuses to run as root.
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    return {**browser_type_launch_args, "executable_path": chromium, "args": arguments}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--database-only", action="store_true", help="run only the tests that use the database")
+    parser.addoption("--report-file", help="write counts and skips to this JSON file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--database-only`` keep what another database could change: the second run need not repeat the rest."""
+    if not config.getoption("--database-only"):
+        return
+    kept = [item for item in items if _uses_database(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    names = set(getattr(item, "fixturenames", ()))
+    return bool(item.get_closest_marker("django_db") or names & DATABASE_FIXTURES)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under ``REQUIRE_ALL`` a skip fails the run, but for the one reason that is nobody's fault here."""
+    if hasattr(session.config, "workerinput"):
+        return
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    skips = _skips(reporter)
+    if os.environ.get("REQUIRE_ALL") and any(reason != NO_SHARED for _, reason in skips):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    file = session.config.getoption("--report-file")
+    if file:
+        kinds = ("passed", "failed", "error", "xfailed", "xpassed")
+        report = {kind: len(reporter.stats.get(kind, [])) for kind in kinds}
+        Path(file).write_text(json.dumps({**report, "skips": skips}), encoding="utf-8")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped under ``REQUIRE_ALL``, and that it fails the run."""
+    forbidden = [skip for skip in _skips(terminalreporter) if skip[1] != NO_SHARED]
+    if os.environ.get("REQUIRE_ALL") and forbidden:
+        terminalreporter.section("skipped, which REQUIRE_ALL=1 forbids", red=True, bold=True)
+        for name, reason in forbidden:
+            terminalreporter.line(f"{name}: {reason}")
+
+
+def _skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
+    """Test (or module) and reason of each skip."""
+    found = []
+    for report in reporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        found.append((report.nodeid, reason.removeprefix("Skipped: ")))
+    return found

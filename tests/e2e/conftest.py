@@ -1,0 +1,149 @@
+"""A whole instance for the browser: its own data folder and port, real Redis, real workers, real boxes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import PROJECT_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+START_SECONDS = 300
+STOP_SECONDS = 60
+PASSWORD = "quiet-otter-7431"
+PRINTED = "looking for the scores in the paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A running instance. ``outcomes`` are those that its mixed bundle must have, by task."""
+
+    address: str
+    environment: dict[str, str]
+    mixed: bytes
+    outcomes: dict[str, str]
+
+    def bundle(self, *, system: str) -> bytes:
+        """The mixed sample as a ranked bundle of ``system``; the answer that raises also prints :data:`PRINTED`."""
+        target = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(self.mixed)) as sample, zipfile.ZipFile(target, "w") as archive:
+            for name in sample.namelist():
+                text = sample.read(name).decode()
+                if name == "submission.json":
+                    facts = {"system": system, "backbone": "otter-1-2026-01", "kind": "ranked"}
+                    text = json.dumps({**json.loads(text), **facts})
+                text = text.replace("return compute_as_in", f"print({PRINTED!r})\n    return compute_as_in")
+                archive.writestr(name, text)
+        return target.getvalue()
+
+
+def _manage(environment: dict[str, str], *arguments: str) -> None:
+    command = [sys.executable, "manage.py", *arguments]
+    subprocess.run(command, cwd=PROJECT_ROOT, env=environment, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """``manage.py serve --setup``, as ``make run`` calls it, until the last browser test is done."""
+    folder = tmp_path_factory.mktemp("instance")
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "ENV_FILE": os.devnull,
+        "DATA_DIR": str(folder / "var"),
+        "PORT": str(port),
+        "LEASE_SECONDS": "20",
+    }
+    said = folder / "output"
+    with said.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--setup"],
+            cwd=PROJECT_ROOT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _await_start(process, said)
+        sample, expected = folder / "mixed.zip", folder / "expected.json"
+        _manage(
+            environment, "sample_bundle", "mixed", "--suite", "lmr-mini", "--output", str(sample),
+            "--expected", str(expected),
+        )  # fmt: skip
+        outcomes = json.loads(expected.read_text(encoding="utf-8"))
+        yield Instance(f"http://127.0.0.1:{port}", environment, sample.read_bytes(), outcomes)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=STOP_SECONDS)
+
+
+def _await_start(process: subprocess.Popen[bytes], said: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while "answers at" not in said.read_text(encoding="utf-8"):
+        assert process.poll() is None, said.read_text(encoding="utf-8")
+        assert time.monotonic() < deadline, said.read_text(encoding="utf-8")
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="session")
+def base_url(instance: Instance) -> str:
+    """Addresses in tests are paths on the instance."""
+    return instance.address
+
+
+@pytest.fixture(scope="session")
+def signed_up(browser: Browser, browser_context_args: dict[str, Any]) -> Any:
+    """The cookies of an account that was made through the pages."""
+    context = browser.new_context(**browser_context_args)
+    sign_up(context.new_page(), "otter")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def owner(browser: Browser, browser_context_args: dict[str, Any], signed_up: Any) -> Iterator[BrowserContext]:
+    """A browser in which that account is signed in."""
+    context = browser.new_context(**browser_context_args, storage_state=signed_up)
+    yield context
+    context.close()
+
+
+def sign_up(page: Page, name: str) -> None:
+    """Make an account through the form."""
+    page.goto("/accounts/signup/")
+    page.locator("input[name=username]").fill(name)
+    page.locator("input[name=email]").fill(f"{name}@mail.example")
+    page.locator("input[name=password1]").fill(PASSWORD)
+    page.locator("input[name=password2]").fill(PASSWORD)
+    page.locator("main button[type=submit]").click()
+    page.wait_for_url("**/my/")
+
+
+def submit_bundle(page: Page, content: bytes, name: str = "answers.zip") -> None:
+    """Upload, check and submit a bundle; ends on the submission's page."""
+    page.goto("/submit/")
+    file = {"name": name, "mimeType": "application/zip", "buffer": content}
+    page.get_by_label("File").set_input_files(files=[file])  # type: ignore[list-item]
+    page.get_by_role("button", name="Check").click()
+    page.wait_for_url("**/submit/*/")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/submissions/*/")

@@ -1,0 +1,81 @@
+"""The main job in a real browser: from signing up to a row on the board, and one failing answer opened."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from leaderboard.domain.submission_pages import OUTCOME_TEXTS
+from tests.e2e.conftest import PRINTED, sign_up, submit_bundle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+SYSTEM = "Otter Solver"
+SCORED_MS = 180_000
+
+
+def outcomes_shown(page: Page) -> dict[str, str]:
+    """Task to outcome, as the submission's table says."""
+    rows = page.locator("table.answers tbody tr").all()
+    return {row.locator("th").inner_text(): row.locator(".outcome").inner_text() for row in rows}
+
+
+def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    sign_up(page, "beaver")
+
+    page.goto("/suites/lmr-mini/")
+    with page.expect_download() as download:
+        page.get_by_text("Download the task kit").click()
+    with zipfile.ZipFile(download.value.path()) as kit:
+        names = kit.namelist()
+    assert any(name.endswith("tasks.json") for name in names)
+    assert not [name for name in names if "golden" in name]
+
+    submit_bundle(page, instance.bundle(system=SYSTEM))
+    # Whatever changes from here on must change without a reload.
+    page.evaluate("window.neverReloaded = true")
+    expect(page.locator("#live .state")).to_have_text("scored", timeout=SCORED_MS)
+    assert page.evaluate("window.neverReloaded") is True
+    assert outcomes_shown(page) == {task: OUTCOME_TEXTS[outcome] for task, outcome in instance.outcomes.items()}
+    passed = sum(outcome == "passed" for outcome in instance.outcomes.values())
+
+    expect(page.locator("#publish")).to_be_visible()
+    page.locator("#publish input[name=consent]").check()
+    page.locator("#publish select[name=licence]").select_option("CC-BY-4.0")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("Published: it is on the board now.")).to_be_visible()
+
+    page.goto("/board/lmr-mini/")
+    row = page.locator("table.board tr", has_text=SYSTEM)
+    expect(row).to_contain_text(f"{passed} of {len(instance.outcomes)} tasks")
+    row.get_by_role("link", name="self-declared bundle, evaluated here").click()
+
+    raised = next(task for task, outcome in instance.outcomes.items() if outcome == "raised")
+    page.get_by_role("link", name=raised, exact=True).click()
+    expect(page.locator(".outcome.big")).to_have_text("raised an error")
+    expect(page.locator("pre.log")).to_contain_text(PRINTED)
+    added = page.locator(".diff tr.added")
+    expect(added.filter(has_text="return compute_as_in_the_paper()")).to_have_count(1)
+    expect(added.filter(has_text=PRINTED).locator(".mark")).to_contain_text("+")
+    expect(page.locator(".diff tr.removed").filter(has_text="raise NotImplementedError")).to_have_count(1)
+    assert complaints == []
+
+    # A visitor who is nobody sees the same answer, and nothing to manage.
+    page.context.clear_cookies()
+    page.reload()
+    expect(page.locator("pre.log")).to_contain_text(PRINTED)
+    page.get_by_role("link", name=re.compile("submission")).first.click()
+    expect(page.get_by_role("button", name="Withdraw")).to_have_count(0)
+    expect(page.get_by_text("download as sent")).to_have_count(0)

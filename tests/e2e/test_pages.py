@@ -1,0 +1,104 @@
+"""What holds on every page: accessibility, phone width, both colour schemes, and that it works without JavaScript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import submit_bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+PHONE = {"width": 390, "height": 844}
+PUBLIC = (
+    "/",
+    "/board/lmr-mini/",
+    "/suites/",
+    "/suites/lmr-mini/",
+    "/suites/lmr-mini/tasks/dpo/1/",
+    "/docs/",
+    "/about/",
+    "/accounts/login/",
+    "/accounts/signup/",
+)
+OWN = ("/submit/", "/my/")
+
+
+@pytest.fixture(scope="session")
+def submission(browser: Browser, browser_context_args: dict[str, Any], signed_up: Any, instance: Instance) -> str:
+    """The path of a submission that is scored."""
+    context = browser.new_context(**browser_context_args, storage_state=signed_up)
+    page = context.new_page()
+    submit_bundle(page, instance.bundle(system="Pages"))
+    expect(page.locator("#live .state")).to_have_text("scored", timeout=180_000)
+    path = page.url.removeprefix(instance.address)
+    context.close()
+    return path
+
+
+@pytest.fixture
+def paths(submission: str) -> tuple[str, ...]:
+    """Every kind of page that a submitter meets."""
+    answers = [f"{submission}answers/{task}/1/" for task in ("dpo/1", "bertscore/1", "neuralcrf/1", "eda/1")]
+    return (*PUBLIC, *OWN, submission, *answers)
+
+
+@pytest.fixture(params=["light", "dark"])
+def visits(request: pytest.FixtureRequest, owner: BrowserContext) -> Iterator[Page]:
+    """The owner's page in one of the colour schemes."""
+    page = owner.new_page()
+    page.emulate_media(color_scheme=request.param)
+    yield page
+    page.close()
+
+
+def serious(page: Page) -> list[str]:
+    """The serious and critical violations on the page, with where they are."""
+    response = Axe().run(page).response
+    return [
+        f"{page.url}: {found['id']} at {', '.join(str(node['target']) for node in found['nodes'])}"
+        for found in response["violations"]
+        if found["impact"] in {"serious", "critical"}
+    ]
+
+
+def test_no_serious_accessibility_violation(visits: Page, paths: tuple[str, ...]) -> None:
+    found: list[str] = []
+    for path in paths:
+        visits.goto(path)
+        found += serious(visits)
+    assert found == []
+
+
+def test_phones_never_scroll_sideways(visits: Page, paths: tuple[str, ...]) -> None:
+    visits.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    too_wide = {}
+    for path in paths:
+        visits.goto(path)
+        excess = visits.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if excess > 0:
+            too_wide[path] = excess
+    assert too_wide == {}
+
+
+def test_a_submission_is_readable_and_manageable_without_javascript(
+    browser: Browser, browser_context_args: dict[str, Any], signed_up: Any, submission: str
+) -> None:
+    context = browser.new_context(**browser_context_args, storage_state=signed_up, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(submission)
+    expect(page.locator("#live .state")).to_have_text("scored")
+    expect(page.locator("table.answers tbody tr")).to_have_count(9)
+    page.locator("#publish button").click()
+    expect(page.locator("#publish")).to_contain_text("Publishing needs your consent to show the code.")
+    context.close()

@@ -1,0 +1,32 @@
+"""The settings of the tests: the site's own, on a data folder that lives as long as the test process.
+
+pytest-django reads settings before any conftest, so the environment is prepared here. ``DATABASE_URL`` is taken as it
+is: ``make test`` runs the tests once on SQLite and once on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_data_dir = tempfile.mkdtemp(prefix="lmr-board-test-")
+atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
+os.environ |= {"DATA_DIR": _data_dir, "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
+
+from leaderboard.settings import *  # noqa: E402, F403 - all of them, and after the environment is set
+from leaderboard.settings import DATA_DIR, DATABASES  # noqa: E402
+
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, as on a real instance: SQLite in memory knows neither WAL nor waiting for a lock.
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+# WhiteNoise warns about a folder that is missing, and warnings are errors.
+(DATA_DIR / "static").mkdir()
+# Argon2 is slow on purpose.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,85 @@
+"""The rooms: which way imports point, what stays free of Django, and how large a module may grow."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT_ROOT
+
+ROOMS = ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard")
+PURE = (
+    "benchmark_tasks/facts",
+    "submissions/answers",
+    "evaluator/box",
+    "evaluator/grading",
+    "evaluator/sandbox",
+    "leaderboard/published",
+)
+LONGEST_MODULE = 400
+
+
+def modules(folder: str) -> list[Path]:
+    return [
+        file
+        for file in sorted((PROJECT_ROOT / folder).rglob("*.py"))
+        if not {"suites", "migrations"} & set(file.relative_to(PROJECT_ROOT).parts[:-1])
+    ]
+
+
+def imported(file: Path) -> set[str]:
+    """Every module that the file imports anywhere in it, relative imports resolved."""
+    package = file.relative_to(PROJECT_ROOT).with_suffix("").parts[:-1]
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            names.add(".".join((*base, *([node.module] if node.module else []))))
+    return names
+
+
+def dotted(file: Path) -> str:
+    parts = file.relative_to(PROJECT_ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_imports_point_one_way() -> None:
+    """The settings are everybody's: Django hands them to each room, so none imports them."""
+    wrong = [
+        f"{file.relative_to(PROJECT_ROOT)} imports {name}"
+        for number, room in enumerate(ROOMS)
+        for file in modules(room)
+        for name in sorted(imported(file))
+        if name.split(".")[0] in ROOMS[number + 1 :]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", PURE)
+def test_pure_packages_import_no_django(folder: str) -> None:
+    """Imported for real, in a process of their own: an import deep inside another module counts too."""
+    names = [dotted(file) for file in modules(folder)]
+    assert names
+    code = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'django', 'django_rq', 'rq'}))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("[]\n", "")
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    long = {}
+    for folder in (*ROOMS, "tests", "scripts"):
+        for file in modules(folder):
+            lines = len(file.read_text(encoding="utf-8").splitlines())
+            if lines > LONGEST_MODULE:
+                long[str(file.relative_to(PROJECT_ROOT))] = lines
+    assert long == {}

@@ -1,0 +1,98 @@
+"""What ``make test`` says about skips: the hooks of tests/conftest.py, and scripts/test_summary.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import PROJECT_ROOT
+
+PASSES = "def test_passes():\n    pass\n"
+SKIPS = "import pytest\n\ndef test_skips():\n    pytest.skip({reason!r})\n"
+
+
+def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "REQUIRE_ALL"))}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=PROJECT_ROOT,
+        env=environment | ({"REQUIRE_ALL": "1"} if require_all else {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "require_all", "code"),
+    [("no Redis", False, 0), ("no Redis", True, 1), ("no ../shared here", True, 0), ("no ../shared here, perhaps", True, 1)],
+)
+def test_a_skip_fails_under_require_all_but_for_one_reason(
+    tmp_path: Path, reason: str, require_all: bool, code: int
+) -> None:
+    (tmp_path / "test_it.py").write_text(PASSES + SKIPS.format(reason=reason), encoding="utf-8")
+    report = tmp_path / "report.json"
+    result = run(
+        *("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", str(PROJECT_ROOT)),
+        *("-c", "pyproject.toml", "--report-file", str(report), str(tmp_path / "test_it.py")),
+        require_all=require_all,
+    )
+    assert result.returncode == code, result.stdout + result.stderr
+    assert ("skipped, which REQUIRE_ALL=1 forbids" in result.stdout) is (code == 1)
+    found = json.loads(report.read_text(encoding="utf-8"))
+    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (1, [reason])
+
+
+def summary(folder: Path, *failed: str, require_all: bool = False, **reports: Any) -> tuple[int, list[str]]:
+    for name, report in reports.items():
+        counts = {"passed": 0, "failed": 0, "error": 0, "xfailed": 0, "xpassed": 0, "skips": []}
+        (folder / f"{name}.json").write_text(json.dumps(counts | report), encoding="utf-8")
+    result = run("scripts/test_summary.py", str(folder), "61.5", *failed, require_all=require_all)
+    assert result.stderr == ""
+    return result.returncode, result.stdout.splitlines()
+
+
+def test_the_last_line_adds_up_all_runs_as_pytest_writes_it(tmp_path: Path) -> None:
+    code, lines = summary(tmp_path, sqlite={"passed": 10}, postgresql={"passed": 5}, browser={"passed": 1})
+    assert (code, lines[1]) == (0, "Nothing was skipped.")
+    assert re.fullmatch(r"=+ 16 passed in 61\.50s =+", lines[-1])
+
+
+def test_failures_count(tmp_path: Path) -> None:
+    code, lines = summary(tmp_path, "tests on SQLite", sqlite={"passed": 10, "failed": 2, "error": 1})
+    assert code == 1
+    assert "FAILED: tests on SQLite" in lines
+    assert re.fullmatch(r"=+ 2 failed, 10 passed, 1 errors in 61\.50s =+", lines[-1])
+
+
+def test_a_failed_lint_shows_in_the_last_line_too(tmp_path: Path) -> None:
+    code, lines = summary(tmp_path, "lint", sqlite={"passed": 10})
+    assert code == 1
+    assert re.fullmatch(r"=+ 10 passed, 1 errors in 61\.50s =+", lines[-1])
+
+
+@pytest.mark.parametrize("require_all", [True, False])
+def test_skips_and_stages_that_did_not_run_are_listed(tmp_path: Path, require_all: bool) -> None:
+    (tmp_path / "not-run").write_text("the tests on PostgreSQL: it is not installed\n", encoding="utf-8")
+    skips = [["tests/a.py::test", "no Redis"]]
+    code, lines = summary(
+        tmp_path, sqlite={"passed": 10, "skips": skips}, browser={"skips": skips}, require_all=require_all
+    )
+    assert code == int(require_all)
+    assert "not run: the tests on PostgreSQL: it is not installed" in lines
+    assert "skipped (browser, sqlite): tests/a.py::test: no Redis" in lines
+    assert (lines[-1].count("1 errors"), "2 skipped" in lines[-1]) == (int(require_all), True)
+
+
+def test_the_missing_upstream_files_alone_are_no_failure(tmp_path: Path) -> None:
+    skips = [["tests/a.py::test", "no ../shared here"]]
+    code, lines = summary(tmp_path, sqlite={"passed": 10, "skips": skips}, require_all=True)
+    assert code == 0
+    assert "NOT EVERYTHING WAS TESTED" in lines[1]
