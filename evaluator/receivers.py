@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.dispatch import receiver
 
-from evaluator.domain.queueing import plan
+from benchmark_tasks.signals import suite_imported
+from evaluator.domain.queueing import plan, push_audit
 from evaluator.domain.results import cancel_runs
 from submissions.models import Submission
 from submissions.signals import submission_cancelled, submission_created
@@ -24,3 +25,9 @@ def plan_after_commit(submission: Submission, **_: Any) -> None:
 def stop_after_commit(submission: Submission, **_: Any) -> None:
     """Drop and stop the runs of a cancelled submission."""
     transaction.on_commit(partial(cancel_runs, submission.pk))
+
+
+@receiver(suite_imported)
+def audit_after_import(**_: Any) -> None:
+    """Audit a new suite version; if nobody hears this, the sweep asks again."""
+    push_audit()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, TaskRevision
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
     from evaluator.grading.types import SealedTask
 
 
-def unaudited(suite: Suite, *, again: bool = False) -> Iterable[TaskRevision]:
-    """The runnable revisions of the suite's newest version that have no audit yet (with ``again``, all of them)."""
-    version = suite.versions.first()
-    if version is None:
-        return []
-    revisions = version.revisions.select_related("task__paper", "task__suite").order_by("task__slug")
+def waiting(suites: Iterable[Suite] | None = None, *, again: bool = False) -> list[tuple[TaskRevision, SeedEpoch]]:
+    """Revisions to audit, each with the epoch of its private seeds: runnable, in the newest version of their suite, and
+    not audited yet (or with ``again``, all of them).
+    """
+    versions = [current_version(suite) for suite in (Suite.objects.all() if suites is None else suites)]
     return [
-        revision
-        for revision in revisions
+        (revision, version.seed_epoch)
+        for version in versions
+        if version
+        for revision in revisions_of(version)
         if not revision.not_runnable_reasons and (again or revision.audit_state == AuditState.UNAUDITED)
     ]
 

@@ -34,10 +34,15 @@ def sandbox_settings() -> SandboxSettings:
     )
 
 
-@cache
 def configured_sandbox() -> Sandbox:
-    """The sandbox of this process. Raises ``SandboxUnavailableError`` with what to do when there is none."""
-    return choose(settings.ENVIRONMENT.evaluator_sandbox, sandbox_settings())
+    """The sandbox that the settings ask for, checked once per process.
+
+    Raises ``SandboxUnavailableError`` with what to do when there is none; then the next call looks again.
+    """
+    return _chosen(settings.ENVIRONMENT.evaluator_sandbox, sandbox_settings())
+
+
+_chosen = cache(choose)
 
 
 def golden_folder() -> Path:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from redis import Redis
 from redis.exceptions import RedisError
 from rq import Queue
+from rq.exceptions import DuplicateJobError
 from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import EVALUATOR_VERSION
@@ -22,6 +23,7 @@ from submissions.models import Implementation, Submission
 log = structlog.get_logger(__name__)
 QUEUE_NAME = "default"
 JOB = "evaluator.jobs.evaluate_next"
+AUDIT_JOB = "evaluator.jobs.audit_waiting"
 JOB_TIMEOUT_SECONDS = 3600
 
 
@@ -105,3 +107,18 @@ def top_up(waiting: int) -> int:
 def _enqueue(target: Queue, count: int) -> None:
     for _ in range(count):
         target.enqueue_call(JOB, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)
+
+
+def push_audit() -> bool:
+    """Ask for the audit of what was not audited yet, unless that was asked for already; say whether it was added."""
+    try:
+        with connect() as connection:
+            queue(connection).enqueue_call(
+                AUDIT_JOB, job_id="audit", unique=True, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=1
+            )
+    except DuplicateJobError:
+        return False
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=1)
+        return False
+    return True

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
+from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
-from evaluator.domain.queueing import plan, top_up
+from evaluator.domain.queueing import plan, push_audit, top_up
 from evaluator.domain.settling import settle
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -40,11 +41,13 @@ def reconcile() -> Sweep:
         .distinct()
         .values_list("pk", flat=True)
     )
-    waiting = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
-    pushed = top_up(waiting.count())
+    due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
+    pushed = top_up(due.count())
     open_states = [SubmissionState.QUEUED, SubmissionState.RUNNING]
     for pk in Submission.objects.filter(state__in=open_states).values_list("pk", flat=True):
         settle(pk)
+    if waiting():
+        push_audit()
     reconciled.send(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
 

@@ -13,6 +13,9 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from evaluator.domain import queueing
+from evaluator.domain.reconcile import reconcile
+from evaluator.jobs import audit_waiting
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 
 if TYPE_CHECKING:
@@ -88,6 +91,26 @@ def test_what_is_not_runnable_is_not_audited(real_sandbox: Sandbox, tmp_path: Pa
     only_the_first_task(tmp_path)
     TaskRevision.objects.update(not_runnable_reasons=["no golden file"])
     assert audit()["audited"] == 0
+
+
+def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
+    only_the_first_task(tmp_path)
+    with queueing.connect() as connection:
+        assert [job.func_name for job in queueing.queue(connection).jobs] == ["evaluator.jobs.audit_waiting"]
+    audit_waiting()
+    assert TaskRevision.objects.get().audit_state == AuditState.PASSED
+
+
+def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:
+    only_the_first_task(tmp_path)
+    with queueing.connect() as connection:
+        connection.flushall()
+        reconcile()
+        assert queueing.queue(connection).job_ids == ["audit"]
+        TaskRevision.objects.update(audit_state=AuditState.PASSED)
+        connection.flushall()
+        reconcile()
+        assert queueing.queue(connection).job_ids == []
 
 
 def test_an_unknown_suite_is_named(db: None) -> None:

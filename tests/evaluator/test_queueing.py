@@ -81,3 +81,10 @@ def test_a_queue_that_is_away_is_no_error() -> None:
         assert len(queueing.plan(submission.pk)) == 2
         assert (queueing.push(3), queueing.top_up(3)) == (0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
+
+
+def test_an_audit_is_asked_for_once(redis_url: str) -> None:
+    assert [queueing.push_audit(), queueing.push_audit()] == [True, False]
+    with queueing.connect() as connection:
+        (job,) = queueing.queue(connection).jobs
+    assert job.func_name == "evaluator.jobs.audit_waiting"

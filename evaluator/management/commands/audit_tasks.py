@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from evaluator.domain.auditing import audit_revision, unaudited
+from evaluator.domain.auditing import audit_revision, waiting
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from benchmark_tasks.models import TaskRevision
+    from benchmark_tasks.models import SeedEpoch, TaskRevision
 
 
 class Command(BaseCommand):
@@ -36,9 +36,8 @@ class Command(BaseCommand):
             msg = f"There is no suite {options['suite']!r}. Known: {known}."
             raise CommandError(msg)
         rows = [
-            self._audit(revision, quiet=options["json"])
-            for suite in suites
-            for revision in unaudited(suite, again=options["again"])
+            self._audit(revision, epoch, quiet=options["json"])
+            for revision, epoch in waiting(suites, again=options["again"])
         ]
         failed = [row for row in rows if row["reasons"]]
         if options["json"]:
@@ -48,11 +47,9 @@ class Command(BaseCommand):
         if failed:
             raise SystemExit(1)
 
-    def _audit(self, revision: TaskRevision, *, quiet: bool) -> dict[str, Any]:
-        version = revision.task.suite.versions.select_related("seed_epoch").first()
-        assert version is not None  # noqa: S101 - revisions come from a version
+    def _audit(self, revision: TaskRevision, epoch: SeedEpoch, *, quiet: bool) -> dict[str, Any]:
         try:
-            result = audit_revision(revision, version.seed_epoch)
+            result = audit_revision(revision, epoch)
         except SandboxError as error:
             msg = f"{revision.task.slug} could not be audited: {error}"
             raise CommandError(msg) from None
