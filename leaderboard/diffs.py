@@ -15,7 +15,7 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from unidiff.patch import Hunk, Line, PatchedFile
 
@@ -59,53 +59,68 @@ class DiffFile:
     hunks: tuple[DiffHunk, ...]
 
 
-def read_diff(diff: str) -> list[DiffFile]:
-    """The files of ``diff``; empty when it is no unified diff or longer than :data:`LONGEST_DIFF`."""
+def read_diff(
+    diff: str, *, old: Mapping[str, str] | None = None, new: Mapping[str, str] | None = None
+) -> list[DiffFile]:
+    """The files of ``diff``; empty when it is no unified diff or longer than :data:`LONGEST_DIFF`.
+
+    ``old`` and ``new`` map paths to whole files. Where they are given, lines are highlighted as what they are there: a
+    difference may begin in the middle of a string, which the difference itself does not tell.
+    """
     if len(diff) > LONGEST_DIFF:
         return []
     try:
-        return [_file(patched) for patched in PatchSet(diff)]
+        return [_file(patched, old or {}, new or {}) for patched in PatchSet(diff)]
     except UnidiffParseError:
         return []
 
 
-def _file(patched: PatchedFile) -> DiffFile:
+def _file(patched: PatchedFile, old: Mapping[str, str], new: Mapping[str, str]) -> DiffFile:
+    path = patched.path
     what = "added" if patched.is_added_file else "removed" if patched.is_removed_file else "changed"
-    hunks = tuple(_hunk(hunk, patched.path) for hunk in patched)
-    return DiffFile(patched.path, what, patched.added, patched.removed, hunks)
+    whole = [_whole(texts.get(path, ""), path) for texts in (old, new)]
+    hunks = tuple(_hunk(hunk, path, *whole) for hunk in patched)
+    return DiffFile(path, what, patched.added, patched.removed, hunks)
 
 
-def _hunk(hunk: Hunk, path: str) -> DiffHunk:
-    # Each side is highlighted as a whole: a string that spans several lines is one only there.
-    old = iter(_highlighted([line for line in hunk if not line.is_added], path))
-    new = iter(_highlighted([line for line in hunk if not line.is_removed], path))
+def _whole(text: str, path: str) -> list[SafeString]:
+    return _highlighted(text.split("\n"), path) if 0 < len(text) <= LONGEST_DIFF else []
+
+
+def _hunk(hunk: Hunk, path: str, old_file: list[SafeString], new_file: list[SafeString]) -> DiffHunk:
+    # "\\ No newline at end of file" is a line of the difference that stands in no file.
+    code = [line for line in hunk if line.is_context or line.is_added or line.is_removed]
+    old = [(line.source_line_no or 0, line.value) for line in code if not line.is_added]
+    new = [(line.target_line_no or 0, line.value) for line in code if not line.is_removed]
     heading = f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
-    return DiffHunk(heading, tuple(_lines(hunk, old, new)))
+    return DiffHunk(heading, tuple(_lines(code, iter(_side(old, old_file, path)), iter(_side(new, new_file, path)))))
 
 
-def _lines(hunk: Hunk, old: Iterator[SafeString], new: Iterator[SafeString]) -> Iterator[DiffLine]:
-    for line in hunk:
+def _side(lines: list[tuple[int, str]], whole: list[SafeString], path: str) -> list[SafeString]:
+    """One side's (number, line) as safe HTML: from the whole file where that is known, else by themselves."""
+    if lines and lines[-1][0] <= len(whole):
+        return [whole[number - 1] for number, _ in lines]
+    return _highlighted([line for _, line in lines], path)
+
+
+def _lines(code: list[Line], old: Iterator[SafeString], new: Iterator[SafeString]) -> Iterator[DiffLine]:
+    for line in code:
         if line.is_added:
             yield DiffLine("added", None, line.target_line_no, next(new))
         elif line.is_removed:
             yield DiffLine("removed", line.source_line_no, None, next(old))
-        elif line.is_context:
+        else:
             next(old)
             yield DiffLine("context", line.source_line_no, line.target_line_no, next(new))
-        else:
-            # "\ No newline at end of file" stands on both sides and is code on neither.
-            next(old)
-            next(new)
 
 
-def _highlighted(lines: list[Line], path: str) -> list[SafeString]:
-    """The lines of one side as safe HTML, one for one."""
-    texts = [line.value.rstrip("\r\n") for line in lines]
+def _highlighted(lines: list[str], path: str) -> list[SafeString]:
+    """Consecutive lines as safe HTML, one for one."""
     try:
         lexer = get_lexer_for_filename(path, stripnl=False)
     except ClassNotFound:
         lexer = TextLexer(stripnl=False)
     # Anything else that Python takes for a line end would shift the lines against each other.
-    source = "\n".join(text.replace("\r", " ").replace("\x0c", " ") for text in texts)
+    source = "\n".join(line.rstrip("\r\n").replace("\r", " ").replace("\x0c", " ") for line in lines)
     html = highlight(source, lexer, _FORMATTER).split("\n")
-    return [mark_safe(line) for line in html[: len(texts)]]  # noqa: S308 - the formatter escapes the source
+    return [mark_safe(line) for line in html[: len(lines)]]  # noqa: S308 - the formatter escapes the source

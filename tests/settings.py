@@ -10,10 +10,23 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
-_data_dir = tempfile.mkdtemp(prefix="lmr-board-test-")
-atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
-os.environ |= {"DATA_DIR": _data_dir, "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
+
+def _folder() -> Path:
+    """A folder for this process that, like an instance's, the boxes' user may pass through."""
+    folder = Path(tempfile.mkdtemp(prefix="lmr-board-test-"))
+    folder.chmod(0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+_data_dir = _folder()
+# Making a box's environment takes seconds: the first process of a test run makes it, and xdist's workers, which inherit
+# the variable, use it with every other process of the run.
+_boxes = os.environ.get("TEST_SANDBOX_DIR") or str(_folder())
+os.environ |= {"TEST_SANDBOX_DIR": _boxes, "DATA_DIR": str(_data_dir), "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
+(_data_dir / "sandbox").symlink_to(_boxes)
 
 from leaderboard.settings import *  # noqa: E402, F403 - all of them, and after the environment is set
 from leaderboard.settings import DATA_DIR, DATABASES  # noqa: E402

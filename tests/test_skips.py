@@ -32,7 +32,12 @@ def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("reason", "require_all", "code"),
-    [("no Redis", False, 0), ("no Redis", True, 1), ("no ../shared here", True, 0), ("no ../shared here, perhaps", True, 1)],
+    [
+        ("no Redis", False, 0),
+        ("no Redis", True, 1),
+        ("no ../shared here", True, 0),
+        ("no ../shared here, perhaps", True, 1),
+    ],
 )
 def test_a_skip_fails_under_require_all_but_for_one_reason(
     tmp_path: Path, reason: str, require_all: bool, code: int

@@ -1,44 +1,36 @@
 """Where a task's goal definition lies in a source file. No Django here.
 
-A goal is named as upstream's info.json names it: ``goal_function`` and ``class_name``. An empty class name means a
-function at module level, a class name equal to the function's means that the whole class is masked, any other that
-the function is a method (``Outer.Inner`` reaches nested classes).
+The importer, which decides whether a task is runnable, and the reader of answers, which puts one into the goal's
+place, ask the same function.
 """
 
 from __future__ import annotations
 
 import ast
-import tokenize
-import warnings
 from dataclasses import dataclass
-from enum import StrEnum
-from io import BytesIO
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.python_source import (
+    Definition,
+    Source,
+    SourceError,
+    first_line_of,
+    is_definition,
+    parse_source,
+    read_source,
+    with_trailing_comments,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-_CLASS: Final[tuple[type[ast.stmt], ...]] = (ast.ClassDef,)
-_FUNCTION: Final[tuple[type[ast.stmt], ...]] = (ast.FunctionDef, ast.AsyncFunctionDef)
-_BOM: Final = "\ufeff"
-_BOM_BYTES: Final = b"\xef\xbb\xbf"
-
-
-class GoalKind(StrEnum):
-    """What kind of definition is masked."""
-
-    FUNCTION = "function"
-    ASYNC_FUNCTION = "async function"
-    CLASS = "class"
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The masked definition of one task.
+    """The masked definition of one task, named as upstream's info.json names it.
 
-    ``class_name`` is empty for a module-level function; equal to ``function`` when the whole class is masked.
+    ``class_name`` is empty for a function at module level, equal to ``function`` when the whole class is masked, else
+    the class of a method (``Outer.Inner`` reaches nested classes). ``file`` is relative to the masked repository.
     """
 
     task: str
@@ -48,157 +40,132 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class GoalSpan:
-    """The goal definition's place. Lines count from 1 and are inclusive.
+class FoundGoal:
+    """Where the goal is: its definition, the module-level statement around it, and its lines (from 1, inclusive).
 
-    ``start_line`` is the line of ``def`` or ``class``, ``first_decorator_line`` the first line of its decorators, or
-    ``start_line`` where it has none. ``indent`` is the white space before it, tabs kept. Whole lines belong to the
-    definition: Python's grammar lets nothing else stand on them.
+    ``first_line`` is the first decorator's, ``def_line`` that of ``def`` or ``class``; ``last_line`` includes comments
+    that are indented like the body and follow it. Whole lines belong to the definition: Python's grammar lets nothing
+    else stand on them.
     """
 
-    kind: GoalKind
-    name: str
-    first_decorator_line: int
-    start_line: int
-    end_line: int
-    indent: str
+    source: Source
+    node: Definition
+    outermost: ast.stmt
+    first_line: int
+    def_line: int
+    last_line: int
 
     @property
-    def decorated(self) -> bool:
-        """Whether the definition has decorators."""
-        return self.first_decorator_line < self.start_line
+    def text(self) -> str:
+        """The goal's lines exactly as they stand in the file (decorators, indentation and line ends)."""
+        return "".join(self.source.lines[self.first_line - 1 : self.last_line])
 
 
-class GoalNotFoundError(Exception):
-    """The file does not define the goal."""
+class GoalNotFoundError(SourceError):
+    """The goal definition is not in the file, or it cannot be told which one it is."""
 
 
-class SourceUnreadableError(Exception):
-    """The file is not Python source; ``line`` says where, if that is known."""
+def find_goal(content: bytes, goal: Goal) -> FoundGoal:
+    """The goal definition in the file ``content``.
 
-    def __init__(self, message: str, *, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
+    A function is looked for at module level, a method in its class, in the order in which Python would bind them: the
+    last one wins, and ``if``, ``try``, ``with`` and loops belong to the scope around them. Property setters and
+    deleters are passed over. Upstream's info.json names no class, or the function itself, for some methods and nested
+    functions: then the only definition of that name anywhere is taken.
 
-
-def parse_source(source: bytes | str) -> ast.Module:
-    """The syntax tree of a file, whatever its coding, BOM or line ends. Raises SourceUnreadableError."""
-    text = source.removeprefix(_BOM) if isinstance(source, str) else source
-    try:
-        with warnings.catch_warnings():
-            # Research code is full of invalid escapes; a warning about somebody's string is no concern of ours.
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise SourceUnreadableError(f"is not Python source: {error.msg}", line=error.lineno) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SourceUnreadableError(f"is not Python source: {error or type(error).__name__}") from error
-
-
-def decode_source(source: bytes) -> str:
-    """A Python file's text by its BOM or coding line; line ends kept, BOM removed. Raises SourceUnreadableError."""
-    try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-        return source.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise SourceUnreadableError(f"cannot be decoded: {error}") from error
-
-
-def source_lines(source: bytes | str) -> list[bytes]:
-    """The file's lines with their ends, as Python counts them: only LF, CR LF and CR end a line.
-
-    ``str.splitlines`` would also split at form feeds and Unicode separators, and so miscount.
+    Raises GoalNotFoundError when there is none, or several under conditions of which any may be bound, and SourceError
+    for a file that cannot be read (see :func:`~benchmark_tasks.domain.python_source.read_source`).
     """
-    data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
-    return data.splitlines(keepends=True)
-
-
-def find_goal(source: bytes | str, function: str, class_name: str = "") -> GoalSpan:
-    """The place of the goal; where a name is defined more than once, the last definition (the one that is bound).
-
-    Definitions below ``if``, ``try``, ``with`` and loops count as their surrounding scope's, as they do in Python.
-    Raises GoalNotFoundError, or SourceUnreadableError where the file does not parse.
-    """
-    tree = parse_source(source)
-    node = _find(tree, function, class_name)
-    lines = source_lines(source)
-    first = min([node.lineno, *(_at_sign_line(lines, decorator.lineno) for decorator in node.decorator_list)])
-    line = lines[node.lineno - 1].removeprefix(_BOM_BYTES)
-    indent = line[: len(line) - len(line.lstrip(b" \t\f"))].decode("ascii")
-    return GoalSpan(_kind(node), node.name, first, node.lineno, node.end_lineno or node.lineno, indent)
-
-
-def goal_source(source: bytes | str, function: str, class_name: str = "") -> str:
-    """The goal's own source lines, decorators included, exactly as they stand in the file (indent, line ends).
-
-    Raises GoalNotFoundError or SourceUnreadableError.
-    """
-    span = find_goal(source, function, class_name)
-    text = source.removeprefix(_BOM) if isinstance(source, str) else decode_source(source)
-    lines = source_lines(text)[span.first_decorator_line - 1 : span.end_line]
-    return b"".join(lines).decode("utf-8", "surrogatepass")
-
-
-def defines_function(source: bytes, name: str) -> bool:
-    """Whether the file defines a plain function called ``name`` at module level. Raises SourceUnreadableError."""
-    return any(
-        isinstance(node, ast.FunctionDef) and node.name == name for node in _definitions(parse_source(source).body)
+    source = read_source(content)
+    node = _in_its_place(source.tree, goal) or _only_one(source.tree, goal)
+    if node is None:
+        raise GoalNotFoundError(_missing(source.tree, goal))
+    return FoundGoal(
+        source=source,
+        node=node,
+        outermost=next(statement for statement in source.tree.body if node in ast.walk(statement)),
+        first_line=first_line_of(source.lines, node),
+        def_line=node.lineno,
+        last_line=with_trailing_comments(source.lines, node),
     )
 
 
-def _find(tree: ast.Module, function: str, class_name: str) -> Definition:
-    scope: list[ast.stmt] = tree.body
-    whole_class = class_name == function
-    classes = [] if whole_class else [part for part in class_name.split(".") if part]
-    wanted = _CLASS if whole_class else _FUNCTION
-    for name in classes:
-        holder = _last(scope, name, _CLASS)
-        if holder is None:
-            raise GoalNotFoundError(f"does not define the class {class_name!r}")
-        scope = holder.body
-    found = _last(scope, function, wanted)
-    if found is not None:
-        return found
-    what = "class" if whole_class else "method" if classes else "function"
-    place = f" in the class {class_name!r}" if classes else " at module level"
-    raise GoalNotFoundError(f"does not define the {what} {function!r}{place}{_elsewhere(tree, function)}")
+def defines_function(content: bytes, name: str) -> bool:
+    """Whether the file defines a plain function called ``name`` at module level. Raises SourceError."""
+    definitions = _definitions(parse_source(content).body)
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node, _ in definitions)
 
 
-def _last(scope: list[ast.stmt], name: str, wanted: tuple[type[ast.stmt], ...]) -> Definition | None:
-    found = None
-    for node in _definitions(scope):
-        if node.name == name and isinstance(node, wanted):
-            found = node
-    return found
+def _in_its_place(tree: ast.Module, goal: Goal) -> Definition | None:
+    """The goal where its class and function names say that it is, or None."""
+    if goal.class_name == goal.function:
+        return _bound(tree.body, goal.function, classes=True)
+    body = tree.body
+    for name in goal.class_name.split(".") if goal.class_name else ():
+        container = _bound(body, name, classes=True)
+        if container is None:
+            return None
+        body = container.body
+    return _bound(body, goal.function, classes=False)
 
 
-def _definitions(scope: list[ast.stmt]) -> Iterator[Definition]:
-    """The definitions that bind a name in this scope, in source order; not those inside other definitions."""
-    for node in scope:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node
-            continue
-        for block in ("body", "handlers", "cases", "orelse", "finalbody"):
-            inner = getattr(node, block, [])
-            for part in inner if isinstance(inner, list) else []:
-                yield from _definitions(part.body if isinstance(part, (ast.ExceptHandler, ast.match_case)) else [part])
+def _bound(body: Sequence[ast.stmt], name: str, *, classes: bool) -> Definition | None:
+    """The definition that ``name`` is bound to after ``body`` has run, as far as the text alone tells."""
+    candidates = [
+        (node, is_certain)
+        for node, is_certain in _definitions(body)
+        if node.name == name and isinstance(node, ast.ClassDef) == classes and not _is_accessor(node)
+    ]
+    if not candidates:
+        return None
+    node, is_certain = candidates[-1]
+    if not is_certain and len(candidates) > 1:
+        lines = ", ".join(str(candidate.lineno) for candidate, _ in candidates)
+        raise GoalNotFoundError(
+            f"defines {name!r} several times under conditions (lines {lines}), so it cannot be told which one is meant"
+        )
+    return node
 
 
-def _at_sign_line(lines: list[bytes], line: int) -> int:
-    """A decorator's expression may begin below its ``@``, where it stands in brackets."""
-    while line > 1 and not lines[line - 1].removeprefix(_BOM_BYTES).lstrip().startswith(b"@"):
-        line -= 1
-    return line
+def _definitions(body: Sequence[ast.stmt]) -> Iterator[tuple[Definition, bool]]:
+    """Definitions in one scope, in order; not certain are those under ``if``, ``try``, loops, ``with``, ``match``."""
+    pending: list[tuple[ast.AST, bool]] = [(statement, True) for statement in reversed(body)]
+    while pending:
+        node, is_certain = pending.pop()
+        if is_definition(node):
+            yield node, is_certain
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            pending.extend((child, False) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
-def _elsewhere(tree: ast.Module, function: str) -> str:
-    """A hint for the author where the name is a method of some class in the file."""
+def _is_accessor(node: Definition) -> bool:
+    """Whether this is ``@x.setter`` or ``@x.deleter``, which go with a property but are not it."""
+    return any(
+        isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
+        for decorator in node.decorator_list
+    )
+
+
+def _only_one(tree: ast.Module, goal: Goal) -> Definition | None:
+    """The only definition of the goal's name, wherever it is; None where info.json names a class to find it in."""
+    if goal.class_name not in ("", goal.function):
+        return None
+    everywhere = [node for node in ast.walk(tree) if is_definition(node) and node.name == goal.function]
+    found = [node for node in everywhere if not _is_accessor(node)]
+    return found[0] if len(found) == 1 else None
+
+
+def _missing(tree: ast.Module, goal: Goal) -> str:
+    """What is missing, with a hint for the author where the name is a method of some class in the file."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    owners = sorted({owner.name for owner in classes if _last(owner.body, function, _FUNCTION) is not None})
-    return f" (class_name may have to be one of: {', '.join(owners)})" if owners else ""
+    owners = sorted({owner.name for owner in classes if _has_method(owner, goal.function)})
+    hint = f" (class_name may have to be one of: {', '.join(owners)})" if owners else ""
+    if goal.class_name == goal.function:
+        return f"does not define the class {goal.function!r}{hint}"
+    if goal.class_name:
+        return f"does not define the method {goal.function!r} in the class {goal.class_name!r}{hint}"
+    return f"does not define the function {goal.function!r} at module level{hint}"
 
 
-def _kind(node: Definition) -> GoalKind:
-    if isinstance(node, ast.ClassDef):
-        return GoalKind.CLASS
-    return GoalKind.ASYNC_FUNCTION if isinstance(node, ast.AsyncFunctionDef) else GoalKind.FUNCTION
+def _has_method(owner: ast.ClassDef, name: str) -> bool:
+    return any(node.name == name and not isinstance(node, ast.ClassDef) for node, _ in _definitions(owner.body))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
@@ -34,3 +35,13 @@ def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
 def has_code(version: SuiteVersion) -> bool:
     """Whether any task of the version takes answers; a suite of facts only accepts no submissions."""
     return bool(runnable_revisions_of(version))
+
+
+def goal_of(revision: TaskRevision) -> Goal:
+    """The masked definition of ``revision`` in the form that pure code takes."""
+    return Goal(
+        task=revision.task.slug,
+        file=revision.goal_file,
+        function=revision.goal_function,
+        class_name=revision.class_name,
+    )

@@ -12,15 +12,9 @@ from benchmark_tasks.domain.folders import (
     list_files,
     read_regular,
 )
-from benchmark_tasks.domain.goals import (
-    GoalNotFoundError,
-    SourceUnreadableError,
-    defines_function,
-    find_goal,
-    goal_source,
-    parse_source,
-)
+from benchmark_tasks.domain.goals import FoundGoal, Goal, defines_function, find_goal
 from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
 from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, TaskFolder
 
 if TYPE_CHECKING:
@@ -166,9 +160,9 @@ class _TaskReader:
             self._blame("info.json", paper_reason, line=info.line)
         if not info.instruction:
             self._blame("info.json", "info.json gives no instruction", line=info.line)
-        golden = self._golden()
+        golden, solved = self._golden()
         if not paper_reason:
-            self._masked(golden)
+            self._masked(solved)
         cases, run = self._probe() if info.protocol == "sealed" else (None, None)
         if info.protocol == "upstream":
             self._upstream_test()
@@ -199,45 +193,39 @@ class _TaskReader:
             self._blame(relative, f"{key} {relative} {error}")
             return None
 
-    def _golden(self) -> bytes | None:
+    def _golden(self) -> tuple[bytes | None, FoundGoal | None]:
         info = self._info
         data = self._read("golden_file", info.golden_file)
-        if data is None or not info.goal_function:
-            return data
-        return data if self._has_goal(data, info.golden_file) else None
+        return data, self._goal_in(data, info.golden_file) if data is not None and info.goal_function else None
 
-    def _masked(self, golden: bytes | None) -> None:
+    def _masked(self, solved: FoundGoal | None) -> None:
         info = self._info
         if not info.goal_function:
             self._blame("info.json", "info.json names no goal_function", line=info.line)
             return
         path = self._paper.in_repository(info.goal_file)
         data = self._read("goal_file", path if info.goal_file else "", hidden=False)
-        if data is None or not self._has_goal(data, path):
+        found = None if data is None else self._goal_in(data, path)
+        if found is None:
             return
         if not self._paper.has_repository_file(info.goal_file):
             self._blame(path, f"goal_file {path} lies in a folder that is not imported")
             return
-        span = find_goal(data, info.goal_function, info.class_name)
-        self._masked_line = span.first_decorator_line
-        source = goal_source(data, info.goal_function, info.class_name)
-        self._masked_source = source.replace("\r\n", "\n").replace("\r", "\n")
-        if golden is not None and _same_goal(data, golden, info):
+        self._masked_line = found.first_line
+        self._masked_source = found.text.replace("\r\n", "\n").replace("\r", "\n")
+        if solved is not None and same_code(found.node, solved.node):
             self._blame(
                 path, f"{info.goal_function} is the same in the goal file and the golden file: nothing is masked"
             )
 
-    def _has_goal(self, data: bytes, relative: str) -> bool:
+    def _goal_in(self, data: bytes, relative: str) -> FoundGoal | None:
+        """The goal in a file's bytes, or None with the reason why no answer could be placed there."""
+        info = self._info
         try:
-            find_goal(data, self._info.goal_function, self._info.class_name)
-            goal_source(data, self._info.goal_function, self._info.class_name)
-        except SourceUnreadableError as error:
+            return find_goal(data, Goal(info.slug, info.goal_file, info.goal_function, info.class_name))
+        except SourceError as error:
             self._blame(relative, f"{relative} {error}", line=error.line)
-            return False
-        except GoalNotFoundError as error:
-            self._blame(relative, f"{relative} {error}")
-            return False
-        return True
+            return None
 
     def _probe(self) -> tuple[bytes | None, bytes | None]:
         """The sealed probe: ``cases`` in one file, ``run`` in another."""
@@ -256,7 +244,7 @@ class _TaskReader:
         try:
             if not defines_function(data, name):
                 self._blame(relative, f"{relative} does not define the function {name!r}")
-        except SourceUnreadableError as error:
+        except SourceError as error:
             self._blame(relative, f"{relative} {error}", line=error.line)
 
     def _upstream_test(self) -> None:
@@ -268,11 +256,6 @@ class _TaskReader:
         if data is not None:
             try:
                 parse_source(data)
-            except SourceUnreadableError as error:
+            except SourceError as error:
                 self._blame(place, f"{place} {error}", line=error.line)
         self._blame("info.json", UPSTREAM_NOT_SUPPORTED, line=info.line)
-
-
-def _same_goal(masked: bytes, golden: bytes, info: TaskInfo) -> bool:
-    sources = [goal_source(data, info.goal_function, info.class_name) for data in (masked, golden)]
-    return sources[0].split() == sources[1].split()

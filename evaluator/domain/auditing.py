@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, TaskRevision
@@ -18,7 +18,6 @@ from evaluator.domain.configuration import configured_sandbox, golden_folder, se
 from evaluator.domain.golden import FileGoldenStore
 from evaluator.grading.trivial import AuditResult, audit
 from submissions.answers.splice import splice
-from submissions.domain.uploads import goal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

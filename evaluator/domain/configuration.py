@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.models import TaskRevision
 from evaluator.grading.types import Check, Rule, SealedTask
 from evaluator.sandbox.factory import SandboxSettings, choose
 
 if TYPE_CHECKING:
-    from benchmark_tasks.models import TaskRevision
     from evaluator.sandbox.types import Sandbox
 
 EVALUATOR_VERSION = "1"
@@ -43,6 +43,12 @@ def configured_sandbox() -> Sandbox:
 
 
 _chosen = cache(choose)
+
+
+def wanted_environments() -> list[str]:
+    """The environments that the catalogue's tasks ask for, sorted."""
+    wanted = TaskRevision.objects.exclude(environment="").values_list("environment", flat=True)
+    return sorted(set(wanted))
 
 
 def golden_folder() -> Path:

@@ -19,7 +19,7 @@ from evaluator.domain import claims, results
 from evaluator.domain.configuration import configured_sandbox, golden_folder, sealed_task, worker_name
 from evaluator.domain.golden import FileGoldenStore
 from evaluator.grading.sealed import grade
-from evaluator.models import TestRun
+from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.models import Submission
 
@@ -67,6 +67,7 @@ def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
     implementation = run.implementation
     revision = implementation.revision
     sandbox = configured_sandbox()
+    Attempt.objects.filter(token=claim.token).update(sandbox=sandbox.name)
     digest = _pin_environment(implementation.submission, sandbox.environment_digest(revision.environment))
     task = sealed_task(revision)
     with candidate_tree(implementation, claim.label) as tree:

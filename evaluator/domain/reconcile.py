@@ -16,6 +16,7 @@ from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
+from submissions.domain import uploads
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 
@@ -33,7 +34,10 @@ class Sweep:
 
 
 def reconcile() -> Sweep:
-    """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead."""
+    """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead.
+
+    Uploads that nobody submitted are discarded on the way.
+    """
     expired = expire_leases()
     planned = sum(
         len(plan(pk))
@@ -48,6 +52,7 @@ def reconcile() -> Sweep:
         settle(pk)
     if waiting():
         push_audit()
+    uploads.sweep()
     reconciled.send(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
 

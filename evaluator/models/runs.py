@@ -62,12 +62,13 @@ class TestRun(models.Model):
 
 
 class Attempt(models.Model):
-    """One try at a test run, by one worker, under one token."""
+    """One try at a test run, by one worker, under one token; ``sandbox`` is empty when none could be had."""
 
     run = models.ForeignKey(TestRun, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveSmallIntegerField()
     token = models.UUIDField(unique=True)
     worker = models.CharField(max_length=120)
+    sandbox = models.CharField(max_length=20, blank=True)
     state = models.CharField(max_length=10, choices=AttemptState, default=AttemptState.RUNNING)
     reason = models.TextField(blank=True)
     started = models.DateTimeField(auto_now_add=True)

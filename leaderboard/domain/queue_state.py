@@ -13,11 +13,9 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 from rq import Worker
 
-from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.queueing import connect
-from evaluator.enums import RunState
+from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,16 +43,15 @@ class QueueState:
     oldest_waiting: datetime | None
     registered: int | None
     seen: tuple[SeenWorker, ...]
-    sandbox: str
+    sandboxes: tuple[str, ...]
     sandbox_problem: str
     unconfined: bool
 
 
 def queue_state() -> QueueState:
-    """Ask database, queue server and sandbox."""
+    """Ask the database and the queue's server."""
     counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
-    sandbox, problem = _sandbox()
     return QueueState(
         queued=counts[RunState.QUEUED],
         running=counts[RunState.RUNNING],
@@ -63,8 +60,8 @@ def queue_state() -> QueueState:
         oldest_waiting=waiting.first(),
         registered=_registered_workers(),
         seen=_seen(),
-        sandbox=sandbox,
-        sandbox_problem=problem,
+        sandboxes=_sandboxes(),
+        sandbox_problem=_sandbox_problem(),
         unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
     )
 
@@ -89,9 +86,13 @@ def _registered_workers() -> int | None:
         return None
 
 
-def _sandbox() -> tuple[str, str]:
-    """The name of the sandbox that this machine offers, or an empty one and why there is none."""
-    try:
-        return configured_sandbox().name, ""
-    except SandboxError as error:
-        return "", str(error)
+def _sandboxes() -> tuple[str, ...]:
+    """In what boxes the workers ran something during the last hour. The web process itself never makes one."""
+    recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).exclude(sandbox="")
+    return tuple(sorted(set(recent.order_by().values_list("sandbox", flat=True))))
+
+
+def _sandbox_problem() -> str:
+    """The reason of the newest attempt, if it ended by a fault of ours."""
+    newest = Attempt.objects.exclude(state=AttemptState.RUNNING).order_by("-started", "-pk").first()
+    return newest.reason if newest and newest.state == AttemptState.INFRA else ""

@@ -105,16 +105,17 @@ def _aggregates(stored: ReportedRun, run: PublishedRun) -> Iterator[ReportedAggr
             count=totals.tests.passed if totals.tests and "tests" in stated else None,
             printed=printed.tests if printed else None,
         )
-    yield from _label_aggregates(
-        stored, "judge", totals.judge if "judge" in stated else None, printed and printed.judge
-    )
-    yield from _label_aggregates(
-        stored, "human", totals.human if "human" in stated else None, printed and printed.human
-    )
+    for rater in ("judge", "human"):
+        yield from _label_aggregates(
+            stored,
+            rater,
+            counts=getattr(totals, rater) if rater in stated else None,
+            printed=getattr(printed, rater) if printed else None,
+        )
 
 
 def _label_aggregates(
-    stored: ReportedRun, rater: str, counts: LabelCounts | None, printed: LabelShares | None
+    stored: ReportedRun, rater: str, *, counts: LabelCounts | None, printed: LabelShares | None
 ) -> Iterator[ReportedAggregate]:
     for label in ("CC", "LC", "LI"):
         if counts or printed:

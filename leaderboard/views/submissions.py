@@ -12,8 +12,9 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.models import TestRun
-from leaderboard.diffs import read_diff
+from leaderboard.diffs import DiffFile, read_diff
 from leaderboard.domain.board import tests_cell
 from leaderboard.domain.own_submissions import own_submissions
 from leaderboard.domain.submission_pages import (
@@ -145,11 +146,26 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
-        "files": read_diff(answer.diff) if sees_code else [],
+        "files": _difference(answer) if sees_code else [],
         "previous": previous,
         "following": following,
     }
     return render(request, "leaderboard/implementation.html", context)
+
+
+def _difference(answer: Implementation) -> list[DiffFile]:
+    new = answer.files or {}
+    return read_diff(answer.diff, old=_masked_files(answer, [*new, *answer.deleted]), new=new)
+
+
+def _masked_files(answer: Implementation, paths: list[str]) -> dict[str, str]:
+    """The named files of the masked repository; they only make the highlighting better, so none is required."""
+    try:
+        masked = tree_path(answer.revision.repository_hash)
+    except ContentMissingError:
+        return {}
+    files = [path for path in paths if (masked / path).is_file()]
+    return {path: (masked / path).read_bytes().decode("utf-8", "replace") for path in files}
 
 
 def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementation | None, Implementation | None]:

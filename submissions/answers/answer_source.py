@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
-from submissions.answers.goals import (
+from benchmark_tasks.domain.python_source import (
     Definition,
-    FoundGoal,
     SourceError,
     column,
     first_line_of,
     is_definition,
-    parse_python,
+    parse_source,
+    same_code,
     with_trailing_comments,
 )
 from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
-    from submissions.answers.types import Goal
+    from benchmark_tasks.domain.goals import FoundGoal, Goal
 
 MAX_SOURCE_BYTES = 256 * 1024
 
@@ -89,10 +89,10 @@ def read_answer(answer: bytes, goal: Goal, found: FoundGoal, *, future: frozense
     shift = 1 if _begins_indented(text) else 0
     text = _WRAPPER * shift + text
     try:
-        tree = parse_python(text)
+        tree = parse_source(text)
     except SourceError as error:
         line = None if error.line is None else max(1, error.line - shift)
-        raise AnswerError(f"The answer is {error}", line=line) from None
+        raise AnswerError(f"The answer {error}", line=line) from None
     body = tree.body[0].body if shift and isinstance(tree.body[0], ast.If) else tree.body
     lines = tuple(line + "\n" for line in text.split("\n"))
     reading = _Reading(lines=lines, shift=shift, goal=goal, found=found, future=future)
@@ -153,23 +153,16 @@ def _goals_in_class(wrapper: ast.ClassDef, reading: _Reading) -> Iterator[Defini
     """The goal method in its repeated class; what else the class repeats must be what the masked file has."""
     nodes = ast.walk(reading.found.outermost)
     original = next((n for n in nodes if isinstance(n, ast.ClassDef) and reading.found.node in n.body), None)
-    pristine = {_dumped(member) for member in original.body} if original else set()
+    pristine = original.body if original else []
     for member in wrapper.body:
         if is_definition(member) and member.name == reading.goal.function:
             yield member
-        elif not (isinstance(member, ast.Pass) or _is_constant(member) or _dumped(member) in pristine):
+        elif not (_is_empty(member) or any(same_code(member, other) for other in pristine)):
             message = (
                 f"Class {wrapper.name!r} holds something beside {reading.goal.function!r} that differs from the "
                 "masked file; only the goal is replaced: leave the rest out, or send a diff."
             )
             raise reading.refuse(message, member)
-
-
-def _dumped(node: ast.AST) -> str:
-    try:
-        return ast.dump(node)
-    except RecursionError:
-        raise AnswerError("The answer is nested too deeply.") from None
 
 
 def _only_goal(reading: _Reading) -> Definition:
@@ -219,8 +212,10 @@ def _only_constants(expression: ast.expr) -> bool:
     return all(isinstance(node, _CONSTANT_NODES) for node in ast.walk(expression))
 
 
-def _is_constant(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _is_empty(statement: ast.stmt) -> bool:
+    """``pass``, ``...`` or a docstring."""
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
@@ -228,7 +223,8 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _refusal(statement: ast.stmt) -> str:
-    if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)[:200]:
+    test = ast.walk(statement.test) if isinstance(statement, ast.If) else ()
+    if any(isinstance(node, ast.Name) and node.id == "__name__" for node in test):
         return "An 'if __name__ == ...' block does not belong into an answer; remove it."
     return (
         "Beside the goal's definition an answer may hold imports, helper functions and classes, and assignments of "

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from benchmark_tasks.domain.goals import Goal
     from submissions.answers.bundle import Bundle
-    from submissions.answers.types import Goal
 
 
 @dataclass(frozen=True, slots=True)

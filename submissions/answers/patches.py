@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmark_tasks.domain.goals import FoundGoal, Goal
+from benchmark_tasks.domain.python_source import SourceError, parse_source
 from submissions.answers.git_tool import apply_in, unified_diff
-from submissions.answers.goals import GoalNotFoundError, SourceError, goal_source, parse_python, split_lines
 from submissions.answers.protection import Protection, unsafe_name
-from submissions.answers.splice import splice
+from submissions.answers.splice import goal_in, splice
 from submissions.answers.trees import Tree, copy_tree, read_tree
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from submissions.answers.types import Goal
 
 MAX_DIFF_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 1024 * 1024
@@ -74,8 +73,7 @@ def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protect
 def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Protection | None = None) -> AppliedAnswer:
     """Splice the definition in ``answer`` into the goal's file and say what came out. ``repository`` stays untouched.
 
-    Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged;
-    GoalNotFoundError when the masked file itself has no goal.
+    Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged.
     """
     pristine = (repository / goal.file).read_bytes()
     result = splice(pristine, goal, answer)
@@ -204,19 +202,16 @@ def _applied(
     result = new.get(goal.file)
     if goal.file in old and result is None:
         raise AnswerError(f"The diff removes {goal.file}, which holds the goal definition.")
-    if pristine is not None and result is not None and protection.is_protected_name(goal.file):
-        _refuse_outside_goal(pristine, result, goal, outside_goal)
     if result is None:
         result = (repository / goal.file).read_bytes()
-    try:
-        source, _, _ = goal_source(result, goal)
-    except GoalNotFoundError as error:
-        raise AnswerError(f"After the change: {error.message}", file=goal.file) from None
+    found = goal_in(result, goal, subject=f"After the change {goal.file}")
+    if pristine is not None and protection.is_protected_name(goal.file):
+        _refuse_outside_goal(goal_in(pristine, goal), found, goal, outside_goal)
     return AppliedAnswer(
         files={path: content.decode("utf-8") for path, content in new.items()},
         deleted=tuple(sorted(old.keys() - new.keys())),
         diff=unified_diff(old, new),
-        goal_source=source,
+        goal_source=found.text,
     )
 
 
@@ -225,20 +220,24 @@ def _check_python(path: str, content: bytes) -> None:
         raise AnswerError(f"{path} is not UTF-8 text; answers are kept as UTF-8.", file=path)
     if path.lower().endswith(".py"):
         try:
-            parse_python(content)
+            parse_source(content)
         except SourceError as error:
-            where = f", line {error.line}," if error.line else ""
-            raise AnswerError(f"After the change {path}{where} is {error}.", file=path) from None
+            raise AnswerError(error.about(f"After the change {path}"), file=path) from None
 
 
-def _refuse_outside_goal(pristine: bytes, result: bytes, goal: Goal, refusal: Callable[..., AnswerError]) -> None:
+def _refuse_outside_goal(
+    pristine: FoundGoal, result: FoundGoal, goal: Goal, refusal: Callable[..., AnswerError]
+) -> None:
     """Where the goal's file is itself a test file, only the goal's own lines may differ."""
-    (_, first, last), (_, new_first, new_last) = goal_source(pristine, goal), goal_source(result, goal)
-    old_lines, new_lines = split_lines(pristine.decode("utf-8")), split_lines(result.decode("utf-8"))
-    around = (old_lines[: first - 1], old_lines[last:])
-    if around != (new_lines[: new_first - 1], new_lines[new_last:]):
+    if _around(pristine) != _around(result):
         raise refusal(
             f"{goal.file} is a protected file that also holds the goal; only the definition of {goal.function!r} "
             "may change there (put imports and helpers inside it).",
             file=goal.file,
         )
+
+
+def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+    """What is not the goal: the byte order mark and the lines before and after."""
+    lines = found.source.lines
+    return found.source.mark, lines[: found.first_line - 1], lines[found.last_line :]

@@ -7,7 +7,7 @@ import token
 import tokenize
 from dataclasses import dataclass, field
 
-from submissions.answers.goals import SourceError, column
+from benchmark_tasks.domain.python_source import SourceError, column
 
 _SPACING = " \t\f"
 _NO_CODE = (tokenize.NL, tokenize.COMMENT, tokenize.ENDMARKER)
@@ -104,7 +104,7 @@ def _layout(block: str) -> _Layout:
                 at_start = False
             _note_string(found, open_fstrings, layout)
     except (tokenize.TokenError, SyntaxError) as error:
-        raise SourceError(f"not valid Python: {error.args[0]}") from None
+        raise SourceError(f"is not valid Python: {error.args[0]}") from None
     return layout
 
 

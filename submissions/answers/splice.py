@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import TYPE_CHECKING
 
+from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
+from benchmark_tasks.domain.python_source import SourceError, first_line_of, is_definition, read_source, same_code
 from submissions.answers.answer_source import Helper, SourceAnswer, future_names, read_answer
-from submissions.answers.goals import (
-    FoundGoal,
-    GoalNotFoundError,
-    Source,
-    SourceError,
-    find_goal,
-    first_line_of,
-    goal_source,
-    is_definition,
-    parse_python,
-    read_source,
-)
 from submissions.answers.reindent import reindent
 from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from submissions.answers.types import Goal
-
-__all__ = ["FoundGoal", "GoalNotFoundError", "find_goal", "goal_source", "splice"]
 
 _DEFAULT_UNIT = "    "
 
@@ -37,33 +22,32 @@ def splice(pristine: bytes, goal: Goal, answer: bytes) -> bytes:
 
     The answer's imports, helpers and constants go to module level right before the statement that holds the goal.
     Decorators stay the pristine ones unless the answer brings its own. The answer takes on the file's indentation,
-    line ends and encoding; everything outside the goal keeps its bytes, and its syntax tree is compared to be sure.
+    and line ends; everything outside the goal keeps its bytes, and its syntax tree is compared to be sure.
 
-    Raises GoalNotFoundError for a pristine file without the goal, AnswerError for an answer that cannot be placed.
+    Raises AnswerError for an answer that cannot be placed, and for a pristine file without the goal.
     """
+    found = goal_in(pristine, goal)
+    parts = read_answer(answer, goal, found, future=future_names(found.source.tree))
     try:
-        source = read_source(pristine)
+        result = found.source.mark + _placed(found, parts).encode()
     except SourceError as error:
-        raise GoalNotFoundError(f"{goal.file} is {error}", file=goal.file, line=error.line) from None
-    found = find_goal(source, goal)
-    parts = read_answer(answer, goal, found, future=future_names(source.tree))
-    try:
-        text = _placed(source, found, parts)
-        result = source.mark + text.encode(source.encoding)
-    except SourceError as error:
-        raise AnswerError(f"The answer is {error}", line=error.line) from None
-    except UnicodeEncodeError as error:
-        character = error.object[error.start]
-        message = f"The masked file is written in {source.encoding}, which has no {character!r}; write it as an escape."
-        raise AnswerError(message) from None
-    _check(result, source, found, parts)
+        raise AnswerError(f"The answer {error}", line=error.line) from None
+    _check(result, found, parts)
     return result
 
 
-def _placed(source: Source, found: FoundGoal, parts: SourceAnswer) -> str:
-    lines = source.lines
-    newline = _newline(source, found)
-    unit = _unit(source, found)
+def goal_in(content: bytes, goal: Goal, *, subject: str = "") -> FoundGoal:
+    """The goal in ``content``. Raises AnswerError, which begins with ``subject`` or else names the goal's file."""
+    try:
+        return find_goal(content, goal)
+    except SourceError as error:
+        raise AnswerError(error.about(subject or goal.file), file=goal.file) from None
+
+
+def _placed(found: FoundGoal, parts: SourceAnswer) -> str:
+    lines = found.source.lines
+    newline = _newline(found)
+    unit = _unit(found)
     definition_line = lines[found.def_line - 1]
     indent = definition_line[: len(definition_line) - len(definition_line.lstrip(" \t\f"))]
     start = found.first_line if parts.node.decorator_list else found.def_line
@@ -89,25 +73,27 @@ def _helper_lines(helpers: Iterable[Helper], unit: str) -> list[str]:
     return [*placed, "", ""] if placed else []
 
 
-def _newline(source: Source, found: FoundGoal) -> str:
+def _newline(found: FoundGoal) -> str:
     """The line end used at the goal, or elsewhere in a file whose last line is the goal's only one."""
-    for line in (source.lines[found.def_line - 1], *source.lines):
+    lines = found.source.lines
+    for line in (lines[found.def_line - 1], *lines):
         end = line[len(line.rstrip("\r\n")) :]
         if end:
             return end
     return "\n"
 
 
-def _unit(source: Source, found: FoundGoal) -> str:
+def _unit(found: FoundGoal) -> str:
     """One step of indentation: what the goal's body adds to its ``def``, else the file's first, else four spaces."""
     body = found.node.body[0]
-    outer = _spacing(source.lines[found.def_line - 1])
-    inner = _spacing(source.lines[body.lineno - 1])
+    lines = found.source.lines
+    outer = _spacing(lines[found.def_line - 1])
+    inner = _spacing(lines[body.lineno - 1])
     if body.lineno > found.def_line and inner.startswith(outer) and inner != outer:
         return inner[len(outer) :]
-    for statement in ast.walk(source.tree):
+    for statement in ast.walk(found.source.tree):
         if is_definition(statement) and statement.col_offset == 0 and statement.body[0].lineno > statement.lineno:
-            return _spacing(source.lines[statement.body[0].lineno - 1]) or _DEFAULT_UNIT
+            return _spacing(lines[statement.body[0].lineno - 1]) or _DEFAULT_UNIT
     return _DEFAULT_UNIT
 
 
@@ -115,24 +101,21 @@ def _spacing(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _check(result: bytes, source: Source, found: FoundGoal, parts: SourceAnswer) -> None:
+def _check(result: bytes, found: FoundGoal, parts: SourceAnswer) -> None:
     """Hold the result against the tree that it must have; raise AnswerError if it is any other."""
     try:
-        tree = parse_python(result)
-        same = ast.dump(tree) == ast.dump(_expected(source.tree, found, parts))
+        tree = read_source(result).tree
     except SourceError as error:
-        raise AnswerError(f"The masked file with this answer in it is {error}") from None
-    except RecursionError:
-        raise AnswerError("The answer is nested too deeply.") from None
-    if not same:
+        raise AnswerError(error.about("The masked file with this answer in it")) from None
+    if not same_code(tree, _expected(found, parts)):
         raise AnswerError(
             "The answer cannot be placed without changing code around it; write every top-level statement on lines "
             "of its own, or send a diff."
         )
-    _compile(tree)
 
 
-def _expected(tree: ast.Module, found: FoundGoal, parts: SourceAnswer) -> ast.Module:
+def _expected(found: FoundGoal, parts: SourceAnswer) -> ast.Module:
+    tree = found.source.tree
     if not parts.node.decorator_list:
         parts.node.decorator_list = found.node.decorator_list
     for holder in ast.walk(tree):
@@ -144,18 +127,3 @@ def _expected(tree: ast.Module, found: FoundGoal, parts: SourceAnswer) -> ast.Mo
     place = tree.body.index(outermost)
     tree.body[place:place] = [statement for helper in parts.helpers for statement in helper.statements]
     return tree
-
-
-def _compile(tree: ast.Module) -> None:
-    """Find what only the compiler refuses (``break`` outside a loop, an argument given twice)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(tree, "answer.py", "exec", dont_inherit=True)
-        except SyntaxError as error:
-            where = f" (line {error.lineno} of the masked file with the answer in it)" if error.lineno else ""
-            raise AnswerError(f"The answer does not compile: {error.msg}{where}.") from None
-        except ValueError as error:
-            raise AnswerError(f"The answer does not compile: {error}.") from None
-        except (RecursionError, MemoryError):
-            raise AnswerError("The answer is nested too deeply.") from None

@@ -62,19 +62,6 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """The masked definition of one task.
-
-    ``class_name`` is empty for a module-level function; equal to ``function`` when the whole class is masked.
-    """
-
-    task: str
-    file: str
-    function: str
-    class_name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedAnswer:
     """An answer applied to the masked repository, in the form that is stored and evaluated.
 

@@ -13,8 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.domain.goals import goal_source
+from benchmark_tasks.domain.references import golden_definition
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
@@ -73,15 +72,10 @@ def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
 
 def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> SampleAnswer:
     if kind is SampleKind.GOLDEN:
-        return SampleAnswer(_golden(revision), "passed")
+        return SampleAnswer(golden_definition(revision), "passed")
     if kind is SampleKind.STUB:
         return _stub(revision)
     return MIXTURE[number % len(MIXTURE)](revision)
-
-
-def _golden(revision: TaskRevision) -> str:
-    reference = tree_path(revision.grading_hash) / "reference" / revision.goal_file
-    return goal_source(reference.read_bytes(), revision.goal_function, revision.class_name)
 
 
 def _stub(revision: TaskRevision) -> SampleAnswer:
@@ -98,7 +92,7 @@ def _shipped(revision: TaskRevision, name: str) -> str | None:
 
 def _rewritten(revision: TaskRevision) -> SampleAnswer:
     """A right answer that is not the golden one."""
-    return SampleAnswer(_shipped(revision, "alternative") or _golden(revision), "passed")
+    return SampleAnswer(_shipped(revision, "alternative") or golden_definition(revision), "passed")
 
 
 def _mistaken(revision: TaskRevision) -> SampleAnswer:

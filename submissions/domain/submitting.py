@@ -11,6 +11,7 @@ from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
+from benchmark_tasks.domain.references import golden_definition, same_definition
 from submissions.answers.types import Problem, RawAnswer, Severity
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
@@ -180,6 +181,7 @@ def _implementation(
         implementation.deleted = list(applied.deleted)
         implementation.diff = applied.diff
         implementation.goal_source = applied.goal_source
+        implementation.identical_to_reference = same_definition(applied.goal_source, golden_definition(revision))
     return implementation
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.domain.goals import Goal
-from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.domain.queries import current_version, goal_of
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.bundle import Bundle
@@ -26,6 +27,10 @@ from submissions.models import Upload, User
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
+
+
+KEPT_FOR = timedelta(days=1)
+"""How long an upload waits for its owner's decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +118,6 @@ def _files_of(revision: TaskRevision) -> TaskFiles:
     return TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed)
 
 
-def goal_of(revision: TaskRevision) -> Goal:
-    """The masked definition of ``revision`` in the form that pure code takes."""
-    return Goal(
-        task=revision.task.slug,
-        file=revision.goal_file,
-        function=revision.goal_function,
-        class_name=revision.class_name,
-    )
-
-
 def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | None]:
     """The version that the manifest means, or why it cannot be answered."""
 
@@ -190,3 +185,11 @@ def discard(*, upload: Upload) -> None:
     """Delete an upload that was not submitted, and its file."""
     upload.file.delete(save=False)
     upload.delete()
+
+
+def sweep() -> int:
+    """Discard uploads that were left lying for :data:`KEPT_FOR`, and say how many."""
+    left = list(Upload.objects.filter(created__lt=timezone.now() - KEPT_FOR))
+    for upload in left:
+        discard(upload=upload)
+    return len(left)

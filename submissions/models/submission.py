@@ -109,6 +109,8 @@ class Implementation(models.Model):
 
     ``files`` maps each changed repository path to its new text, ``deleted`` lists removed paths: what is evaluated.
     ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
+    ``identical_to_reference`` flags code that is the golden function's but for formatting, comments and docstrings:
+    shipped golden files are public, so this is worth knowing, and no offence by itself.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
@@ -121,6 +123,7 @@ class Implementation(models.Model):
     goal_source = models.TextField(blank=True)
     raw_answer = models.TextField(blank=True)
     answer_error = models.JSONField(default=dict, blank=True)
+    identical_to_reference = models.BooleanField(default=False)
     usage = models.JSONField(default=dict, blank=True)
     trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)
 

@@ -2,171 +2,167 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_tasks.domain.goals import (
-    GoalKind,
-    GoalNotFoundError,
-    GoalSpan,
-    SourceUnreadableError,
-    defines_function,
-    find_goal,
-    goal_source,
-    source_lines,
-)
+from benchmark_tasks.domain.goals import Goal, GoalNotFoundError, defines_function, find_goal
+from benchmark_tasks.domain.python_source import Definition, SourceError
 
-CASES = [
-    pytest.param("def f():\n    pass\n", "f", "", (GoalKind.FUNCTION, 1, 1, 2, ""), id="function"),
-    pytest.param("x = 1\nasync def f():\n    pass\n", "f", "", (GoalKind.ASYNC_FUNCTION, 2, 2, 3, ""), id="async"),
-    pytest.param("class f:\n    x = 1\n", "f", "f", (GoalKind.CLASS, 1, 1, 2, ""), id="whole class"),
-    pytest.param("@a\n@b(1)\ndef f():\n    pass\n", "f", "", (GoalKind.FUNCTION, 1, 3, 4, ""), id="decorators"),
-    pytest.param("@(\n  a\n)\ndef f():\n    pass\n", "f", "", (GoalKind.FUNCTION, 1, 4, 5, ""), id="@ in brackets"),
-    pytest.param(
+
+def goal(function: str = "f", class_name: str = "") -> Goal:
+    return Goal("dpo/1", "a.py", function, class_name)
+
+
+TWO_METHODS = "class A:\n def f(s): pass\nclass B:\n def f(s): pass\n"
+PROPERTY = "class A:\n  @property\n  def f(s): pass\n  @f.setter\n  def f(s, v): pass\n  @f.deleter\n  def f(s): pass\n"
+
+FOUND = {
+    "function": ("def f():\n    pass\n", goal(), (ast.FunctionDef, 1, 1, 2)),
+    "async": ("x = 1\nasync def f():\n    pass\n", goal(), (ast.AsyncFunctionDef, 2, 2, 3)),
+    "whole class": ("class f:\n    x = 1\n", goal("f", "f"), (ast.ClassDef, 1, 1, 2)),
+    "decorators": ("@a\n@b(1)\ndef f():\n    pass\n", goal(), (ast.FunctionDef, 1, 3, 4)),
+    "@ in brackets": ("@(\n  a\n)\ndef f():\n    pass\n", goal(), (ast.FunctionDef, 1, 4, 5)),
+    "@ before a joined line": ("@\\\na\ndef f(): pass\n", goal(), (ast.FunctionDef, 1, 3, 3)),
+    "method, not the function": (
         "class A:\n    def f(self):\n        pass\ndef f(): pass\n",
-        "f",
-        "A",
-        (GoalKind.FUNCTION, 2, 2, 3, "    "),
-        id="method, not the function",
+        goal("f", "A"),
+        (ast.FunctionDef, 2, 2, 3),
     ),
-    pytest.param(
+    "function, not the method": (
         "class A:\n    def f(self):\n        pass\ndef f(): pass\n",
-        "f",
-        "",
-        (GoalKind.FUNCTION, 4, 4, 4, ""),
-        id="function, not the method",
+        goal(),
+        (ast.FunctionDef, 4, 4, 4),
     ),
-    pytest.param("class A:\n\tdef f(self):\n\t\tpass\n", "f", "A", (GoalKind.FUNCTION, 2, 2, 3, "\t"), id="tabs"),
-    pytest.param("def f(): pass\ndef f():\n  return 2\n", "f", "", (GoalKind.FUNCTION, 2, 2, 3, ""), id="last wins"),
-    pytest.param(
+    "tabs": ("class A:\n\tdef f(self):\n\t\tpass\n", goal("f", "A"), (ast.FunctionDef, 2, 2, 3)),
+    "last wins": ("def f(): pass\ndef f():\n  return 2\n", goal(), (ast.FunctionDef, 2, 2, 3)),
+    "last class wins": (
         "class A:\n  def f(s): pass\nclass A:\n  def f(s): return 1\n",
-        "f",
-        "A",
-        (GoalKind.FUNCTION, 4, 4, 4, "  "),
-        id="last class wins",
+        goal("f", "A"),
+        (ast.FunctionDef, 4, 4, 4),
     ),
-    pytest.param(
-        "class A:\n  class B:\n    def f(s): pass\n",
-        "f",
-        "A.B",
-        (GoalKind.FUNCTION, 3, 3, 3, "    "),
-        id="nested class",
+    "nested class": ("class A:\n  class B:\n    def f(s): pass\n", goal("f", "A.B"), (ast.FunctionDef, 3, 3, 3)),
+    "not inner": ("def g():\n  def f(): pass\n  return f\ndef f(): pass\n", goal(), (ast.FunctionDef, 4, 4, 4)),
+    "in a match": ("match 1:\n  case 1:\n    def f(): pass\n", goal(), (ast.FunctionDef, 3, 3, 3)),
+    "in an if": ("if x:\n  def f(): pass\n", goal(), (ast.FunctionDef, 2, 2, 2)),
+    "in an except": ("try:\n  import q\nexcept E:\n  def f(): pass\n", goal(), (ast.FunctionDef, 4, 4, 4)),
+    "surely bound after a condition": (
+        "if x:\n  def f(): pass\ndef f(): return 1\n",
+        goal(),
+        (ast.FunctionDef, 3, 3, 3),
     ),
-    pytest.param(
-        "def g():\n  def f(): pass\n  return f\ndef f(): pass\n",
-        "f",
-        "",
-        (GoalKind.FUNCTION, 4, 4, 4, ""),
-        id="not inner",
+    "property, not its setter and deleter": (PROPERTY, goal("f", "A"), (ast.FunctionDef, 2, 3, 3)),
+    "the only one: a method": (TWO_METHODS.replace("f(", "g(", 1), goal(), (ast.FunctionDef, 4, 4, 4)),
+    "the only one: a property": (PROPERTY, goal(), (ast.FunctionDef, 2, 3, 3)),
+    "the only one: an inner function": ("def g():\n  def f(): pass\n", goal(), (ast.FunctionDef, 2, 2, 2)),
+    "the only one: a method named as its class": (
+        "class A:\n  def f(s): pass\n",
+        goal("f", "f"),
+        (ast.FunctionDef, 2, 2, 2),
     ),
-    pytest.param(
-        "try:\n  import q\nexcept ImportError:\n  def f(): pass\nelse:\n  def f(): return 1\n",
-        "f",
-        "",
-        (GoalKind.FUNCTION, 6, 6, 6, "  "),
-        id="else of try",
+    "the only one: a function named as its class": ("def f(): pass\n", goal("f", "f"), (ast.FunctionDef, 1, 1, 1)),
+    "the only one: a class": ("class f: pass\n", goal(), (ast.ClassDef, 1, 1, 1)),
+    "comments below belong to it": (
+        "def f():\n    pass\n    # TODO\n\n  # more\n# not\n",
+        goal(),
+        (ast.FunctionDef, 1, 1, 5),
     ),
-    pytest.param(
-        "match 1:\n  case 1:\n    def f(): pass\n", "f", "", (GoalKind.FUNCTION, 3, 3, 3, "    "), id="in a match"
+    "odd separators": ("x = '\u2028\x0b'\ndef f():\n    pass\n", goal(), (ast.FunctionDef, 2, 2, 3)),
+    "invalid escape": ('x = "\\d"\ndef f(): pass\n', goal(), (ast.FunctionDef, 2, 2, 2)),
+    "after many conditions": (
+        "if x: pass\n" + "elif x: pass\n" * 400 + "def f(): pass\n",
+        goal(),
+        (ast.FunctionDef, 402, 402, 402),
     ),
-    pytest.param("if x:\n  def f(): pass\n", "f", "", (GoalKind.FUNCTION, 2, 2, 2, "  "), id="in an if"),
-    pytest.param(
-        "x = '\u2028\x0b'\ndef f():\n    pass\n", "f", "", (GoalKind.FUNCTION, 2, 2, 3, ""), id="odd separators"
-    ),
-    pytest.param('x = "\\d"\ndef f(): pass\n', "f", "", (GoalKind.FUNCTION, 2, 2, 2, ""), id="invalid escape"),
-]
+}
 
 
-@pytest.mark.parametrize(("source", "function", "class_name", "span"), CASES)
+@pytest.mark.parametrize("case", FOUND)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
-@pytest.mark.parametrize("as_bytes", [True, False])
-def test_span(
-    source: str,
-    function: str,
-    class_name: str,
-    span: tuple[GoalKind, int, int, int, str],
-    end: str,
-    bom: str,
-    as_bytes: bool,
-) -> None:
-    text = bom + source.replace("\n", end)
-    kind, first, start, last, indent = span
-    found = find_goal(text.encode() if as_bytes else text, function, class_name)
-    assert found == GoalSpan(kind, function, first, start, last, indent)
-    assert found.decorated is (first < start)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_place(case: str, end: str, mark: str) -> None:
+    source, wanted, place = FOUND[case]
+    found = find_goal((mark + source.replace("\n", end)).encode(), wanted)
+    assert (type(found.node), found.first_line, found.def_line, found.last_line) == place
+    assert found.node.name == wanted.function
+    assert found.outermost in found.source.tree.body
 
 
-def test_source_is_exact() -> None:
+def test_outermost_is_the_statement_at_module_level() -> None:
+    found = find_goal(b"x = 1\nclass A:\n  def f(s): pass\n", goal("f", "A"))
+    assert isinstance(found.outermost, ast.ClassDef)
+    assert found.outermost.name == "A"
+
+
+def test_text_is_exact() -> None:
     source = b"\xef\xbb\xbfclass A:\r\n\t@x\r\n\tdef f(self):\r\n\t\treturn '\xc3\xa4'  # end\r\n\r\ny = 1\r\n"
-    assert goal_source(source, "f", "A") == "\t@x\r\n\tdef f(self):\r\n\t\treturn 'ä'  # end\r\n"
-    assert goal_source(source.decode(), "f", "A") == goal_source(source, "f", "A")
+    found = find_goal(source, goal("f", "A"))
+    assert found.text == "\t@x\r\n\tdef f(self):\r\n\t\treturn 'ä'  # end\r\n"
+    assert find_goal(source.removeprefix(b"\xef\xbb\xbf"), goal("f", "A")).text == found.text
 
 
-def test_source_of_a_coded_file() -> None:
-    source = "# -*- coding: latin-1 -*-\ndef f():\n    return 'ä'\n".encode("latin-1")
-    assert goal_source(source, "f") == "def f():\n    return 'ä'\n"
-
-
-def test_source_without_a_final_newline() -> None:
-    assert goal_source("x = 1\ndef f(): return 1", "f") == "def f(): return 1"
+def test_text_without_a_final_newline() -> None:
+    assert find_goal(b"x = 1\ndef f(): return 1", goal()).text == "def f(): return 1"
 
 
 @pytest.mark.parametrize(
-    ("source", "function", "class_name", "message"),
+    ("source", "wanted", "message"),
     [
-        ("x = 1\n", "f", "", "does not define the function 'f' at module level"),
+        ("x = 1\n", goal(), "does not define the function 'f' at module level"),
         (
-            "class A:\n def f(s): pass\nclass B:\n def f(s): pass\n",
-            "f",
-            "",
+            TWO_METHODS,
+            goal(),
             "does not define the function 'f' at module level (class_name may have to be one of: A, B)",
         ),
-        ("def f(): pass\n", "f", "f", "does not define the class 'f'"),
-        ("def f(): pass\n", "f", "A", "does not define the class 'A'"),
-        ("class A:\n  x = 1\n", "f", "A", "does not define the method 'f' in the class 'A'"),
-        ("class f: pass\n", "f", "", "does not define the function 'f' at module level"),
+        (TWO_METHODS, goal("f", "f"), "does not define the class 'f' (class_name may have to be one of: A, B)"),
+        ("x = 1\n", goal("f", "f"), "does not define the class 'f'"),
+        ("def f(): pass\n", goal("f", "A"), "does not define the method 'f' in the class 'A'"),
+        ("class A:\n  x = 1\n", goal("f", "A"), "does not define the method 'f' in the class 'A'"),
+        (
+            "class B:\n  def f(s): pass\n",
+            goal("f", "A"),
+            "does not define the method 'f' in the class 'A' (class_name may have to be one of: B)",
+        ),
+        ("class A:\n  class f: pass\n", goal("f", "A"), "does not define the method 'f' in the class 'A'"),
+        (PROPERTY.replace("@property", "@f.setter"), goal("f", "A"), "does not define the method 'f' in the class 'A'"),
+        (
+            "try:\n  import q\nexcept ImportError:\n  def f(): pass\nelse:\n  def f(): return 1\n",
+            goal(),
+            "defines 'f' several times under conditions (lines 4, 6), so it cannot be told which one is meant",
+        ),
+        (
+            "class A:\n  def f(s): pass\nif x:\n  class A:\n    def f(s): pass\n",
+            goal("f", "A"),
+            "defines 'A' several times under conditions (lines 1, 4), so it cannot be told which one is meant",
+        ),
     ],
 )
-def test_not_found(source: str, function: str, class_name: str, message: str) -> None:
+def test_not_found(source: str, wanted: Goal, message: str) -> None:
     with pytest.raises(GoalNotFoundError) as caught:
-        find_goal(source, function, class_name)
-    assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [(b"def f(:\n", 1), (b"x = 1\nx = = 2\n", 2), (b"x\0", None), (b"# coding: klingon\n", None), (b"\xff\xfe", None)],
-)
-def test_unreadable(source: bytes, line: int | None) -> None:
-    with pytest.raises(SourceUnreadableError) as caught:
-        find_goal(source, "f")
-    if line is not None:
-        assert caught.value.line == line
+        find_goal(source.encode(), wanted)
+    hint = " (class_name may have to be one of: A)" if source.startswith("class A:\n  @f.setter") else ""
+    assert str(caught.value) == message + hint
 
 
 def test_defines_function() -> None:
     assert defines_function(b"def run(case): pass\n", "run")
+    assert defines_function("# coding: latin-1\nif 'ä':\n  def run(case): pass\n".encode("latin-1"), "run")
     assert not defines_function(b"class run: pass\nclass A:\n  def run(case): pass\n", "run")
 
 
-def test_lines_keep_their_ends() -> None:
-    assert source_lines("a\r\nb\rc\x0cd\nlast") == [b"a\r\n", b"b\r", b"c\x0cd\n", b"last"]
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode(errors="replace"))))
+def test_any_source_is_found_or_refused(source: bytes) -> None:
+    with contextlib.suppress(SourceError):
+        find_goal(source, goal())
 
 
-@given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
-def test_any_source_is_found_or_refused(source: bytes | str) -> None:
-    try:
-        find_goal(source, "f")
-    except (GoalNotFoundError, SourceUnreadableError):
-        return
-
-
-@given(st.text(alphabet="deflassync f():\n\t@x=1'\"#;", max_size=80))
-def test_found_lines_lie_in_the_file(source: str) -> None:
-    try:
-        span = find_goal(source, "f")
-    except (GoalNotFoundError, SourceUnreadableError):
-        return
-    assert 1 <= span.first_decorator_line <= span.start_line <= span.end_line <= len(source_lines(source))
+@given(st.text(alphabet="deflassync f():\n\t@x=1'\"#;", max_size=80).map(str.encode))
+def test_found_lines_lie_in_the_file(source: bytes) -> None:
+    with contextlib.suppress(SourceError):
+        found = find_goal(source, goal())
+        node: Definition = found.node
+        assert 1 <= found.first_line <= found.def_line <= found.last_line <= len(found.source.lines)
+        assert found.last_line >= (node.end_lineno or 0)

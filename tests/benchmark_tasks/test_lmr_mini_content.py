@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.suites import build_notes
 from evaluator.box import frames
@@ -26,7 +27,6 @@ from evaluator.grading.comparison import compare
 from evaluator.grading.trivial import trivial_answers
 from evaluator.grading.types import Check, Rule
 from submissions.answers.splice import splice
-from submissions.answers.types import Goal
 
 SUITE = build_notes.LMR_MINI
 TASKS = sorted(path.parent.name for path in SUITE.glob("*/info.json"))

@@ -43,7 +43,7 @@ def test_suites_and_categories() -> None:
         ("lmr-mini", "LMR-Mini", 2),
     ]
     assert list(Category.objects.values_list("position", flat=True)) == list(range(1, 10))
-    assert Category.objects.first().slug == "feature-learning-representation"  # type: ignore[union-attr]
+    assert Category.objects.first().slug == "feature-learning-representation"
 
 
 def test_upstreams_suite_is_facts_only() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import factory
@@ -13,8 +13,14 @@ from evaluator.enums import RunState
 from evaluator.models import TestRun
 from submissions.enums import SubmissionState
 from submissions.models import Submission
-from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.benchmark_tasks.factories import MASKED, SuiteVersionFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
+SLOW_TRIALS = 4
+SLOW = MASKED.replace("raise NotImplementedError", "import time; time.sleep(0.1); return 2.0 * x", 1)
 
 
 class QueuedSubmissionFactory(SubmissionFactory):
@@ -71,3 +77,13 @@ def runs_of(submission: Submission, *outcomes: str) -> list[TestRun]:
         TestRunFactory(implementation=implementation, done=outcome or None)
         for implementation, outcome in zip(implementations, padded, strict=True)
     ]
+
+
+def slow_submission(version: SuiteVersion) -> Submission:
+    """Four trials of ``alpha/1`` that take a second and a half each, two of them right."""
+    submission = QueuedSubmissionFactory(suite_version=version, answers=False, trials=SLOW_TRIALS)
+    revision = version.revisions.get(task__index=1)
+    for trial in range(1, SLOW_TRIALS + 1):
+        text = SLOW if trial % 2 else SLOW.replace("2.0 * x", "x")
+        ImplementationFactory(submission=submission, revision=revision, trial=trial, files={"scoring/core.py": text})
+    return submission

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from django.conf import settings
 from django.db import connection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 150
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -63,3 +65,25 @@ def children_of(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task")
     lists = [task / "children" for task in tasks.iterdir()] if tasks.exists() else []
     return [int(child) for file in lists for child in file.read_text().split()]
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Look ten times a second, and fail when ``PATIENCE_SECONDS`` were not enough."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s in vain for {what}"
+        time.sleep(0.1)
+
+
+def processes_of_boxes() -> list[str]:
+    """The command lines of everything that runs inside a box of this test's candidates."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"/box/driver.py" in line:
+                found.append(line.decode(errors="replace"))
+    return found

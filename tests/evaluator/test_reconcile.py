@@ -16,8 +16,10 @@ from evaluator.models import TestRun
 from evaluator.signals import reconciled
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
+from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.submissions.factories import UploadFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +58,14 @@ def test_a_submission_whose_last_news_was_lost_is_settled_and_gets_its_row(redis
     submission.refresh_from_db()
     assert submission.state == SubmissionState.SCORED
     assert Entry.objects.get().submission == submission
+
+
+def test_uploads_that_nobody_submitted_are_discarded_after_a_day(redis_url: str) -> None:
+    old, young = UploadFactory(), UploadFactory()
+    Upload.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(hours=25))
+    Upload.objects.filter(pk=young.pk).update(created=timezone.now() - timedelta(hours=23))
+    reconcile()
+    assert list(Upload.objects.values_list("pk", flat=True)) == [young.pk]
 
 
 def test_higher_rooms_are_told(redis_url: str) -> None:

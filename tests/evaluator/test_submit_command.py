@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.domain import evaluate
 from evaluator.management.commands import submit as submit_command
 from evaluator.models import TestRun
 from evaluator.sandbox.types import SandboxError
 from submissions.domain.samples import SampleKind, build_sample
 from submissions.models import Submission, User
+from tests.evaluator.commands import submit
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
@@ -33,20 +32,9 @@ MINI = {
 
 
 @pytest.fixture
-def mini(real_sandbox: Sandbox, db: None) -> SuiteVersion:
-    """The shipped suite, taken as audited: its audit is a test of its own."""
-    call_command("load_catalogue", stdout=io.StringIO())
-    TaskRevision.objects.update(audit_state=AuditState.PASSED)
-    return Suite.objects.get(slug="lmr-mini").versions.get()
-
-
-def run(*arguments: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and JSON of ``submit --json`` with these arguments."""
-    out = io.StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("submit", *arguments, "--json", stdout=out)
-    assert isinstance(end.value.code, int)
-    return end.value.code, json.loads(out.getvalue())
+def mini(real_sandbox: Sandbox, lmr_mini: SuiteVersion) -> SuiteVersion:
+    """The shipped suite, on a machine with a sandbox."""
+    return lmr_mini
 
 
 @pytest.mark.parametrize(
@@ -59,7 +47,7 @@ def test_samples_have_exactly_the_expected_outcome_per_task(
     sample = build_sample(kind, mini)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(sample.content)
-    code, result = run(str(bundle), "--wait")
+    code, result = submit(str(bundle), "--wait")
     assert code == 0
     assert {task["task"]: task["outcome"] for task in result["tasks"]} == sample.expected
     assert set(sample.expected) == MINI
@@ -67,6 +55,8 @@ def test_samples_have_exactly_the_expected_outcome_per_task(
     submission = Submission.objects.get(pk=result["submission"])
     assert (submission.kind, submission.owner.username) == ("calibration", "operator")
     assert all(task["seconds"] is not None for task in result["tasks"])
+    flagged = submission.implementations.filter(identical_to_reference=True).count()
+    assert flagged == (9 if kind == "golden" else 0)
 
 
 def test_expected_outcomes_of_the_mixture_are_of_every_plausible_kind(mini: SuiteVersion) -> None:
@@ -80,8 +70,8 @@ def test_expected_outcomes_of_the_mixture_are_of_every_plausible_kind(mini: Suit
 def test_the_same_bundle_again_is_the_same_submission(mini: SuiteVersion, tmp_path: Path) -> None:
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("stub", mini).content)
-    _, first = run(str(bundle))
-    _, second = run(str(bundle), "--wait")
+    _, first = submit(str(bundle))
+    _, second = submit(str(bundle), "--wait")
     assert (first["submission"], first["state"]) == (second["submission"], "queued")
     assert (second["state"], Submission.objects.count()) == ("scored", 1)
 
@@ -89,7 +79,7 @@ def test_the_same_bundle_again_is_the_same_submission(mini: SuiteVersion, tmp_pa
 def test_a_refused_bundle_ends_with_one_and_its_report(mini: SuiteVersion, tmp_path: Path) -> None:
     bundle = tmp_path / "broken.zip"
     bundle.write_bytes(b"not an archive")
-    code, report = run(str(bundle))
+    code, report = submit(str(bundle))
     assert (code, report["acceptable"], len(report["problems"])) == (1, False, 1)
     assert not Submission.objects.exists()
 
@@ -98,7 +88,7 @@ def test_a_used_up_quota_ends_with_three(mini: SuiteVersion, tmp_path: Path) -> 
     UserFactory(username="busy", daily_submissions=0)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("stub", mini).content)
-    code, result = run(str(bundle), "--as", "busy")
+    code, result = submit(str(bundle), "--as", "busy")
     assert code == 3
     assert result["error"].startswith("You have used your 0 submissions of today (UTC).")
 
@@ -115,7 +105,7 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
     monkeypatch.setattr("evaluator.domain.results.INFRA_TRIES", 1)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("golden", mini).content)
-    code, result = run(str(bundle), "--wait")
+    code, result = submit(str(bundle), "--wait")
     assert (code, result["state"], result["tests"]["passed"]) == (2, "held", 0)
     assert set(TestRun.objects.values_list("outcome", flat=True)) == {""}
     assert Submission.objects.get().held_reason == "no sandbox can run here"
@@ -130,7 +120,7 @@ def test_an_interrupt_ends_with_130_and_gives_the_run_back(
     monkeypatch.setattr(evaluate, "grade", interrupted)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("golden", mini).content)
-    code, result = run(str(bundle), "--wait")
+    code, result = submit(str(bundle), "--wait")
     assert (code, result["state"]) == (130, "running")
     assert set(TestRun.objects.values_list("state", flat=True)) == {"queued"}
 

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,54 +15,27 @@ from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from submissions.enums import SubmissionState
-from tests.benchmark_tasks.factories import MASKED
-from tests.evaluator.factories import QueuedSubmissionFactory
-from tests.evaluator.processes import PROJECT_ROOT, children_of, environment, running
-from tests.submissions.factories import ImplementationFactory
+from tests.evaluator.factories import SLOW_TRIALS, slow_submission
+from tests.evaluator.processes import (
+    PATIENCE_SECONDS,
+    PROJECT_ROOT,
+    children_of,
+    environment,
+    processes_of_boxes,
+    running,
+    wait_until,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
-    from submissions.models import Submission
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap, pytest.mark.redis]
-
-TRIALS = 4
-SLOW = MASKED.replace("raise NotImplementedError", "import time; time.sleep(0.1); return 2.0 * x", 1)
-PATIENCE_SECONDS = 150
-
-
-def slow_submission(version: SuiteVersion) -> Submission:
-    """Four trials of ``alpha/1`` that take a second and a half each, two of them right."""
-    submission = QueuedSubmissionFactory(suite_version=version, answers=False, trials=TRIALS)
-    revision = version.revisions.get(task__index=1)
-    for trial in range(1, TRIALS + 1):
-        text = SLOW if trial % 2 else SLOW.replace("2.0 * x", "x")
-        ImplementationFactory(submission=submission, revision=revision, trial=trial, files={"scoring/core.py": text})
-    return submission
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s in vain for {what}"
-        time.sleep(0.1)
-
-
-def processes_of_boxes() -> list[str]:
-    """The command lines of everything that runs inside a box of this test's candidates."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"/box/driver.py" in line:
-                found.append(line.decode(errors="replace"))
-    return found
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.redis,
+    pytest.mark.xdist_group("dead-workers"),
+]
 
 
 @pytest.mark.parametrize("victims", ["worker", "work-horse", "both"])
@@ -90,7 +61,7 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
 
             wait_until(scored, "the submission to be scored")
     outcomes = TestRun.objects.order_by("implementation__trial").values_list("state", "outcome")
-    assert list(outcomes) == [(RunState.DONE, "passed"), (RunState.DONE, "wrong_output")] * (TRIALS // 2)
+    assert list(outcomes) == [(RunState.DONE, "passed"), (RunState.DONE, "wrong_output")] * (SLOW_TRIALS // 2)
     accepted = Attempt.objects.filter(state=AttemptState.ACCEPTED).values_list("run_id", flat=True)
     assert sorted(accepted) == sorted(TestRun.objects.values_list("pk", flat=True))
     assert not Attempt.objects.filter(state=AttemptState.RUNNING).exists()

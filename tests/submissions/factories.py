@@ -154,6 +154,6 @@ class AuditEventFactory(factory.django.DjangoModelFactory):
 
 def with_answers(submission: Submission, number: int, **answer: Any) -> list[Implementation]:
     """Add ``number`` answers to tasks of their own, which join the submission's suite version."""
-    made = [ImplementationFactory(submission=submission, **answer) for _ in range(number)]
+    made: list[Any] = [ImplementationFactory(submission=submission, **answer) for _ in range(number)]
     submission.suite_version.revisions.add(*(implementation.revision for implementation in made))
     return made

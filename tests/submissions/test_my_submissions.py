@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
@@ -32,11 +32,12 @@ def names(client: Client, query: str = "") -> list[str]:
 @pytest.fixture
 def three(alice: User) -> None:
     """A scored, a running and a published submission of Alice's, oldest first."""
-    for name, facts in {
+    facts_by_name: dict[str, dict[str, Any]] = {
         "Bravo": {"state": SubmissionState.SCORED},
         "Charlie": {"state": SubmissionState.RUNNING},
         "Alpha": {"published": True},
-    }.items():
+    }
+    for name, facts in facts_by_name.items():
         SubmissionFactory(owner=alice, system=SystemFactory(owner=alice, name=name, backbone=f"{name}-1"), **facts)
 
 

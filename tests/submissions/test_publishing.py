@@ -57,9 +57,7 @@ def test_the_owner_publishes_with_consent(mine: Submission, alice: User, news: l
 
 
 @pytest.mark.parametrize(("licence", "consent"), [("MIT", False), ("", True), ("WTFPL", True)])
-def test_no_publishing_without_consent_and_licence(
-    mine: Submission, alice: User, licence: str, consent: bool
-) -> None:
+def test_no_publishing_without_consent_and_licence(mine: Submission, alice: User, licence: str, consent: bool) -> None:
     with pytest.raises(NotAllowedError, match="needs your consent"):
         publish(mine, alice, licence=licence, consent=consent)
     mine.refresh_from_db()

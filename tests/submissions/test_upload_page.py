@@ -17,7 +17,6 @@ from submissions.models import Submission, Upload
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, zipped
 
 if TYPE_CHECKING:
-    from django.http import HttpResponse
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 ROW = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
 
 
-def send(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> HttpResponse:
-    return client.post(reverse("upload"), {"file": SimpleUploadedFile(name, content), **fields})  # type: ignore[return-value]
+def send(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> Any:
+    return client.post(reverse("upload"), {"file": SimpleUploadedFile(name, content), **fields})
 
 
 def sent(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> Upload:
@@ -206,7 +205,7 @@ def test_a_file_that_is_too_large_is_said_in_plain_words(as_alice: Client, small
 
 def test_uploads_that_wait_are_bounded(as_alice: Client, alice: User, small: SuiteVersion) -> None:
     UploadFactory.create_batch(WAITING_UPLOADS, owner=alice)
-    errors = send(as_alice, bundle()).context["form"].errors  # type: ignore[attr-defined]
+    errors = send(as_alice, bundle()).context["form"].errors
     assert errors["file"][0].startswith("20 checked uploads of yours are still waiting.")
     assert Upload.objects.count() == WAITING_UPLOADS
 

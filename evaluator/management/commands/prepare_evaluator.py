@@ -6,8 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark_tasks.models import TaskRevision
-from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.configuration import configured_sandbox, wanted_environments
 from evaluator.sandbox.types import SandboxError
 
 
@@ -18,10 +17,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Prepare; a clear error when no box can be started here."""
-        wanted = TaskRevision.objects.exclude(environment="").values_list("environment", flat=True)
         try:
             sandbox = configured_sandbox()
-            for environment in sorted(set(wanted)):
+            for environment in wanted_environments():
                 digest = sandbox.environment_digest(environment)
                 self.stdout.write(f"{sandbox.name}: environment {environment} {digest[:12]} is ready")
         except SandboxError as error:

@@ -14,6 +14,7 @@ from rq.serializers import JSONSerializer
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.queueing import connect, queue
 from evaluator.domain.reconcile import reconcile
+from evaluator.domain.warming import warm_up
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         reconcile()
+        warm_up()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"

@@ -218,7 +218,7 @@ def test_control_characters_of_values_are_escaped() -> None:
 
 def test_large_unordered_lists_are_matched_quickly_when_mostly_identical() -> None:
     expected = [[f"w{i}", float(i)] for i in range(5000)]
-    actual = [[name, value + (0.01 if value < 100 else 0)] for name, value in reversed(expected)]  # type: ignore[operator]
+    actual = [[name, value + (0.01 if value < 100 else 0)] for name, value in reversed(expected)]
     assert difference(expected, actual, ANY_ORDER) == ""
     assert "at least 5 of 5000 expected elements" in difference(expected, [["?", 1.0]] * 5000, ANY_ORDER)
 

@@ -1,8 +1,7 @@
-"""The mini task in real bubblewrap boxes: the same verdicts, and the endings that only a real box can give."""
+"""The mini task in real boxes of both kinds: the same verdicts, and the endings that only a real box can give."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,23 +11,19 @@ import pytest
 from evaluator.grading import golden
 from evaluator.grading.sealed import grade
 from evaluator.grading.types import Outcome, SealedTask, Verdict
-from evaluator.sandbox.factory import SandboxSettings, choose
 from evaluator.sandbox.types import Sandbox
 from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
+from tests.evaluator.sandbox.boxes import leftovers
 
-pytestmark = pytest.mark.bubblewrap
-
+LABEL = "grading-test"
 EACH_CALL = "    weights = "
 
 
-@pytest.fixture(scope="module")
-def box_sandbox() -> Iterator[Sandbox]:
-    """A sandbox whose folder the boxes' user can reach, which is not so below pytest's private one."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o711)
-        sandbox = choose("bubblewrap", SandboxSettings(state_dir=Path(folder) / "state"))
-        yield sandbox
-        assert sandbox.reap(keep=lambda _: False) == 0
+@pytest.fixture
+def box_sandbox(each_sandbox: Sandbox) -> Iterator[Sandbox]:
+    """Each sandbox, in which no box is left afterwards."""
+    yield each_sandbox
+    assert [leftovers(f"{LABEL}-{box}") for box in ("hello", "golden", "public", "private")] == [[]] * 4
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +39,11 @@ def box_store() -> MemoryStore:
 
 @pytest.fixture
 def _fresh_families() -> None:
-    """One hello for all tests here."""
+    """One hello of each kind of box for all tests here."""
 
 
 def in_boxes(task: SealedTask, sandbox: Sandbox, store: MemoryStore, tree: Path) -> Verdict:
-    return grade(
-        sandbox=sandbox, task=task, candidate_tree=tree, private_seeds=(11,), golden=store, label="grading-test"
-    )
+    return grade(sandbox=sandbox, task=task, candidate_tree=tree, private_seeds=(11,), golden=store, label=LABEL)
 
 
 BODIES = {
@@ -90,7 +83,7 @@ def test_stub_raises(box_task: SealedTask, box_sandbox: Sandbox, box_store: Memo
 
 
 def test_the_box_reports_a_full_family(box_task: SealedTask, box_sandbox: Sandbox) -> None:
-    family = golden.box_family(sandbox=box_sandbox, environment="numpy", label="grading-test", cancelled=lambda: False)
+    family = golden.box_family(sandbox=box_sandbox, environment="numpy", label=LABEL, cancelled=lambda: False)
     machine, _, rest = family.partition("-")
     blas, _, fingerprint = rest.rpartition("-")
     assert machine

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import Bundle
 from submissions.answers.check import TaskFiles, check_bundle
-from submissions.answers.types import AnswerKind, Goal, Manifest, Problem, RawAnswer, Severity
+from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity
 
 MANIFEST = Manifest("lmr-mini", None, "Plain", "small-model", "none", "full", "", (), "")
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmark_tasks.domain.goals import Goal
 from submissions.answers.check import TaskFiles, check_bundle
 from submissions.answers.limited import parse_bundle_limited
-from submissions.answers.types import AnswerKind, Goal
+from submissions.answers.types import AnswerKind
 from tests.submissions.answers.archive_makers import make_zip
 
 ROOT = Path(__file__).parents[3]

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.goals import Goal
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.patches import apply_diff, apply_source
 from submissions.answers.protection import Protection
-from submissions.answers.types import AnswerError, AppliedAnswer, Goal, ProtectedPathError
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 GOAL = Goal("dpo/1", "pkg/goal.py", "f")
 STUB = "import os\n\n\ndef f(x):\n    raise NotImplementedError\n\n\nY = 1\n"
@@ -226,7 +227,7 @@ def test_at_least_35_patch_cases() -> None:
         (edit("pkg/windows.py", "A = 1\r", "A = 1").encode(), None, "changes nothing but line ends"),
         (delete("pkg/goal.py").encode(), None, "The diff removes pkg/goal.py"),
         (rename("pkg/goal.py", "pkg/moved.py").encode(), None, "The diff removes pkg/goal.py"),
-        (edit("pkg/goal.py", "def f(x):", "def g(x):").encode(), None, "After the change: The definition of 'f'"),
+        (edit("pkg/goal.py", "def f(x):", "def g(x):").encode(), None, "After the change pkg/goal.py does not define"),
         (edit("pkg/goal.py", "def f(x):", "def f(x:").encode(), None, "the change pkg/goal.py, line 4, is"),
         (edit("pkg/helper.py", "B = 2", "B =").encode(), None, "After the change pkg/helper.py, line 2, is"),
         ("".join(add(f"pkg/n{n}.py") for n in range(201)).encode(), None, "touches more than 200 files"),

@@ -1,0 +1,167 @@
+"""Reading Python files that other people wrote, without running them: text, lines, syntax tree. No Django here."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import re
+import tokenize
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_TAB: Final = 8
+
+
+class SourceError(Exception):
+    """The text cannot be used; the message continues a sentence that begins with the file's name.
+
+    ``line`` starts at 1 and is None where it is not known.
+    """
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+    def about(self, subject: str) -> str:
+        """The whole sentence: ``a.py, line 3, is not valid Python: invalid syntax.``"""
+        return f"{subject}{f', line {self.line},' if self.line else ''} {self}."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Python file in UTF-8: its parts such that ``mark + text.encode()`` are exactly its bytes.
+
+    ``lines`` are the lines as Python counts them (``\\n``, ``\\r\\n`` and ``\\r`` end a line), ends kept.
+    """
+
+    mark: bytes
+    text: str
+    lines: tuple[str, ...]
+    tree: ast.Module
+
+
+def read_source(content: bytes) -> Source:
+    """A file into which code can be put: UTF-8, since answers are kept so, and accepted by the compiler.
+
+    Raises SourceError.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+        text = content.removeprefix(mark).decode("utf-8")
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise SourceError(f"is not readable as UTF-8 text ({error}); convert it") from None
+    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+        raise SourceError(f"declares the encoding {encoding}; use UTF-8, or remove that line")
+    tree = parse_source(content)
+    _compile(tree)
+    return Source(mark=mark, text=text, lines=split_lines(text), tree=tree)
+
+
+def parse_source(content: bytes | str) -> ast.Module:
+    """The syntax tree of a file in any encoding that Python knows. Raises SourceError."""
+    with warnings.catch_warnings():
+        # Whatever this interpreter warns of (old escapes, `is` with a literal) is no fault of the file's.
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(content)
+        except SyntaxError as error:
+            raise SourceError(f"is not valid Python: {error.msg}", line=error.lineno) from None
+        except ValueError as error:
+            raise SourceError(f"is not valid Python: {error}") from None
+        except (RecursionError, MemoryError):
+            raise SourceError("is nested too deeply") from None
+
+
+def _compile(tree: ast.Module) -> None:
+    """Find what only the compiler refuses (``break`` outside a loop, an argument given twice)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(tree, "source", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            raise SourceError(f"does not compile: {error.msg}", line=error.lineno) from None
+        except ValueError as error:
+            raise SourceError(f"does not compile: {error}") from None
+        except (RecursionError, MemoryError):
+            raise SourceError("is nested too deeply") from None
+
+
+def same_code(first: ast.AST, second: ast.AST) -> bool:
+    """Whether two syntax trees say the same, wherever it stands in the text.
+
+    ``ast.dump`` would recurse, and write numbers out: neither ends well with foreign code.
+    """
+    pending: list[tuple[object, object]] = [(first, second)]
+    while pending:
+        left, right = pending.pop()
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, ast.AST):
+            pending.extend((getattr(left, name, None), getattr(right, name, None)) for name in left._fields)
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pending.extend(zip(left, right, strict=True))
+        elif left != right:
+            return False
+    return True
+
+
+def is_definition(node: ast.AST) -> TypeGuard[Definition]:
+    """Whether ``node`` is a function or class definition."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """The lines of ``text`` as Python counts them, ends kept (``str.splitlines`` would split at form feeds too)."""
+    return tuple(_LINE.findall(text))
+
+
+def column(line: str) -> int:
+    """The column at which a line's code begins, counted as Python does (a tab goes to the next multiple of 8)."""
+    position = 0
+    for character in line:
+        if character == " ":
+            position += 1
+        elif character == "\t":
+            position += _TAB - position % _TAB
+        elif character == "\f":
+            position = 0
+        else:
+            break
+    return position
+
+
+def first_line_of(lines: Sequence[str], statement: ast.stmt) -> int:
+    """The line (from 1) where ``statement`` begins, its decorators included."""
+    decorators = statement.decorator_list if is_definition(statement) else []
+    first_line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    # A decorator's expression may stand below its "@", in brackets or when a backslash joins the lines.
+    while decorators and first_line > 1 and not lines[first_line - 1].lstrip().startswith("@"):
+        first_line -= 1
+    return first_line
+
+
+def with_trailing_comments(lines: Sequence[str], node: Definition) -> int:
+    """The last line of the definition, including comments below it that are indented deeper than its ``def``.
+
+    A masked function often ends in such a comment (``# TODO``), which the syntax tree does not know.
+    """
+    last_line = node.end_lineno or node.lineno
+    outer = column(lines[node.lineno - 1])
+    for number in range(last_line + 1, len(lines) + 1):
+        stripped = lines[number - 1].strip()
+        if stripped.startswith("#") and column(lines[number - 1]) > outer:
+            last_line = number
+        elif stripped:
+            break
+    return last_line

@@ -1,0 +1,251 @@
+"""Reading suite folders: everything that can be wrong with one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmark_tasks.domain.info import read_suite
+from tests.benchmark_tasks.factories import (
+    CHECK,
+    GOLDEN_1,
+    info,
+    write_paper,
+    write_suite,
+)
+from tests.benchmark_tasks.reading import fatal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+
+FORM_ERRORS = [
+    pytest.param(b'{"a": 1,\n "b" 2}', "info.json:2:6: is not JSON: expecting ':' after a key", id="no colon"),
+    pytest.param(b"", "info.json:1:1: is not JSON: Expecting value", id="empty file"),
+    pytest.param(b'{"a": nan}', "info.json:1:7: is not JSON: Expecting value", id="not a value"),
+    pytest.param(b'{"a": NaN}', "info.json:1:7: holds a number that is too long or not finite", id="NaN"),
+    pytest.param(b'{"a": 1e999}', "info.json:1:7: holds a number that is too long or not finite", id="infinite"),
+    pytest.param(b"9" * 5000, "info.json:1:1: holds a number that is too long or not finite", id="long number"),
+    pytest.param(b"[" * 50, "info.json:1:33: is nested deeper than 32 levels", id="deep"),
+    pytest.param(b'{"a": "\n"}', "info.json:1:8: is not JSON: Invalid control character at", id="raw newline"),
+    pytest.param(b'{"a": 1}\n}', "info.json:2:1: has more text after the end of the JSON value", id="more"),
+    pytest.param(b'{"a": 1,}', "info.json:1:9: is not JSON: expecting a key in double quotes", id="comma"),
+    pytest.param(b'{\n "\xff": 1}', "info.json:2:3: is not UTF-8; save it as UTF-8", id="not UTF-8"),
+    pytest.param(b"[1, 2]", "info.json:1:1: the file must be an object, not a list", id="a list"),
+    pytest.param(b"{}", "info.json:1:1: implementations is missing: list one object per masked function", id="nothing"),
+    pytest.param(
+        b'{"implementations": [],\n "year": 2024,\n "implementations": []}',
+        "info.json:3:2: repeats the key 'implementations'; keep one",
+        id="duplicate key",
+    ),
+]
+
+VALUE_ERRORS = [
+    pytest.param({}, {"implementations": {}}, "implementations must be a list, not an object", id="no list"),
+    pytest.param({}, {"implementations": [1]}, "implementations[0] must be an object, not a whole number", id="item"),
+    pytest.param({}, {"year": "2024"}, "year must be a whole number, not a text", id="year"),
+    pytest.param({}, {"year": True}, "year must be a whole number, not true or false", id="year true"),
+    pytest.param({}, {"year": 3000}, "year must lie between 1900 and 2999, not 3000", id="year far"),
+    pytest.param({}, {"paper_name": "a" * 301}, "paper_name is longer than 300 characters", id="long title"),
+    pytest.param(
+        {},
+        {"paper_name": "a\0"},
+        "paper_name holds characters that cannot be stored (NUL or half a surrogate pair)",
+        id="NUL",
+    ),
+    pytest.param(
+        {},
+        {"paper_name": "\ud800"},
+        "paper_name holds characters that cannot be stored (NUL or half a surrogate pair)",
+        id="surrogate",
+    ),
+    pytest.param(
+        {},
+        {"paper_url": "javascript:alert(1)"},
+        "paper_url must be an http or https address, not 'javascript:alert(1)'",
+        id="script address",
+    ),
+    pytest.param({}, {"instance_id": "a" * 41}, "instance_id must be a number or a short text", id="long id"),
+    pytest.param({}, {"instance_id": 10**400}, "instance_id must be a number or a short text", id="huge id"),
+    pytest.param({"index": 0}, {}, "implementations[0].index must lie between 1 and 999, not 0", id="index 0"),
+    pytest.param({"index": 2}, {}, "repeats the index 2; number the functions of a paper 1, 2, …", id="duplicate slug"),
+    pytest.param(
+        {"index": ...},
+        {},
+        "implementations[0].index is missing: number the functions of a paper 1, 2, …",
+        id="no index",
+    ),
+    pytest.param(
+        {"protocol": "open"},
+        {},
+        "implementations[0].protocol must be 'sealed' or 'upstream', not 'open'",
+        id="protocol",
+    ),
+    pytest.param(
+        {"environment": "../x"},
+        {},
+        "implementations[0].environment must be a short name such as 'numpy'",
+        id="environment",
+    ),
+    pytest.param(
+        {"retrieval_context": ["a"], "retrieval_content": ["b"]},
+        {},
+        "implementations[0] has both retrieval_context and retrieval_content, and they differ; keep one",
+        id="two contexts",
+    ),
+    pytest.param(
+        {"retrieval_context": [1]},
+        {},
+        "implementations[0].retrieval_context[0] must be a text, not a whole number",
+        id="context type",
+    ),
+]
+
+CHECK_ERRORS = [
+    pytest.param({"cases_file": ...}, "check must name its cases_file", id="no cases"),
+    pytest.param({"public_seeds": []}, "check.public_seeds must list 1 to 100 different whole numbers", id="no seeds"),
+    pytest.param({"public_seeds": [1, 1]}, "check.public_seeds must list 1 to 100 different", id="same seeds"),
+    pytest.param({"public_seeds": [True]}, "check.public_seeds must list 1 to 100 different", id="seed true"),
+    pytest.param({"public_seeds": [-1]}, "check.public_seeds must list 1 to 100 different", id="negative seed"),
+    pytest.param({"public_seeds": ...}, "check.public_seeds must list 1 to 100 different", id="seeds missing"),
+    pytest.param({"private_seeds": 0}, "check.private_seeds must lie between 1 and 100, not 0", id="no private seeds"),
+    pytest.param({"wall_seconds": 0}, "check.wall_seconds must lie between 0.1 and 3600, not 0", id="no time"),
+    pytest.param({"memory_mb": 1.5}, "check.memory_mb must be a whole number, not a number", id="memory"),
+    pytest.param({"seeds": 1}, "check.seeds is an unknown key; remove it or correct its spelling", id="unknown key"),
+    pytest.param({"comparison": []}, "check.comparison must be an object, not a list", id="comparison"),
+    pytest.param(
+        {"comparison": {"default": {"rtol": -1}}},
+        "check.comparison.default.rtol must lie between 0 and 1e+300, not -1",
+        id="negative tolerance",
+    ),
+    pytest.param(
+        {"comparison": {"default": {"tolerance": 1}}},
+        "check.comparison.default.tolerance is an unknown key; remove it or correct its spelling",
+        id="unknown rule",
+    ),
+    pytest.param(
+        {"comparison": {"outputs": {"x": {"exact": True, "rtol": 1}}}},
+        "check.comparison.outputs.x cannot be exact and have tolerances; remove one",
+        id="contradiction",
+    ),
+    pytest.param(
+        {"comparison": {"outputs": {"x": {"ordered": 1}}}},
+        "check.comparison.outputs.x.ordered must be true or false, not a whole number",
+        id="flag",
+    ),
+    pytest.param({"comparison": {"outputs": {"\n": {}}}}, "check.comparison.outputs names an output '\\n'", id="name"),
+]
+
+
+class TestErrorsOfForm:
+    @pytest.mark.parametrize(("data", "message"), FORM_ERRORS)
+    def test_json(self, tmp_path: Path, data: bytes, message: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=data))
+        assert fatal(suite) == [f"01-Alpha/{message}"]
+
+    @pytest.mark.parametrize(("task", "changes", "message"), VALUE_ERRORS)
+    def test_values(self, tmp_path: Path, task: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(task, **changes)))
+        assert suite.refused
+        assert message in [problem.message for problem in suite.problems if problem.fatal]
+        assert all(problem.line and problem.column for problem in suite.problems if problem.fatal)
+
+    @pytest.mark.parametrize(("change", "message"), CHECK_ERRORS)
+    def test_check(self, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+        check = {key: value for key, value in {**CHECK, **change}.items() if value is not ...}
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"check": check})))
+        assert [problem.message for problem in suite.problems if problem.fatal] != []
+        assert all(p.message.startswith(f"implementations[0].{message}") for p in suite.problems if p.fatal)
+
+    def test_an_unknown_category_names_the_nine(self, tmp_path: Path) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"category": "Cooking"})))
+        (message,) = fatal(suite)
+        assert message.startswith("01-Alpha/info.json:13:")
+        assert "Unknown category 'Cooking'" in message
+        assert "Evaluation Metrics" in message
+
+    @pytest.mark.parametrize("key", ["goal_file", "golden_file", "unit_test_file"])
+    @pytest.mark.parametrize("path", ["../x.py", "/etc/passwd", "a/../../x", "a\\b", "a\nb"])
+    def test_paths_that_leave(self, tmp_path: Path, key: str, path: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info({key: path})))
+        (message,) = fatal(suite)
+        assert f"implementations[0].{key}: {path!r} is not a path inside its folder" in message
+
+    @pytest.mark.parametrize("path", ["..", ".", "/", "../01-Alpha"])
+    def test_repository_paths_that_leave(self, tmp_path: Path, path: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(repo_folder_name=path)))
+        assert len(fatal(suite)) == 1
+        assert f"repo_folder_name: {path!r} is not a path inside its folder" in fatal(suite)[0]
+
+    def test_context_and_cases_paths_that_leave(self, tmp_path: Path) -> None:
+        given = info({"retrieval_context": ["../a"], "check": {**CHECK, "cases_file": "../b"}})
+        messages = fatal(read_suite(write_suite(tmp_path / "s", info=given)))
+        assert any("retrieval_context: '../a' is not a path" in message for message in messages)
+        assert any("check.cases_file: '../b' is not a path" in message for message in messages)
+
+    @pytest.mark.parametrize(
+        "name", ["golden_files/core_golden_1.py", "unit_test/cases.py", "scoring-repo/scoring/core.py", "paper.pdf"]
+    )
+    @pytest.mark.parametrize("exists", [True, False])
+    def test_links_that_leave(self, tmp_path: Path, name: str, exists: bool) -> None:
+        folder = write_suite(tmp_path / "s", files={name: None})
+        if exists:
+            (tmp_path / "secret").write_text(GOLDEN_1, encoding="utf-8")
+        (folder / "01-Alpha" / name).symlink_to(tmp_path / "secret")
+        assert fatal(read_suite(folder)) == [
+            f"01-Alpha/{name}: {name!r} leads out of its folder through a symbolic link"
+        ]
+
+    def test_a_repository_that_is_a_link_out(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s", info=info(repo_folder_name="link"))
+        (folder / "01-Alpha/link").symlink_to(tmp_path)
+        assert fatal(read_suite(folder)) == ["01-Alpha/link: 'link' leads out of its folder through a symbolic link"]
+
+    def test_info_json_that_is_a_link_out_or_no_file(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "02-Beta")
+        (folder / "01-Alpha/info.json").unlink()
+        (folder / "01-Alpha/info.json").symlink_to("/etc/hostname")
+        (folder / "02-Beta/info.json").unlink()
+        os.mkfifo(folder / "02-Beta/info.json")
+        assert fatal(read_suite(folder)) == [
+            "01-Alpha/info.json: 'info.json' leads out of its folder through a symbolic link",
+            "02-Beta/info.json: is not a regular file",
+        ]
+
+    def test_two_folders_of_one_slug(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "1-alpha")
+        assert fatal(read_suite(folder)) == [
+            "1-alpha: gives the same task slugs as the folder 01-Alpha (alpha/1, …); rename one"
+        ]
+
+    def test_a_folder_that_makes_no_slug(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "02-Größe 1")
+        assert fatal(read_suite(folder)) == [
+            "02-Größe 1: names a paper's folder: use letters, digits, '-' and '_' only, such as 01-DPO"
+        ]
+
+    def test_no_paper_and_no_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        assert fatal(read_suite(tmp_path / "empty")) == [
+            "empty: holds no paper: each lies in a folder of its own with an info.json"
+        ]
+        (message,) = fatal(read_suite(tmp_path / "nowhere"))
+        assert "is not a folder that can be read" in message
+
+    def test_every_error_is_listed(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s", info=info({"index": "one"}, year="x"))
+        write_paper(folder, "02-Beta", info=b"{")
+        (folder / "suite.json").write_text('{"title": 1}', encoding="utf-8")
+        assert [message.split(": ", 1)[0] for message in fatal(read_suite(folder))] == [
+            "suite.json:1:11",
+            "01-Alpha/info.json:12:13",
+            "01-Alpha/info.json:10:3",
+            "01-Alpha/info.json:7:10",
+            "02-Beta/info.json:1:2",
+        ]

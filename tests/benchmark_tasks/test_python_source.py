@@ -1,0 +1,97 @@
+"""Reading Python files that other people wrote."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.python_source import SourceError, parse_source, read_source, same_code, split_lines
+
+UNREADABLE = {
+    "syntax": (b"def f(:\n", 1, "is not valid Python: "),
+    "syntax in the second line": (b"x = 1\nx = = 2\n", 2, "is not valid Python: "),
+    "Python 2": (b"print 'old'\n", 1, "is not valid Python: "),
+    "NUL": (b"x\0", None, "is not valid Python: "),
+    "unknown encoding": (b"# coding: klingon\n", None, "is not readable as UTF-8 text (unknown encoding: klingon)"),
+    "not UTF-8": (b"\xff\xfe", None, "is not readable as UTF-8 text ("),
+    "not UTF-8 further down": (b"\n\n\nx = '\xff'\n", None, "is not readable as UTF-8 text ("),
+    "Latin-1": ("# coding: latin-1\nA = 'é'\n".encode("latin-1"), None, "is not readable as UTF-8 text ("),
+    "Latin-1 that happens to be ASCII": (
+        b"# coding: latin-1\n",
+        None,
+        "declares the encoding iso-8859-1; use UTF-8, or remove that line",
+    ),
+    "break outside loop": (b"\nbreak\n", 2, "does not compile: 'break' outside loop"),
+    "argument twice": (b"def f(x, x): pass\n", 1, "does not compile: duplicate argument 'x' in function definition"),
+    "deep": (b"x = " + b"-" * 50_000 + b"1\n", None, "is nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_unreadable(case: str) -> None:
+    content, line, message = UNREADABLE[case]
+    with pytest.raises(SourceError) as caught:
+        read_source(content)
+    assert str(caught.value).startswith(message)
+    assert caught.value.line == line
+
+
+def test_a_sentence_about_it() -> None:
+    assert SourceError("is odd").about("a.py") == "a.py is odd."
+    assert SourceError("is odd", line=3).about("After the change a.py") == "After the change a.py, line 3, is odd."
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        (b"", "# coding: utf8\nA = 'é'\r\n"),
+        (b"", "# -*- coding: UTF-8 -*-\nA = 'é'"),
+        (b"\xef\xbb\xbf", "# -*- coding: UTF-8 -*-\nA = 'é'"),
+        (b"", "A = 'é'\r\f\nB = 1\n"),
+        (b"\xef\xbb\xbf", "A = 'é'\r\f\nB = 1\n"),
+        (b"", ""),
+    ],
+)
+def test_the_parts_are_the_file(mark: bytes, text: str) -> None:
+    source = read_source(mark + text.encode())
+    assert (source.mark, source.text) == (mark, text)
+    assert "".join(source.lines) == text
+
+
+def test_lines_keep_their_ends() -> None:
+    assert split_lines("a\r\nb\rc\x0cd\nlast") == ("a\r\n", "b\r", "c\x0cd\n", "last")
+
+
+def test_only_reading_takes_any_encoding() -> None:
+    assert ast.unparse(parse_source("# coding: latin-1\nA = 'é'\n".encode("latin-1"))) == "A = 'é'"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("def f(x):\n  return x\n", "@d\ndef f(x):\n  return x\n", False),
+        ("def f(x):\n  return x\n", "\n\ndef f( x ): return (x)  # why\n", True),
+        ("f(1)", "f(1, 2)", False),
+        ("f(1)", "f(True)", False),
+        ("x = 1", "x = 1.0", False),
+        ("x = 'a'", "x = b'a'", False),
+        ("x = None", "x", False),
+        ("x = 0x" + "f" * 9000, "x = 0x" + "f" * 9000, True),
+        ("x = 1" + "+1" * 900, "x = 1" + "+1" * 900, True),
+        ("x = 1" + "+1" * 900, "x = 1" + "+1" * 901, False),
+    ],
+)
+def test_same_code(first: str, second: str, same: bool) -> None:
+    assert same_code(parse_source(first), parse_source(second)) is same
+    assert same_code(parse_source(second), parse_source(first)) is same
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    with contextlib.suppress(SourceError):
+        source = read_source(content)
+        assert source.mark + source.text.encode() == content

@@ -1,0 +1,285 @@
+"""The maintainers' page: who gets in, what it says of the queue, and what can be done there."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluator.enums import AttemptState, RunState
+from evaluator.models import Attempt, TestRun
+from submissions.domain import publishing
+from submissions.domain.audit import history, record
+from submissions.enums import SubmissionState, Verb, Visibility
+from submissions.models import AuditEvent, Submission
+from tests.evaluator.factories import TestRunFactory
+from tests.submissions.factories import AuditEventFactory, SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from pytest_django import DjangoAssertNumQueries
+
+    from submissions.models import User
+
+ADDRESS = "/maintain/"
+ACTIONS = ("maintain_retry", "maintain_hide", "maintain_unhide", "maintain_quota")
+
+
+@pytest.fixture
+def carol(db: None) -> User:
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+@pytest.fixture
+def as_carol(client: Client, carol: User) -> Client:
+    client.force_login(carol)
+    return client
+
+
+def held_submission() -> Submission:
+    """A held submission with one held and one decided run."""
+    submission: Submission = SubmissionFactory(
+        system__name="Alpha Solver", state=SubmissionState.HELD, held_reason="The image is missing."
+    )
+    held, decided = with_answers(submission, 2)
+    TestRunFactory(implementation=held, state=RunState.HELD, infra_count=3, reason="The image is missing.")
+    TestRunFactory(implementation=decided, done="passed")
+    return submission
+
+
+def text_of(client: Client, query: str = "") -> str:
+    page = client.get(ADDRESS + query).content.decode().replace("</dt>", " ")
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+
+
+# Who gets in
+
+
+def test_strangers_sign_in_and_other_accounts_find_nothing(client: Client, db: None) -> None:
+    held_submission()
+    assert client.get(ADDRESS)["Location"] == "/accounts/login/?next=/maintain/"
+    client.force_login(UserFactory())
+    response = client.get(ADDRESS)
+    assert response.status_code == 404
+    assert "Alpha Solver" not in response.content.decode()
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
+    submission, person = held_submission(), UserFactory(username="dave")
+    typed = {"submission": submission.pk, "reason": "because", "username": "dave", "daily": 99}
+    assert client.post(reverse(action), typed).status_code == 302
+    client.force_login(person)
+    assert client.post(reverse(action), typed).status_code == 404
+    submission.refresh_from_db()
+    person.refresh_from_db()
+    assert (submission.state, submission.visibility) == (SubmissionState.HELD, Visibility.PRIVATE)
+    assert person.daily_submissions is None
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_actions_need_a_post_and_the_token(carol: User, action: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(carol)
+    assert browser.get(reverse(action)).status_code == 405
+    assert browser.post(reverse(action)).status_code == 403
+
+
+# The queue
+
+
+def test_the_queue_in_numbers(as_carol: Client) -> None:
+    submission = held_submission()
+    waiting, running = with_answers(submission, 2)
+    TestRunFactory(implementation=running, running=True)
+    old = TestRunFactory(implementation=waiting)
+    TestRun.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(hours=3))
+    text = text_of(as_carol)
+    assert "1 waiting, 1 running, 1 held, 1 done" in text
+    assert "Oldest waiting 3 hours ago" in text
+
+
+def test_workers_are_counted_by_machine(as_carol: Client, db: None) -> None:
+    run = TestRunFactory(running=True)
+    for number, worker in enumerate(("host-a:1", "host-a:2", "host-b:1"), start=1):
+        Attempt.objects.create(run=run, number=number, token=uuid4(), worker=worker, state=AttemptState.LOST)
+    Attempt.objects.filter(worker="host-b:1").update(started=timezone.now() - timedelta(hours=2))
+    text = text_of(as_carol)
+    assert "host-a: 2, the last now" in text
+    assert "host-b" not in text
+
+
+def test_the_boxes_of_the_last_hour_are_named(as_carol: Client) -> None:
+    assert "Sandbox no box was made in the last hour" in text_of(as_carol)
+    run = TestRunFactory(done="passed")
+    for number, (sandbox, age) in enumerate([("docker", 10), ("bubblewrap", 5), ("gone", 61)], start=1):
+        attempt = Attempt.objects.create(run=run, number=number, token=uuid4(), worker="m:1", sandbox=sandbox)
+        Attempt.objects.filter(pk=attempt.pk).update(
+            started=timezone.now() - timedelta(minutes=age), state=AttemptState.LOST
+        )
+    text = text_of(as_carol)
+    assert "Sandbox bubblewrap, docker" in text
+    assert "fault of ours" not in text
+
+
+def test_the_newest_fault_of_ours_is_shown_until_a_run_ends_well(as_carol: Client) -> None:
+    run = TestRunFactory(done="passed")
+    Attempt.objects.create(
+        run=run, number=1, token=uuid4(), worker="m:1", state=AttemptState.INFRA, reason="The image is missing."
+    )
+    assert "The newest run ended by a fault of ours: The image is missing." in text_of(as_carol)
+    Attempt.objects.create(run=run, number=2, token=uuid4(), worker="m:1", state=AttemptState.ACCEPTED)
+    assert "fault of ours" not in text_of(as_carol)
+
+
+def test_a_silent_queue_server_is_said(as_carol: Client) -> None:
+    assert "The queue’s server does not answer. Start it (make run does) or correct REDIS_URL." in text_of(as_carol)
+
+
+@pytest.mark.redis
+def test_no_worker_listening_is_said(as_carol: Client, redis_url: str) -> None:
+    assert "None is listening. Start one with manage.py worker; make run does." in text_of(as_carol)
+
+
+# Held
+
+
+def test_a_held_submission_is_retried(as_carol: Client, carol: User) -> None:
+    submission = held_submission()
+    assert "The image is missing." in text_of(as_carol)
+    response = as_carol.post(reverse("maintain_retry"), {"submission": submission.pk}, follow=True)
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.QUEUED
+    assert list(TestRun.objects.order_by("pk").values_list("state", "infra_count")) == [("queued", 0), ("done", 0)]
+    assert f"Submission {submission.pk}: 1 run is queued again." in response.content.decode()
+    assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, carol)
+
+
+def test_what_is_not_held_is_not_retried(as_carol: Client) -> None:
+    submission = SubmissionFactory()
+    response = as_carol.post(reverse("maintain_retry"), {"submission": submission.pk})
+    assert response.status_code == 422
+    assert "Only a held submission can be retried." in response.content.decode()
+
+
+# Hiding
+
+
+def test_hiding_and_showing_again_with_public_reasons(as_carol: Client) -> None:
+    submission = SubmissionFactory(system__name="Alpha Solver")
+    publishing.publish(submission=submission, actor=submission.owner, code_licence="MIT", consent=True)
+    as_carol.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
+    submission.refresh_from_db()
+    assert (submission.visibility, submission.visibility_reason) == (Visibility.HIDDEN, "Under review.")
+    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in text_of(as_carol)
+    as_carol.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Reviewed."})
+    submission.refresh_from_db()
+    assert submission.visibility == Visibility.PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "message"),
+    [
+        (
+            {"submission": "99", "reason": "Copied."},
+            "submission",
+            "There is no submission 99; its number is in its address.",
+        ),
+        ({"submission": "", "reason": "Copied."}, "submission", "This field is required."),
+        ({"submission": "1", "reason": " "}, "reason", "This field is required."),
+    ],
+)
+def test_a_wrong_form_comes_back_filled(as_carol: Client, typed: dict[str, str], field: str, message: str) -> None:
+    SubmissionFactory(pk=1)
+    response = as_carol.post(reverse("maintain_hide"), typed)
+    assert response.status_code == 422
+    assert response.context["hide"].errors == {field: [message]}
+    assert typed["reason"].strip() in response.content.decode()
+    assert not AuditEvent.objects.exists()
+
+
+def test_the_number_in_the_address_fills_the_forms(as_carol: Client) -> None:
+    assert as_carol.get(f"{ADDRESS}?submission=7").content.decode().count('name="submission" value="7"') == 2
+
+
+# Quotas
+
+
+def test_a_person_gets_a_limit_of_their_own(as_carol: Client) -> None:
+    person = UserFactory(username="dave")
+    typed = {"username": "dave", "daily": "3", "reason": "a large model"}
+    response = as_carol.post(reverse("maintain_quota"), typed, follow=True)
+    person.refresh_from_db()
+    assert person.daily_submissions == 3
+    assert "dave may submit 3 times a day." in response.content.decode()
+    assert "dave: 3 a day" in text_of(as_carol)
+    as_carol.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
+    person.refresh_from_db()
+    assert person.daily_submissions is None
+
+
+def test_an_unknown_account_is_said(as_carol: Client) -> None:
+    response = as_carol.post(reverse("maintain_quota"), {"username": "nobody", "daily": "3", "reason": "because"})
+    assert response.context["quota"].errors == {
+        "username": ["There is no account 'nobody'; user names are case-sensitive."]
+    }
+
+
+# Events
+
+
+@pytest.fixture
+def events(carol: User) -> Submission:
+    """Three events, of which one is about the returned submission."""
+    submission: Submission = SubmissionFactory(system__name="Alpha Solver")
+    record(verb=Verb.HIDDEN, subject=submission, actor=carol, reason="reason of hiding")
+    AuditEventFactory(verb=Verb.PUBLISHED, subject_id="999", subject_text="Beta", reason="reason of publishing")
+    AuditEventFactory(verb=Verb.QUOTA, subject_kind="user", subject_id=str(submission.pk), reason="reason of quota")
+    return submission
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", {"hiding", "publishing", "quota"}),
+        ("?verb=hidden", {"hiding"}),
+        ("?subject=beta", {"publishing"}),
+        ("?subject=carol", {"hiding"}),
+        ("?subject=submission+999", {"publishing"}),
+        ("?verb=nonsense", {"hiding", "publishing", "quota"}),
+        ("?subject=nothing", set()),
+    ],
+)
+def test_events_are_filtered_by_the_address(as_carol: Client, events: Submission, query: str, shown: set[str]) -> None:
+    assert set(re.findall("reason of ([a-z]+)", text_of(as_carol, query))) == shown
+
+
+def test_a_number_means_exactly_that_row_of_that_kind(as_carol: Client, events: Submission) -> None:
+    assert re.findall("reason of ([a-z]+)", text_of(as_carol, f"?subject=submission+{events.pk}")) == ["hiding"]
+
+
+def test_events_come_in_pages_that_keep_the_filter(as_carol: Client) -> None:
+    AuditEventFactory.create_batch(51, verb=Verb.CANCELLED)
+    page = as_carol.get(f"{ADDRESS}?verb=cancelled").content.decode()
+    assert "51 events, newest first" in page
+    assert 'rel="next" href="?verb=cancelled&amp;page=2"' in page
+    assert len(as_carol.get(f"{ADDRESS}?verb=cancelled&page=2").context["events"].object_list) == 1
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_queries_do_not_grow(as_carol: Client, n: int, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    for _ in range(n):
+        submission = held_submission()
+        publishing.hide(submission=submission, actor=UserFactory(is_staff=True), reason="Under review.")
+        UserFactory(daily_submissions=5)
+        AuditEventFactory()
+    # session, user, run states, oldest, attempts, held, hidden, own limits, number of events, events
+    with django_assert_num_queries(12):
+        as_carol.get(ADDRESS)

@@ -1,0 +1,219 @@
+"""From a checked bundle to a stored submission with an answer for every task and trial."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from submissions.domain import submitting, uploads
+from submissions.domain.audit import history
+from submissions.domain.uploads import BundleRefusedError
+from submissions.enums import Kind, SubmissionState, Verb, Visibility
+from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongStateError
+from submissions.models import Submission, System, Upload
+from submissions.signals import submission_cancelled, submission_created
+from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, SubmissionFactory, bundle, zipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+
+@pytest.fixture
+def news() -> Iterator[list[tuple[str, Submission]]]:
+    """What ``submission_created`` and ``submission_cancelled`` said."""
+    heard: list[tuple[str, Submission]] = []
+
+    def created(submission: Submission, **_: Any) -> None:
+        heard.append(("created", submission))
+
+    def cancelled(submission: Submission, **_: Any) -> None:
+        heard.append(("cancelled", submission))
+
+    submission_created.connect(created)
+    submission_cancelled.connect(cancelled)
+    yield heard
+    submission_created.disconnect(created)
+    submission_cancelled.disconnect(cancelled)
+
+
+def submit(owner: User, tmp_path: Path, content: bytes, **options: Any) -> submitting.Submitted:
+    file = tmp_path / "sent.bundle"
+    file.write_bytes(content)
+    return submitting.submit(owner=owner, path=file, **options)
+
+
+def test_every_task_gets_an_implementation(
+    alice: User, tmp_path: Path, small: SuiteVersion, news: list[tuple[str, Submission]]
+) -> None:
+    content = bundle({"alpha/1": BROKEN}, organisation="Example Lab", notes="First try.")
+    submitted = submit(alice, tmp_path, content)
+    submission = submitted.submission
+    assert submitted.created
+    assert (submission.owner, submission.suite_version, submission.state) == (alice, small, SubmissionState.QUEUED)
+    assert (submission.visibility, submission.kind, submission.notes) == (
+        Visibility.PRIVATE,
+        Kind.RANKED,
+        "First try.",
+    )
+    with submission.bundle.open("rb") as stored:
+        assert stored.read() == content
+    assert (submission.system.name, submission.system.organisation) == ("Alpha Solver", "Example Lab")
+    first, second = submission.implementations.order_by("revision__task__slug")
+    assert (first.attempted, first.files, first.raw_answer) == (True, None, BROKEN)
+    assert (first.answer_error["file"], first.answer_error["line"]) == ("answers/alpha/1/answer.py", 1)
+    assert (second.attempted, second.files, second.answer_error) == (False, None, {})
+    assert news == [("created", submission)]
+    assert [(event.verb, event.actor) for event in history(submission)] == [(Verb.SUBMITTED, alice)]
+
+
+def test_an_answer_that_applies_is_stored_as_it_will_be_evaluated(
+    alice: User, tmp_path: Path, small: SuiteVersion
+) -> None:
+    answer = submit(alice, tmp_path, bundle()).submission.implementations.get(revision__task__slug="alpha/1")
+    assert answer.files is not None
+    assert list(answer.files) == ["scoring/core.py"]
+    assert "    return 2 * x\n" in answer.files["scoring/core.py"]
+    assert "+    return 2 * x\n" in answer.diff
+    assert (answer.goal_source.strip(), answer.deleted, answer.answer_error) == (RIGHT.strip(), [], {})
+
+
+def test_trials_usage_and_trajectories_are_kept(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+    content = zipped(
+        {
+            "submission.json": json.dumps(MANIFEST),
+            "answers/alpha/1/trial-1/answer.py": RIGHT,
+            "answers/alpha/1/trial-1/usage.json": '{"input_tokens": 120, "cost_usd": 0.5}',
+            "answers/alpha/1/trial-2/answer.py": BROKEN,
+            "answers/alpha/1/trial-2/steps.txt": "looked around",
+        }
+    )
+    submission = submit(alice, tmp_path, content).submission
+    assert submission.trials == 2
+    answers = {(a.revision.task.slug, a.trial): a for a in submission.implementations.all()}
+    assert sorted(answers) == [("alpha/1", 1), ("alpha/1", 2), ("alpha/2", 1), ("alpha/2", 2)]
+    assert answers["alpha/1", 1].usage == {"input_tokens": 120.0, "cost_usd": 0.5}
+    assert not answers["alpha/1", 1].trajectory
+    with answers["alpha/1", 2].trajectory.open("rb") as trajectory:
+        assert trajectory.read() == b"looked around"
+
+
+def test_the_same_content_is_submitted_once(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
+    first = submit(alice, tmp_path, bundle())
+    again = submit(alice, tmp_path, zipped({**_files(), "README.md": "packed another time"}))
+    assert (again.created, again.submission) == (False, first.submission)
+    assert submit(bob, tmp_path, bundle()).created
+    submitting.cancel(submission=first.submission, actor=alice)
+    assert submit(alice, tmp_path, bundle()).created
+
+
+def _files() -> dict[str, str]:
+    return {"submission.json": json.dumps(MANIFEST), "answers/alpha/1/answer.py": RIGHT}
+
+
+def test_a_refused_bundle_leaves_nothing(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+    with pytest.raises(BundleRefusedError) as raised:
+        submit(alice, tmp_path, bundle({"beta/1": RIGHT}))
+    assert [problem.task for problem in raised.value.checked.problems] == ["beta/1"]
+    assert not Submission.objects.exists()
+    assert not System.objects.exists()
+
+
+def test_without_quota_nothing_is_stored(
+    alice: User, tmp_path: Path, small: SuiteVersion, news: list[tuple[str, Submission]]
+) -> None:
+    alice.daily_submissions = 1
+    alice.save()
+    first = submit(alice, tmp_path, bundle())
+    with pytest.raises(QuotaExceededError):
+        submit(alice, tmp_path, bundle({"alpha/1": BROKEN}))
+    assert Submission.objects.get() == first.submission
+    # What was sent before is answered without a quota.
+    assert not submit(alice, tmp_path, bundle()).created
+    assert len(news) == 1
+
+
+def test_consent_beforehand_needs_an_offered_licence(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+    with pytest.raises(NotAllowedError, match="'WTFPL' is not one of the offered licences"):
+        submit(alice, tmp_path, bundle(), publish_licence="WTFPL")
+    submission = submit(alice, tmp_path, bundle(), publish_licence="MIT").submission
+    assert (submission.publish_when_scored, submission.code_licence) == (True, "MIT")
+
+
+def test_consent_for_a_calibration_sample_is_the_maintainers(
+    alice: User, maintainer: User, tmp_path: Path, small: SuiteVersion
+) -> None:
+    with pytest.raises(NotAllowedError, match="published by maintainers only"):
+        submit(alice, tmp_path, bundle(kind="calibration"), publish_licence="MIT")
+    assert not Submission.objects.exists()
+    submitted = submit(maintainer, tmp_path, bundle(kind="calibration"), publish_licence="MIT")
+    assert submitted.submission.publish_when_scored
+
+
+def test_a_system_is_found_again_whatever_its_case(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
+    first = submit(alice, tmp_path, bundle(links=["https://example.org/a"])).submission.system
+    second = submit(
+        alice,
+        tmp_path,
+        bundle({"alpha/1": BROKEN}, system="ALPHA solver", organisation="Example Lab", links=["https://example.org/b"]),
+    ).submission.system
+    assert second == first
+    assert (second.name, second.organisation) == ("Alpha Solver", "Example Lab")
+    assert second.links == ["https://example.org/a", "https://example.org/b"]
+    other = submit(bob, tmp_path, bundle()).submission.system
+    assert (first.slug, other.slug) == ("alpha-solver", "alpha-solver-2")
+
+
+def test_an_upload_becomes_a_submission(alice: User, small: SuiteVersion) -> None:
+    file = SimpleUploadedFile("answers.zip", bundle())
+    upload = uploads.receive(owner=alice, file=file, described=None, fields={})
+    assert submitting.submitted_before(upload) is None
+    stored = Path(upload.file.path)
+    submission = submitting.submit_upload(upload=upload, described=None).submission
+    assert not stored.exists()
+    assert not Upload.objects.exists()
+    again = uploads.receive(owner=alice, file=SimpleUploadedFile("b.zip", bundle()), described=None, fields={})
+    assert submitting.submitted_before(again) == submission
+    submitting.cancel(submission=submission, actor=alice)
+    assert submitting.submitted_before(again) is None
+
+
+def test_unreadable_uploads_were_never_submitted(alice: User, small: SuiteVersion) -> None:
+    SubmissionFactory(owner=alice, suite_version=small, bundle_digest="")
+    upload = uploads.receive(owner=alice, file=SimpleUploadedFile("a.zip", b"no"), described=None, fields={})
+    assert submitting.submitted_before(upload) is None
+
+
+@pytest.mark.parametrize("state", [SubmissionState.QUEUED, SubmissionState.RUNNING, SubmissionState.HELD])
+def test_what_is_open_can_be_cancelled(alice: User, state: SubmissionState, news: list[tuple[str, Submission]]) -> None:
+    submission = SubmissionFactory(owner=alice, state=state)
+    submitting.cancel(submission=submission, actor=alice)
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.CANCELLED
+    assert news == [("cancelled", submission)]
+    assert history(submission).get().verb == Verb.CANCELLED
+
+
+@pytest.mark.parametrize("state", [SubmissionState.SCORED, SubmissionState.CANCELLED])
+def test_what_has_ended_cannot_be_cancelled(
+    alice: User, state: SubmissionState, news: list[tuple[str, Submission]]
+) -> None:
+    submission = SubmissionFactory(owner=alice, state=state)
+    with pytest.raises(WrongStateError, match="queued, running or held"):
+        submitting.cancel(submission=submission, actor=alice)
+    submission.refresh_from_db()
+    assert (submission.state, news) == (state, [])
+
+
+def test_strangers_cancel_nothing(alice: User, bob: User) -> None:
+    submission = SubmissionFactory(owner=alice, state=SubmissionState.RUNNING)
+    with pytest.raises(NotAllowedError, match="Only the owner"):
+        submitting.cancel(submission=submission, actor=bob)
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.RUNNING

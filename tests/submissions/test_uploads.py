@@ -1,0 +1,199 @@
+"""Receiving a bundle, and saying everything that is wrong with it before anything is queued."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from submissions.domain import uploads
+from submissions.domain.audit import history
+from submissions.domain.described import described_by
+from submissions.enums import Verb
+from submissions.models import Upload
+from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
+from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, zipped
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+METHOD = "def score(self, x):\n    return self.factor * x\n"
+
+
+def check(tmp_path: Path, content: bytes, **described: Any) -> uploads.CheckedBundle:
+    file = tmp_path / "sent.bundle"
+    file.write_bytes(content)
+    return uploads.check_file(path=file, described=described_by(described))
+
+
+def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
+    return [(problem.severity.value, problem.task, problem.message) for problem in checked.problems]
+
+
+def test_a_good_bundle_applies_to_the_masked_repository(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
+    assert (checked.acceptable, checked.problems, checked.suite_version) == (True, (), small)
+    assert set(checked.applied) == {("alpha/1", 1), ("alpha/2", 1)}
+    changed = checked.applied["alpha/2", 1]
+    assert list(changed.files) == ["scoring/core.py"]
+    assert "        return self.factor * x\n" in changed.files["scoring/core.py"]
+
+
+def test_an_answer_that_does_not_parse_is_the_senders_risk(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, bundle({"alpha/1": BROKEN, "alpha/2": METHOD}))
+    assert checked.acceptable
+    assert set(checked.applied) == {("alpha/2", 1)}
+    (problem,) = checked.problems
+    assert (problem.severity.value, problem.task, problem.file, problem.line) == (
+        "bad_answer",
+        "alpha/1",
+        "answers/alpha/1/answer.py",
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ({"suite": "smal"}, "There is no suite 'smal'. Did you mean 'small'?"),
+        (
+            {"suite_version": 7},
+            (
+                "The bundle was made for version 7 of 'small'; the current version is 1. "
+                "Download the current task kit, or leave suite_version out."
+            ),
+        ),
+        ({"inputs": "all"}, "'inputs' must be one of full, paper_only, paper_goal_file, not \"all\"."),
+    ],
+)
+def test_a_manifest_that_means_nothing_here_refuses(
+    tmp_path: Path, small: SuiteVersion, manifest: dict[str, Any], message: str
+) -> None:
+    checked = check(tmp_path, bundle(**manifest))
+    assert not checked.acceptable
+    assert messages(checked) == [("refuse", "", message)]
+    with pytest.raises(uploads.BundleRefusedError):
+        checked.require()
+
+
+def test_unknown_tasks_and_the_wrong_version_are_listed_together(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, bundle({"alpha/9": RIGHT}, suite_version=7))
+    assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", ""), ("refuse", "alpha/9")]
+
+
+def test_a_suite_without_a_version_or_code_takes_nothing(tmp_path: Path, db: None) -> None:
+    SuiteFactory(slug="empty")
+    assert messages(check(tmp_path, bundle(suite="empty"))) == [("refuse", "", "The suite 'empty' has no version yet.")]
+    import_suite(folder=write_suite(tmp_path / "bare", info=info({"golden_file": "golden_files/none.py"})), slug="bare")
+    TaskRevision.objects.update(not_runnable_reasons=["its code is not shipped"])
+    ((severity, _, message),) = messages(check(tmp_path, bundle(suite="bare")))
+    assert severity == "refuse"
+    assert message.startswith("The suite 'bare' has no runnable task on this site")
+
+
+def test_a_suite_opens_when_its_audit_is_done(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    ((severity, _, message),) = messages(check(tmp_path, bundle()))
+    assert (severity, message[:37]) == ("refuse", "The tasks of 'small' are being audite")
+
+
+def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    checked = check(tmp_path, bundle())
+    assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", "alpha/1")]
+
+
+def test_a_protected_file_refuses(tmp_path: Path, small: SuiteVersion) -> None:
+    diff = "--- /dev/null\n+++ b/conftest.py\n@@ -0,0 +1,1 @@\n+x = 1\n"
+    sent = zipped({"submission.json": json.dumps(MANIFEST), "answers/alpha/1/answer.diff": diff})
+    checked = check(tmp_path, sent)
+    assert not checked.acceptable
+    assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", "alpha/1")]
+    assert "conftest.py" in checked.problems[0].message
+
+
+def test_predictions_need_a_description(tmp_path: Path, small: SuiteVersion) -> None:
+    row = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
+    ((severity, _, message),) = messages(check(tmp_path, row))
+    assert severity == "refuse"
+    assert message.startswith("A JSONL file has no submission.json; give suite, inputs and the other fields")
+    checked = check(tmp_path, row, suite="small", inputs="paper_only")
+    assert checked.acceptable
+    assert checked.require()[0].manifest.system == "alpha-2"
+
+
+def test_the_report_is_plain_data(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    report = json.loads(json.dumps(checked.report()))
+    assert (report["acceptable"], report["suite"], report["suite_version"]) == (True, "small", 1)
+    assert report["digest"] == checked.require()[0].digest
+    assert [(answer["task"], answer["kind"], answer["applies"]) for answer in report["answers"]] == [
+        ("alpha/1", "source", True),
+        ("alpha/2", "source", False),
+    ]
+    assert [problem["severity"] for problem in report["problems"]] == ["bad_answer"]
+
+
+def receive(owner: User, content: bytes, name: str = "answers.zip") -> Upload:
+    file = SimpleUploadedFile(name, content)
+    return uploads.receive(owner=owner, file=file, described=None, fields={"notes": "as typed"})
+
+
+def test_receiving_stores_the_file_under_a_name_of_ours(alice: User, small: SuiteVersion, data_dir: Path) -> None:
+    content = bundle()
+    upload = receive(alice, content, "../../etc/passwd\x00.zip")
+    stored = Path(upload.file.path)
+    assert stored.is_relative_to(data_dir / "media" / "uploads")
+    assert upload.digest == hashlib.sha256(content).hexdigest()
+    assert stored.name.startswith(upload.digest)
+    assert stored.read_bytes() == content
+    assert (upload.size, upload.fields, upload.report["acceptable"]) == (len(content), {"notes": "as typed"}, True)
+    event = history(upload).get()
+    assert (event.verb, event.actor) == (Verb.UPLOADED, alice)
+
+
+def test_garbage_is_received_and_reported(alice: User, small: SuiteVersion) -> None:
+    report = receive(alice, b"\x00 no archive").report
+    assert (report["acceptable"], report["suite"], report["digest"], report["answers"]) == (False, "", "", [])
+    assert len(report["problems"]) == 1
+
+
+def test_checking_again_takes_other_fields_and_the_same_file(alice: User, small: SuiteVersion) -> None:
+    row = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
+    upload = receive(alice, row, "predictions.jsonl")
+    assert not upload.report["acceptable"]
+    uploads.check_again(upload=upload, described=described_by({"suite": "small"}), fields={"suite": "small"})
+    stored = Upload.objects.get()
+    assert (stored.report["acceptable"], stored.fields, stored.file.name) == (
+        True,
+        {"suite": "small"},
+        upload.file.name,
+    )
+
+
+def test_discarding_deletes_row_and_file(alice: User, small: SuiteVersion) -> None:
+    upload = receive(alice, bundle())
+    stored = Path(upload.file.path)
+    uploads.discard(upload=upload)
+    assert not stored.exists()
+    assert not Upload.objects.exists()
+
+
+def test_the_sweep_discards_what_was_left_lying_for_a_day(alice: User, small: SuiteVersion) -> None:
+    old, new = receive(alice, bundle()), receive(alice, bundle(), "later.zip")
+    stored = Path(old.file.path)
+    Upload.objects.filter(pk=old.pk).update(created=timezone.now() - uploads.KEPT_FOR - timedelta(seconds=1))
+    assert uploads.sweep() == 1
+    assert list(Upload.objects.all()) == [new]
+    assert not stored.exists()
+    assert Path(new.file.path).exists()
