@@ -198,6 +198,7 @@ class _Box:
         self._make_hold = hold
         self._capture = Capture(spec.limits)
         self._status = b""
+        self._ended = False
 
     def __enter__(self) -> _Box:
         # Processes orphaned by a kill come to us instead of an init that may not wait for them.
@@ -249,11 +250,16 @@ class _Box:
         self._stack.callback(self._pump.close)
 
     def _end(self) -> None:
-        """Kill the box and wait for every process that would be ours to wait for."""
+        """Kill the box and wait, once, for every process that would be ours to wait for."""
+        if self._ended:
+            return
         self._process.kill()
-        orphans = self._confinement.destroy() - {self._process.pid}
+        killed = self._confinement.destroy()
         self._process.wait()
-        _wait_for_orphans(orphans)
+        # The box's first process may have died with its parent before it could be counted among the killed.
+        first = {int(line["child-pid"]) for line in _status_lines(self._read_status()) if "child-pid" in line}
+        _wait_for_orphans((killed | first) - {self._process.pid})
+        self._ended = True
 
     def finish(self, cancelled: Callable[[], bool]) -> BoxResult:
         """Watch the program to its end. Raises RunCancelledError, and SandboxError when it never began."""
@@ -289,9 +295,8 @@ class _Box:
 
     def _require_begun(self, report: str) -> None:
         """Bubblewrap reports an exit code only of a program that it could start: without one the fault is ours."""
-        for line in report.splitlines():
-            if line.startswith("{") and "exit-code" in json.loads(line):
-                return
+        if any("exit-code" in line for line in _status_lines(report)):
+            return
         raise SandboxError(
             f"box {self._spec.label} could not be set up (exit code {self._process.returncode}): "
             f"{_tail(bytes(self._capture.stderr)) or 'no message'}"
@@ -311,6 +316,13 @@ class _Box:
             wall_seconds=wall_seconds,
             peak_memory_bytes=usage.peak_memory,
         )
+
+
+def _status_lines(report: str) -> Iterator[dict[str, int]]:
+    """Complete lines that bubblewrap wrote to the status pipe: one object has ``child-pid``, another ``exit-code``."""
+    for line in report.splitlines(keepends=True):
+        if line.startswith("{") and line.endswith("\n"):
+            yield json.loads(line)
 
 
 def _wait_for_orphans(pids: set[int]) -> None:

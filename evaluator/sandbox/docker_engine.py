@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import shutil
 import signal
 import time
@@ -67,6 +68,7 @@ class DockerSandbox:
         self._environment = environment
         self._base_url = base_url
         self._client: Client | None = None
+        self._client_of = 0
         self._image_id = ""
         self._checked = False
 
@@ -144,8 +146,11 @@ class DockerSandbox:
             )
 
     def _engine(self) -> Client:
-        if self._client is None:
+        if self._client is None or self._client_of != os.getpid():
+            # A worker forks for each job. Two processes on one connection would get each other's answers.
+            self.close()
             self._client = _connect(self._base_url)
+            self._client_of = os.getpid()
         return self._client
 
     def _resolve_image(self) -> str:

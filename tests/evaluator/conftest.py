@@ -1,31 +1,86 @@
-"""A small suite that real boxes can run, imported and audited in advance."""
+"""Real sandboxes and a small suite that they can run. Where a machine has none, the skip says why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import call_command
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.domain.configuration import configured_sandbox
+from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from evaluator.domain.configuration import configured_sandbox, sandbox_settings
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.factory import DEFAULT_IMAGE
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from evaluator.sandbox.types import Sandbox
 
 
+@pytest.fixture(scope="session")
+def state_dir() -> Path:
+    """Where the site's own sandbox keeps its state, so that one environment serves all tests."""
+    return sandbox_settings().state_dir.resolve()
+
+
+@pytest.fixture(scope="session")
+def bubblewrap(state_dir: Path) -> BubblewrapSandbox:
+    """A bubblewrap sandbox that passed its check."""
+    sandbox = BubblewrapSandbox(state_dir)
+    _skip_unless_usable(sandbox)
+    return sandbox
+
+
+@pytest.fixture(scope="session")
+def docker(state_dir: Path) -> Iterator[DockerSandbox]:
+    """A Docker sandbox that passed its check."""
+    sandbox = DockerSandbox(DEFAULT_IMAGE, state_dir)
+    _skip_unless_usable(sandbox)
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+        pytest.param("docker", marks=pytest.mark.docker),
+    ]
+)
+def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """Bubblewrap and Docker, one after the other."""
+    found: Sandbox = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
 def real_sandbox() -> Sandbox:
-    """The sandbox that this machine offers, skipped with its own words where there is none."""
+    """The sandbox that this machine offers."""
     try:
         return configured_sandbox()
     except SandboxError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def docker_is_configured(settings: Any) -> Iterator[DockerSandbox]:
+    """The site as with ``EVALUATOR_SANDBOX=docker``."""
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, evaluator_sandbox="docker")
+    try:
+        sandbox = configured_sandbox()
+    except SandboxError as error:
+        pytest.skip(str(error))
+    assert isinstance(sandbox, DockerSandbox)
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.fixture
@@ -35,3 +90,18 @@ def small_version(tmp_path: Path, db: None) -> SuiteVersion:
     assert version is not None
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     return version
+
+
+@pytest.fixture
+def lmr_mini(db: None) -> SuiteVersion:
+    """The shipped suite, taken as audited: its audit is a test of its own."""
+    call_command("load_catalogue", stdout=io.StringIO())
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    return Suite.objects.get(slug="lmr-mini").versions.get()
+
+
+def _skip_unless_usable(sandbox: Sandbox) -> None:
+    try:
+        sandbox.check()
+    except SandboxError as error:
+        pytest.skip(str(error))

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
     pytest.mark.redis,
-    pytest.mark.xdist_group("dead-workers"),
+    pytest.mark.xdist_group("boxes-of-runs"),
 ]
 
 

@@ -13,9 +13,9 @@ from evaluator.grading.sealed import grade
 from evaluator.grading.types import Outcome, SealedTask, Verdict
 from evaluator.sandbox.types import Sandbox
 from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
-from tests.evaluator.sandbox.boxes import leftovers
+from tests.evaluator.sandbox.boxes import leftovers, own
 
-LABEL = "grading-test"
+LABEL = own("grading-test")
 EACH_CALL = "    weights = "
 
 

@@ -14,6 +14,11 @@ from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox
 QUICK = Limits(wall_seconds=10.0, cpu_seconds=5)
 
 
+def own(label: str) -> str:
+    """A label that is this test process's alone, for another one may run the same test at the same time."""
+    return f"{label}-{os.getpid()}"
+
+
 def order(
     code: str,
     *,
@@ -22,8 +27,8 @@ def order(
     limits: Limits = QUICK,
     mounts: tuple[Mount, ...] = (),
 ) -> BoxSpec:
-    """A box's order for a program given as its source text."""
-    argv = ("python", "-c", textwrap.dedent(code))
+    """A box's order for a program given as its source text; its processes carry ``marker-`` and the label."""
+    argv = ("python", "-c", f"{textwrap.dedent(code)}\n# marker-{label}")
     return BoxSpec(label=label, argv=argv, mounts=mounts, stdin=stdin, limits=limits)
 
 

@@ -93,6 +93,26 @@ def test_starting_is_quick(bubblewrap: BubblewrapSandbox) -> None:
     assert min(seconds) < 0.2
 
 
+def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> None:
+    """A worker for months would otherwise run out of process numbers; which dies first is chance, hence the number."""
+
+    def dead_children() -> set[str]:
+        found = set()
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, parent = file.read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state == "Z" and int(parent) == os.getpid():
+                found.add(file.parent.name)
+        return found
+
+    before = dead_children()
+    for _ in range(30):
+        run(bubblewrap, "while True: print('x' * 65536)", limits=Limits(wall_seconds=10, output_bytes=1000))
+    assert dead_children() <= before
+
+
 def test_an_interpreter_of_its_own_below_any_folder(state_dir: Path, tmp_path: Path) -> None:
     sandbox = BubblewrapSandbox(state_dir, python=Path(sys.executable))
     result = run(sandbox, "import numpy, ssl, sqlite3, ctypes, sys; print(sys.version_info[:2], numpy.ones(3).sum())")

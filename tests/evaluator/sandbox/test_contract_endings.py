@@ -7,7 +7,7 @@ import time
 import pytest
 
 from evaluator.sandbox.types import Ending, Limits, RunCancelledError, Sandbox
-from tests.evaluator.sandbox.boxes import leftovers, order, run
+from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
 MEBIBYTE = 1024 * 1024
 SHORT = Limits(wall_seconds=1.2, cpu_seconds=10)
@@ -95,12 +95,12 @@ def test_a_fork_bomb_meets_its_limit_and_leaves_nothing(sandbox: Sandbox) -> Non
             try:
                 os.fork()
             except BlockingIOError:
-                pass  # marker-bomb
+                pass
     """
     limits = Limits(wall_seconds=1.2, cpu_seconds=30, processes=32)
-    result = sandbox.run(order(code, label="bomb", limits=limits))
+    result = sandbox.run(order(code, label=own("bomb"), limits=limits))
     assert result.ending is Ending.WALL_TIMEOUT
-    assert leftovers("bomb") == []
+    assert leftovers(own("bomb")) == []
 
 
 def test_processes_are_counted(sandbox: Sandbox) -> None:
@@ -176,24 +176,24 @@ def test_a_daemon_does_not_keep_the_box_alive(sandbox: Sandbox) -> None:
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
-                time.sleep(60)  # marker-daemon
+                time.sleep(60)
             os._exit(0)
         os.wait()
         print("parent done")
     """
-    result = sandbox.run(order(code, label="daemon"))
+    result = sandbox.run(order(code, label=own("daemon")))
     assert (result.ending, result.stdout) == (Ending.EXITED, b"parent done\n")
     assert result.wall_seconds < 5
-    assert leftovers("daemon") == []
+    assert leftovers(own("daemon")) == []
 
 
 def test_a_cancelled_run_is_stopped_and_removed(sandbox: Sandbox) -> None:
     begun = time.monotonic()
-    spec = order("import time; time.sleep(60)  # marker-cancel", label="cancel")
+    spec = order("import time; time.sleep(60)", label=own("cancel"))
     with pytest.raises(RunCancelledError):
         sandbox.run(spec, cancelled=lambda: time.monotonic() > begun + 1)
     assert time.monotonic() - begun < 8
-    assert leftovers("cancel") == []
+    assert leftovers(own("cancel")) == []
 
 
 def test_cancelled_is_asked_about_twice_a_second(sandbox: Sandbox) -> None:
@@ -209,5 +209,5 @@ def test_cancelled_is_asked_about_twice_a_second(sandbox: Sandbox) -> None:
 
 def test_every_ending_leaves_nothing_behind(sandbox: Sandbox) -> None:
     for code in ("print()", "while True: print('x' * 65536)", "import time; time.sleep(60)"):
-        sandbox.run(order(f"{code}  # marker-clean", label="clean", limits=Limits(wall_seconds=1.5)))
-    assert leftovers("clean") == []
+        sandbox.run(order(code, label=own("clean"), limits=Limits(wall_seconds=1.5)))
+    assert leftovers(own("clean")) == []

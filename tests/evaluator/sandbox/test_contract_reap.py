@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox.types import RunCancelledError, Sandbox
-from tests.evaluator.sandbox.boxes import leftovers, order
+from tests.evaluator.sandbox.boxes import leftovers, order, own
+
+pytestmark = pytest.mark.xdist_group("boxes-of-runs")
 
 WORKER = """
 import sys
@@ -32,7 +34,7 @@ choose(kind, SandboxSettings(Path(state_dir))).run(spec)
 @pytest.fixture
 def killed_worker(sandbox: Sandbox, state_dir: Path, tmp_path: Path) -> Iterator[str]:
     """The label of a box whose worker got SIGKILL while the program ran."""
-    label = f"orphan-{sandbox.name}"
+    label = own(f"orphan-{sandbox.name}")
     (tmp_path / "private").write_text("x")
     (tmp_path / "private").chmod(0o600)
     arguments = [sys.executable, "-c", WORKER, sandbox.name, str(state_dir), label, str(tmp_path / "private")]
@@ -75,8 +77,8 @@ def test_a_claimed_label_is_kept(sandbox: Sandbox, killed_worker: str) -> None:
 
 
 def test_a_running_box_of_a_living_worker_is_left_alone(sandbox: Sandbox) -> None:
-    label = f"alive-{sandbox.name}"
-    spec = order(f"import time; time.sleep(60)  # marker-{label}", label=label)
+    label = own(f"alive-{sandbox.name}")
+    spec = order("import time; time.sleep(60)", label=label)
     stop = threading.Event()
     endings: list[type] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import os
 import tarfile
 import warnings
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import Ending, Limits, RunCancelledError, SandboxError, SandboxUnavailableError
-from tests.evaluator.sandbox.boxes import order, run
+from tests.evaluator.sandbox.boxes import order, own, run
 
 pytestmark = pytest.mark.docker
 
@@ -29,12 +30,12 @@ def test_the_engine_holds_every_setting(docker: DockerSandbox) -> None:
     found: list[dict] = []
 
     def look() -> bool:
-        running = client.containers.list(filters={"label": "lmr-board-box=settings"})
+        running = client.containers.list(filters={"label": f"lmr-board-box={own('settings')}"})
         found.extend(container.attrs for container in running)
         return bool(found)
 
     with pytest.raises(RunCancelledError):
-        docker.run(order("import time; time.sleep(20)", label="settings"), cancelled=look)
+        docker.run(order("import time; time.sleep(20)", label=own("settings")), cancelled=look)
     client.close()
     host = found[0]["HostConfig"]
     expected = {
@@ -60,6 +61,17 @@ def test_inodes_are_counted(docker: DockerSandbox) -> None:
             print(errno.errorcode[error.errno], index > 4000)
     """
     assert run(docker, code).stdout == b"ENOSPC True\n"
+
+
+def test_a_forked_process_has_connections_of_its_own(docker: DockerSandbox) -> None:
+    client = docker._engine()
+    child = os.fork()
+    if child == 0:
+        another = docker._engine()
+        os._exit(0 if another is not client and another.ping() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert docker._engine() is client
+    assert run(docker, "print('ours')").stdout == b"ours\n"
 
 
 def test_a_missing_image_is_named_with_the_command_that_makes_it(state_dir: Path) -> None:

@@ -1,0 +1,92 @@
+"""What a box costs: ``python -m tests.perf.benchmark_boxes [--runs 20]``, a script and no test.
+
+Imports NumPy bare, in a bubblewrap box and in a Docker box, in turn, so that a busy machine slows all three alike, and
+prints median and least milliseconds, the ratio to bare and what is added to it. Bare is the interpreter and packages
+of the bubblewrap box, with a box's options and variables. A sandbox that does not work here is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.environments import prepare_environment
+from evaluator.sandbox.factory import DEFAULT_IMAGE
+from evaluator.sandbox.settings import BOX_VARIABLES, INTERPRETER_OPTIONS
+from evaluator.sandbox.types import BoxSpec, Ending, Sandbox, SandboxError
+
+PROGRAM = "import numpy"
+PYTHON = Path("/usr/bin/python3")
+WARM_UPS = 2
+
+
+def run_bare(packages: Path) -> None:
+    """The program with the box's packages, but without a box."""
+    code = f"import sys; sys.path.append({str(packages)!r}); {PROGRAM}"
+    subprocess.run([str(PYTHON), *INTERPRETER_OPTIONS, "-c", code], env=BOX_VARIABLES, check=True)
+
+
+def run_boxed(sandbox: Sandbox) -> None:
+    """The program in a fresh box."""
+    result = sandbox.run(BoxSpec(label="benchmark", argv=("python", "-c", PROGRAM), mounts=()))
+    if (result.ending, result.exit_code) != (Ending.EXITED, 0):
+        sys.exit(f"{sandbox.name}: the program ended with {result}")
+
+
+def measure(ways: dict[str, Callable[[], None]], *, runs: int) -> dict[str, list[float]]:
+    """Seconds of ``runs`` runs of each way, taken in turn after some that are not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(WARM_UPS + runs):
+        for name, way in ways.items():
+            begun = time.perf_counter()
+            way()
+            if number >= WARM_UPS:
+                seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def usable(sandbox: Sandbox) -> bool:
+    """Whether it passes its check; says why not."""
+    try:
+        sandbox.check()
+    except SandboxError as error:
+        sys.stdout.write(f"{sandbox.name} is left out: {error}\n")
+        return False
+    return True
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.perf.benchmark_boxes", description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="runs of each (default: %(default)s)")
+    runs = parser.parse_args().runs
+    with tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-") as folder:
+        state_dir = Path(folder)
+        state_dir.chmod(0o711)
+        numpy = next(prepare_environment("numpy", state_dir, python=PYTHON).root.rglob("numpy/__init__.py"))
+        docker = DockerSandbox(DEFAULT_IMAGE, state_dir)
+        sandboxes: tuple[Sandbox, ...] = (BubblewrapSandbox(state_dir, python=PYTHON), docker)
+        ways: dict[str, Callable[[], None]] = {"bare": partial(run_bare, numpy.parents[1])}
+        ways |= {sandbox.name: partial(run_boxed, sandbox) for sandbox in sandboxes if usable(sandbox)}
+        seconds = measure(ways, runs=runs)
+        docker.close()
+    base = statistics.median(seconds["bare"])
+    for name, times in seconds.items():
+        median = statistics.median(times)
+        sys.stdout.write(
+            f"{name:<12} median {median * 1e3:6.1f} ms   least {min(times) * 1e3:6.1f} ms   "
+            f"{median / base:5.2f} x bare   {(median - base) * 1e3:+7.1f} ms\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
