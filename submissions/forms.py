@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -11,6 +12,7 @@ from django.core.validators import URLValidator
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.intake import ArchiveLimits, readable
+from submissions.answers.manifest import hidden_character
 from submissions.domain.described import described_by
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.enums import Inputs
@@ -38,6 +40,13 @@ _CONSENT = "I may license these answers, and agree that this site shows their co
 _NO_FILE = "Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."
 
 
+def _refuse_user_name(link: str) -> None:
+    """``https://example.org@elsewhere.example`` leads elsewhere."""
+    if "@" in urlsplit(link).netloc:
+        msg = "an address with a user name"
+        raise ValidationError(msg)
+
+
 class LinksField(forms.CharField):
     """Addresses, one a line; cleaned to a list."""
 
@@ -59,6 +68,7 @@ class LinksField(forms.CharField):
         for link in links:
             try:
                 check(link)
+                _refuse_user_name(link)
             except ValidationError:
                 problems.append(f"{link[:80]!r} is not an address; write it as https://example.org/page.")
             else:
@@ -69,8 +79,22 @@ class LinksField(forms.CharField):
         return links
 
 
+def refuse_hidden_characters(text: str) -> None:
+    """Raise ValidationError for what could make a public text look like another one, as bundles are refused for it."""
+    bad = hidden_character(text, multiline=True)
+    if bad:
+        msg = f"This holds the control or direction character {bad}; remove it."
+        raise ValidationError(msg)
+
+
 def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
-    return forms.CharField(label=label, required=required, max_length=LONGEST_NAME, help_text=help_text)
+    return forms.CharField(
+        label=label,
+        required=required,
+        max_length=LONGEST_NAME,
+        help_text=help_text,
+        validators=[refuse_hidden_characters],
+    )
 
 
 class UploadForm(forms.Form):
@@ -115,7 +139,7 @@ class UploadForm(forms.Form):
         limit = ArchiveLimits().upload
         if file is not None and (file.size or 0) > limit:
             msg = (
-                f"{file.name} has {readable(file.size or 0)}; at most {readable(limit)} are accepted. "
+                f"{file.name} has more than the {readable(limit)} that are accepted. "
                 "Leave out or shorten trajectories, or send fewer trials."
             )
             raise ValidationError(msg)
@@ -139,8 +163,8 @@ class UploadForm(forms.Form):
         return described_by(self.cleaned_data)
 
     def as_typed(self) -> dict[str, str]:
-        """The describing fields as they were typed, for keeping beside the file."""
-        return {name: str(self.data.get(name, "")) for name in DESCRIBING_FIELDS}
+        """The describing fields as they were typed, for keeping beside the file; PostgreSQL keeps no NUL."""
+        return {name: str(self.data.get(name, "")).replace("\0", "") for name in DESCRIBING_FIELDS}
 
 
 def described_by_stored(fields: Mapping[str, Any], *, owner: User) -> Manifest | None:
@@ -196,7 +220,11 @@ class PublishForm(LicenceMixin):
 
 def _reason(help_text: str) -> forms.CharField:
     return forms.CharField(
-        label="Reason", max_length=LONGEST_REASON, help_text=help_text, widget=forms.Textarea(attrs={"rows": 2})
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
     )
 
 

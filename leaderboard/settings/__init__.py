@@ -151,6 +151,11 @@ STORAGES = {
     },
 }
 FILE_UPLOAD_PERMISSIONS = 0o640
+FILE_UPLOAD_HANDLERS = [
+    "submissions.upload_limits.BoundedUploadHandler",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 DATA_UPLOAD_MAX_NUMBER_FILES = 1

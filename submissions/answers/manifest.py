@@ -92,6 +92,12 @@ def usage_from(value: Mapping[str, JsonValue]) -> dict[str, float]:
     return usage
 
 
+def hidden_character(text: str, *, multiline: bool = False) -> str:
+    """The first character of ``text`` that a page could not show as itself, as ``U+202E``, or an empty text."""
+    bad = next((c for c in text if _is_unshowable(c) and not (multiline and c in "\n\r\t")), "")
+    return f"U+{ord(bad):04X}" if bad else ""
+
+
 class _Fields:
     """The keys of one manifest object, with the problems met while reading them."""
 
@@ -138,9 +144,9 @@ class _Fields:
             self._refuse(f"{key!r} is empty; fill it in.")
         if len(text) > _LONGEST[key]:
             self._refuse(f"{key!r} has {len(text)} characters; at most {_LONGEST[key]} are allowed.")
-        bad = next((c for c in text if _is_unshowable(c) and not (multiline and c in "\n\r\t")), "")
+        bad = hidden_character(text, multiline=multiline)
         if bad:
-            self._refuse(f"{key!r} holds the control or direction character U+{ord(bad):04X}; remove it.")
+            self._refuse(f"{key!r} holds the control or direction character {bad}; remove it.")
         return text or default
 
     def _slug(self, key: str) -> str:
