@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
 
-from pygments import highlight
+from pygments import format as formatted
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.lexers.special import TextLexer
@@ -15,7 +17,12 @@ from pygments.style import Style
 from pygments.token import STANDARD_TYPES, Comment, Generic, Keyword, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
 
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+PATIENCE_SECONDS: Final = 1.0
 _MAX_CHARACTERS: Final = 200_000
+_HIDDEN: Final = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class LightStyle(Style):
@@ -64,10 +71,38 @@ class DarkStyle(Style):
     }
 
 
+def with_visible_marks(source: str) -> str:
+    """``source`` with marks that reorder or hide code (CVE-2021-42574) written out by their numbers."""
+    return _HIDDEN.sub(lambda found: f"\u2039U+{ord(found[0]):04X}\u203a", source)
+
+
+class Patience:
+    """Processor time that colours on one page may take.
+
+    Lexers take quadratic time on texts made for it (100 000 nearly blank lines of Python take minutes), and answers
+    are such texts' way to every web process.
+    """
+
+    def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
+        self._left = seconds
+
+    def tokens(self, source: str, lexer: Lexer) -> list[tuple[Any, str]]:
+        """The tokens of ``source``; one plain token once patience has run out."""
+        begun = time.thread_time()
+        found = []
+        for token in lexer.get_tokens(source):
+            found.append(token)
+            if time.thread_time() - begun > self._left:
+                self._left = 0.0
+                return list(TextLexer(stripnl=False).get_tokens(source))
+        self._left -= time.thread_time() - begun
+        return found
+
+
 def highlighted(source: str, language: str, *, first_line: int | None = None) -> str:
     """``source`` as safe HTML (``<div class="code">``), with line numbers from ``first_line`` on when given.
 
-    An unknown language, or more than 200 000 characters, is shown plain.
+    An unknown language, more than 200 000 characters, or what takes too long, is shown plain.
     """
     try:
         lexer = get_lexer_by_name(language, stripnl=False) if len(source) <= _MAX_CHARACTERS else TextLexer()
@@ -77,7 +112,8 @@ def highlighted(source: str, language: str, *, first_line: int | None = None) ->
         cssclass="code", linenos="inline" if first_line else False, linenostart=first_line or 1, wrapcode=True
     )
     # What scrolls must be reachable by keyboard. The source itself is escaped, so the first <pre> is the formatter's.
-    return str(highlight(source, lexer, formatter)).replace("<pre>", '<pre tabindex="0">', 1)
+    tokens = Patience().tokens(with_visible_marks(source), lexer)
+    return str(formatted(tokens, formatter)).replace("<pre>", '<pre tabindex="0">', 1)
 
 
 def stylesheet() -> str:

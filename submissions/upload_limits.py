@@ -17,5 +17,5 @@ class BoundedUploadHandler(FileUploadHandler):
         """The chunk for the next handler, or nothing once the limit was passed. ``start`` is its offset in bytes."""
         return raw_data if start <= ArchiveLimits().upload else None
 
-    def file_complete(self, file_size: int) -> None:  # noqa: ARG002 - Django's signature
+    def file_complete(self, file_size: int) -> None:
         """Leave the file to the next handler."""

@@ -18,7 +18,7 @@ from benchmark_tasks.domain.seeds import private_seeds
 from evaluator.domain import claims, results
 from evaluator.domain.configuration import configured_sandbox, golden_folder, sealed_task, worker_name
 from evaluator.domain.golden import FileGoldenStore
-from evaluator.grading.sealed import grade
+from evaluator.grading.sealed import GoldenError, grade
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.models import Submission
@@ -49,6 +49,10 @@ def evaluate(claim: Claim) -> None:
             _measure(claim, heartbeat)
     except RunCancelledError:
         log.info("run_stopped", why="cancelled, or its lease was lost")
+    except GoldenError:
+        # It names private seeds and quotes the golden code: for the operator's log, never for a page.
+        log.exception("reference_failed")
+        results.record_infra(claim, reason="The task's reference could not be run; the worker's log says why.")
     except (SandboxError, OSError) as error:
         log.warning("infra", error=str(error))
         results.record_infra(claim, reason=str(error))
@@ -116,6 +120,7 @@ def candidate_tree(implementation: Implementation, label: str) -> Iterator[Path]
             path.chmod(0o755)
         for name in implementation.deleted:
             (folder / name).unlink(missing_ok=True)
+            _drop_empty_folders((folder / name).parent, folder)
         for name, text in (implementation.files or {}).items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -123,6 +128,16 @@ def candidate_tree(implementation: Implementation, label: str) -> Iterator[Path]
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _drop_empty_folders(place: Path, root: Path) -> None:
+    """Remove ``place`` and its parents up to ``root`` where nothing is left in them, as git does.
+
+    An answer may put a file where a folder was; with the folder still there the copy would fail as a fault of ours.
+    """
+    while place != root and place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+        place = place.parent
 
 
 class Heartbeat:

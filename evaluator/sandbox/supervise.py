@@ -110,7 +110,10 @@ class Pump:
         return ended
 
     def _read(self, key: selectors.SelectorKey) -> None:
-        data = os.read(key.fd, CHUNK)
+        try:
+            data = os.read(key.fd, CHUNK)
+        except BlockingIOError:  # a box of the worker's own user can open the pipe as well and take what was there
+            return
         if data:
             key.data(data)
         else:
@@ -121,6 +124,8 @@ class Pump:
             written = os.write(self._stdin.fileno(), self._pending[:CHUNK]) if self._pending else 0
         except BrokenPipeError:  # the program does not want to read it: its own affair
             written = len(self._pending)
+        except BlockingIOError:  # somebody else filled the pipe since it was found writable
+            return
         self._pending = self._pending[written:]
         if not self._pending:
             self._finish_stdin()

@@ -38,6 +38,9 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
     """What others reported of one run: totals, per task, remarks, and how judge and humans agree."""
+    if not slug.isprintable():
+        # PostgreSQL refuses to look for a NUL.
+        raise Http404
     run = get_object_or_404(ReportedRun.objects.select_related("suite", "system"), slug=slug)
     entry = visible_entries().filter(reported_run=run).select_related("system", "suite_version").first()
     if entry is None:

@@ -140,7 +140,7 @@ def test_a_submission_stays_in_the_environment_of_its_first_run(
     assert "pinned to the environment sha256:older" in run.reason
 
 
-@pytest.mark.xdist_group("dead-workers")
+@pytest.mark.xdist_group("boxes-of-runs")
 def test_cancelling_stops_a_running_box_within_five_seconds(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     run = run_with(small_version, MASKED.replace("raise NotImplementedError", "while True: pass", 1))
     claim = claims.claim_next(worker="w1")

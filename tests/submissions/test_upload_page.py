@@ -197,7 +197,10 @@ def test_a_file_that_is_too_large_is_said_in_plain_words(as_alice: Client, small
     response = send(as_alice, bytes(ArchiveLimits().upload + 1), "big.zip")
     assert response.context["form"].errors == {
         "file": [
-            "big.zip has more than the 20 MB that are accepted. Leave out or shorten trajectories, or send fewer trials."
+            (
+                "big.zip has more than the 20 MB that are accepted. "
+                "Leave out or shorten trajectories, or send fewer trials."
+            )
         ]
     }
     assert not Upload.objects.exists()

@@ -83,3 +83,11 @@ def test_three_pipes_are_needed() -> None:
     with pytest.raises(ValueError, match="three pipes"):
         Pump(process, stdin=b"", capture=Capture(Limits()))
     process.wait()
+
+
+def test_a_pipe_that_somebody_else_emptied_in_between_is_no_fault() -> None:
+    capture = Capture(Limits())
+    with pumped(["sleep", "10"], capture) as pump:
+        assert pump._process.stdout is not None
+        pump._read(pump._selector.get_key(pump._process.stdout))
+    assert bytes(capture.stdout) == b""

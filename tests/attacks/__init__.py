@@ -1,0 +1,1 @@
+"""Attacks on the site: hostile answers, hostile bundles, hostile browsers, hostile suite folders."""

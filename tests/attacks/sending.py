@@ -1,0 +1,59 @@
+"""Sending hostile answers as a submitter would, and what is left of them afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from evaluator.domain.configuration import sandbox_settings
+from evaluator.models import TestRun
+from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.ownership import Owner
+from tests.evaluator.commands import submit
+from tests.evaluator.processes import children_of
+from tests.submissions.factories import MANIFEST, zipped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def send(folder: Path, answers: Mapping[str, str], *, username: str = "operator") -> dict[str, TestRun]:
+    """Submit ``answers`` (name to source, or to a diff) to ``alpha/1``, one trial each; their decided runs by name."""
+    files = {"submission.json": json.dumps(MANIFEST)}
+    for trial, source in enumerate(answers.values(), start=1):
+        ending = "diff" if source.startswith("diff --git") else "py"
+        files[f"answers/alpha/1/trial-{trial}/answer.{ending}"] = source
+    bundle = folder / "hostile.zip"
+    bundle.write_bytes(zipped(files))
+    _, result = submit(str(bundle), "--wait", "--as", username)
+    runs = TestRun.objects.filter(
+        implementation__submission=result["submission"], implementation__revision__task__slug="alpha/1"
+    ).order_by("implementation__trial")
+    return dict(zip(answers, runs, strict=True))
+
+
+def left_behind() -> list[str]:
+    """What is still there of the boxes that this process started: processes, groups, containers, folders."""
+    work, staging = Path(settings.DATA_DIR) / "work", sandbox_settings().state_dir.resolve() / "boxes"
+    owner = str(Owner.current())
+    found = [str(path) for path in (*work.glob("*"), *staging.glob(f"*{owner}*"))]
+    if shutil.which("docker"):
+        listing = ["docker", "ps", "--all", "--format", "{{.Names}} {{.Labels}}"]
+        containers = subprocess.run(listing, capture_output=True, text=True, check=False).stdout
+        found += [line for line in containers.splitlines() if owner in line]
+    found += [name for name in GroupStore.of_this_machine().names() if owner in name]
+    return found + [f"process {pid}" for pid in children_of(os.getpid()) if b"/box/driver.py" in command_line(pid)]
+
+
+def command_line(pid: int) -> bytes:
+    """What a process was started with; nothing where it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

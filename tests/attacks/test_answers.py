@@ -1,0 +1,187 @@
+"""Hostile answers, submitted like any other: none passes, none becomes a fault of ours, none leaves anything behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.attacks.sending import left_behind, send
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.docker_engine import DockerSandbox
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HEAD: Final = "import ctypes, os, resource, signal, struct, sys, threading, time\nimport numpy as np\n"
+WRONG: Final = ("wrong_output", "seed 1, case 0: output 'value': ")
+LATE: Final = ("timeout", "seed 1, case 0: stopped after 2 seconds")
+
+FORGED_FRAME: Final = """
+class Forge:
+    def __call__(self, items):
+        answer = b'{"kind":"output","case":0,"status":"ok","output":{"dict":{"value":1.0,"items":%s}}}' % items
+        header = b'{"arrays":[],"value":{"dict":%s}}' % answer
+        data = struct.pack('<4sIQ', b'LMRF', len(header), 0) + header
+        while data:
+            data = data[os.write(3, data):]
+        os._exit(0)
+"""
+
+FILE_FOR_FOLDER: Final = """diff --git a/notes/one.txt b/notes/one.txt
+deleted file mode 100644
+--- a/notes/one.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-Masked note.
+diff --git a/notes b/notes
+new file mode 100644
+--- /dev/null
++++ b/notes
+@@ -0,0 +1 @@
++A file.
+"""
+
+
+def answer(body: str, before: str = "") -> str:
+    """An ``answer.py`` whose ``double`` has this body."""
+    indented = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    return f"{HEAD}{before}\n\ndef double(x):\n{indented}"
+
+
+TAMPERING: Final[dict[str, tuple[str, str, str]]] = {
+    "leaves at once": (
+        answer("os._exit(0)"),
+        "raised",
+        "seed 1, case 0: the process ended early, with exit code 0, before all cases were answered",
+    ),
+    "leaves politely": (answer("sys.exit(0)"), "raised", "seed 1, case 0: SystemExit: 0"),
+    "kills everybody": (answer("os.kill(-1, 9)\nreturn x"), "raised", "seed 1, case 0: ProcessLookupError: "),
+    "signals the box's first process": (
+        answer("for number in range(1, 32):\n    os.kill(1, number)\nreturn x"),
+        *WRONG,
+    ),
+    "overwrites the box's first process": (
+        answer(
+            "for line in open('/proc/1/maps'):\n"
+            "    if ' rw-p ' in line:\n"
+            "        first, last = (int(part, 16) for part in line.split()[0].split('-'))\n"
+            "        with open('/proc/1/mem', 'r+b', 0) as memory:\n"
+            "            memory.seek(first)\n"
+            "            memory.write(b'A' * (last - first))\n"
+            "return x"
+        ),
+        *WRONG,
+    ),
+    "says that it passed": (answer("print('Test Passed')\nos.write(1, b'1 passed')\nreturn x"), *WRONG),
+    "patches comparisons": (
+        answer("np.allclose = np.array_equal = np.isclose = lambda *a, **k: True\nreturn x"),
+        *WRONG,
+    ),
+    "always equal": (
+        answer("return Equal()", "class Equal:\n    def __eq__(self, other):\n        return True\n"),
+        "wrong_output",
+        "seed 1, case 0: the output is not plain data: FrameError: ",
+    ),
+    "not a number": (answer("return float('nan')"), *WRONG),
+    "empty array": (answer("return np.zeros(0)"), *WRONG),
+    "forged frame with wrong numbers": (answer("Forge()(b'[1.0,1.0,2.0]')", FORGED_FRAME), *WRONG),
+    "forged frame that grows when it is written again": (
+        answer("Forge()(b'[[' + b','.join([b'1e9'] * 700_000) + b'],1.0,2.0]')", FORGED_FRAME),
+        *WRONG,
+    ),
+    "forged bytes": (
+        answer("os.write(3, b'passed')\nreturn x"),
+        "tampering",
+        "seed 1, case 0: the box sent bytes that the driver does not write; nothing from it is believed",
+    ),
+    "knows the public answers": (
+        answer("return 2.0 * x if x in (1, 2, 0, -1.5) else x"),
+        "wrong_output",
+        "private case 0: wrong_output",
+    ),
+    "a file in a folder's place": (
+        FILE_FOR_FOLDER,
+        "raised",
+        "seed 1, case 0: NotImplementedError",
+    ),
+}
+
+RESOURCES: Final[dict[str, tuple[str, str, str]]] = {
+    "sleeps": (answer("time.sleep(60)"), *LATE),
+    "ignores signals and stops its parent": (
+        answer("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork():\n    time.sleep(60)\n")
+        + "    os.kill(os.getppid(), signal.SIGSTOP)\n    time.sleep(60)\n",
+        *LATE,
+    ),
+    "fork bomb": (
+        answer("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"),
+        *LATE,
+    ),
+    "memory bomb": (
+        answer("return len(b'x' * 400_000_000)"),
+        "out_of_memory",
+        "seed 1, case 0: used more than 128 MiB of memory",
+    ),
+    "output flood": (
+        answer("while True:\n    os.write(3, b'LMRF' + bytes(65536))"),
+        "tampering",
+        "seed 1, case 0: the box sent bytes that the driver does not write; nothing from it is believed",
+    ),
+    "log flood": (answer("os.write(2, b'x' * 1_000_000)\nreturn x"), *WRONG),
+    "fills its disk": (
+        answer("for number in range(9):\n    open(f'/tmp/{number}', 'wb').write(bytes(20_000_000))\nreturn x"),
+        "raised",
+        "seed 1, case 0: OSError: [Errno 28] No space left on device",
+    ),
+    "writes one large file": (
+        answer("open('/tmp/large', 'wb').write(bytes(40_000_000))\nreturn x"),
+        "raised",
+        "seed 1, case 0: OSError: [Errno 27] File too large",
+    ),
+    "leaves a daemon": (
+        answer("if os.fork() == 0:\n    os.setsid()\n    os.closerange(0, 64)\n    time.sleep(1000)\nreturn x"),
+        *WRONG,
+    ),
+}
+
+# What depends on the box rather than on the comparison; each box of Docker's takes half a second.
+IN_DOCKER: Final = (
+    "leaves at once",
+    "kills everybody",
+    "overwrites the box's first process",
+    "forged bytes",
+    "fork bomb",
+    "memory bomb",
+    "log flood",
+    "fills its disk",
+    "leaves a daemon",
+)
+
+
+def check(attacks: dict[str, tuple[str, str, str]], folder: Path) -> None:
+    """Send all of ``attacks`` and hold every outcome and reason against the table."""
+    runs = send(folder, {name: source for name, (source, _, _) in attacks.items()})
+    found = {name: (run.state, run.outcome, run.reason) for name, run in runs.items()}
+    expected = {name: ("done", outcome, reason) for name, (_, outcome, reason) in attacks.items()}
+    cut = {name: (*row[:2], row[2][: len(expected[name][2])]) for name, row in found.items()}
+    assert cut == expected, found
+    assert left_behind() == []
+    assert all(len(run.log.encode()) <= 64 * 1024 for run in runs.values())
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("attacks", [TAMPERING, RESOURCES], ids=["tampering", "resources"])
+def test_in_bubblewrap(
+    attacks: dict[str, tuple[str, str, str]], target: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    check(attacks, tmp_path)
+
+
+@pytest.mark.docker
+def test_in_docker(target: SuiteVersion, docker_is_configured: DockerSandbox, tmp_path: Path) -> None:
+    check({name: {**TAMPERING, **RESOURCES}[name] for name in IN_DOCKER}, tmp_path)
