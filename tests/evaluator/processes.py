@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,23 @@ def running(*arguments: str, **changes: str) -> Iterator[subprocess.Popen[bytes]
     try:
         yield process
     finally:
+        # A work-horse outlives its worker, and would hold the test's database.
+        horses = children_of(process.pid)
         process.kill()
         process.wait()
+        for pid in horses:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not any(map(is_running, horses)), "the work-horses to be gone")
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process exists and is more than a zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
 def children_of(pid: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
+from django.db import connections
 
 from evaluator.domain import claims, evaluate, results
 from evaluator.enums import AttemptState, RunState
@@ -145,7 +146,14 @@ def test_cancelling_stops_a_running_box_within_five_seconds(small_version: Suite
     run = run_with(small_version, MASKED.replace("raise NotImplementedError", "while True: pass", 1))
     claim = claims.claim_next(worker="w1")
     assert claim is not None
-    worker = threading.Thread(target=evaluate.evaluate, args=(claim,))
+
+    def work() -> None:
+        try:
+            evaluate.evaluate(claim)
+        finally:
+            connections.close_all()
+
+    worker = threading.Thread(target=work)
     worker.start()
     time.sleep(1.5)
     cancelled_at = time.monotonic()

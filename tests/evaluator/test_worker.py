@@ -21,6 +21,7 @@ from tests.evaluator.processes import (
     PROJECT_ROOT,
     children_of,
     environment,
+    is_running,
     processes_of_boxes,
     running,
     wait_until,
@@ -66,6 +67,7 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     assert sorted(accepted) == sorted(TestRun.objects.values_list("pk", flat=True))
     assert not Attempt.objects.filter(state=AttemptState.RUNNING).exists()
     wait_until(lambda: not processes_of_boxes(), "the last box to be gone")
+    wait_until(lambda: not any(map(is_running, horses)), "the first work-horse to end")
     real_sandbox.reap(keep=lambda _: False)
     assert real_sandbox.reap(keep=lambda _: False) == 0
 
