@@ -7,12 +7,21 @@ import os
 import sys
 
 from django.core.management import execute_from_command_line
+from django.db.utils import DatabaseError
+
+from leaderboard.management.database_faults import explained
 
 
 def main() -> None:
-    """Run a management command."""
+    """Run a management command. A database that cannot be used ends it with one line (``--traceback`` shows all)."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "leaderboard.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except DatabaseError as error:
+        explanation = explained(error)
+        if not explanation or "--traceback" in sys.argv:
+            raise
+        sys.exit(explanation)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER: Final = PROJECT_ROOT / "docs"
 IMAGE_TYPES: Final = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
-_ORDER: Final = ("submitting", "authoring-tasks", "operating", "configuration", "contributing")
+_ORDER: Final = ("submitting", "authoring-tasks", "operating", "configuration", "commands", "contributing")
 _PAGES_OF_THEIR_OWN: Final = {"index": "docs", "about": "about"}
 _TAGS: Final = {
     *("a", "br", "code", "em", "img", "span", "strong"),

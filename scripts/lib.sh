@@ -21,7 +21,8 @@ present() {
   case $1 in
     bubblewrap) has bwrap ;;
     git) has git ;;
-    libseccomp2) ldconfig -p 2>/dev/null | grep -q 'libseccomp\.so\.2' ;;
+    # Not a pipe into grep -q: that ends at the first match, and pipefail then counts ldconfig's SIGPIPE as a failure.
+    libseccomp2) [[ "$(ldconfig -p 2>/dev/null)" == *libseccomp.so.2* ]] ;;
     redis-server) has redis-server ;;
     postgresql) postgres_programs >/dev/null ;;
     chromium) has chromium ;;

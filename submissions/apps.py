@@ -9,3 +9,7 @@ class SubmissionsConfig(AppConfig):
     """See DESIGN, section 2."""
 
     name = "submissions"
+
+    def ready(self) -> None:
+        """Subscribe to the lower room's news."""
+        from submissions import receivers  # noqa: F401 - imported for its registrations

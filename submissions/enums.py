@@ -61,3 +61,4 @@ class Verb(TextChoices):
     QUOTA = "quota", "changed the quota of"
     IMPORTED = "imported", "imported"
     ROLE = "role", "changed the role of"
+    PASSWORD = "password", "set the password of"

@@ -35,7 +35,7 @@ def read_check(keys: Keys) -> CheckInfo:
     ``outputs``, each rule complete; an output's rule starts from the default one), ``wall_seconds``, ``memory_mb``.
     """
     cases_file = keys.path("cases_file")
-    if not cases_file:
+    if not cases_file and "cases_file" not in keys.refused:
         keys.complain(f"{keys.name} must name its cases_file")
     private = keys.whole("private_seeds", low=1, high=_MAXIMUM_SEEDS)
     wall = keys.number("wall_seconds", low=0.1, high=3600)

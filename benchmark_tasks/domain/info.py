@@ -127,6 +127,7 @@ def _paper_info(keys: Keys, folder_name: str, slug: str) -> PaperInfo:
         repository_address=keys.address("repo_url"),
         repository_folder=keys.path("repo_folder_name"),
         tasks=tuple(tasks),
+        refused_keys=frozenset(keys.refused),
     )
     keys.finish(fatal=False)
     return info
@@ -143,6 +144,8 @@ def _instance_id(keys: Keys, value: object) -> str:
 
 def _task_info(keys: Keys, folder_name: str, paper: str) -> TaskInfo | None:
     index = keys.whole("index", low=1, high=999)
+    if index is None and "index" in keys.refused:
+        return None
     if index is None:
         keys.complain(f"{keys.name}.index is missing: number the functions of a paper 1, 2, …")
         return None
@@ -166,6 +169,7 @@ def _task_info(keys: Keys, folder_name: str, paper: str) -> TaskInfo | None:
         protocol=protocol,
         environment=environment if protocol == "sealed" else "",
         check=_check(keys),
+        refused_keys=frozenset(keys.refused),
     )
     keys.finish(fatal=False)
     return task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -33,6 +34,9 @@ class Keys:
         self.file = file
         self.name = name
         self.problems = problems
+        self.refused: set[str] = set()
+        """Keys that were given and could not be used: they are not missing."""
+        self._known: set[str] = set()
         self._left: dict[str, Node] = {}
         if isinstance(node.value, dict):
             self._left = dict(node.value)
@@ -50,11 +54,13 @@ class Keys:
 
     def take(self, key: str, *kinds: type) -> Node | None:
         """The key's node if it has one of ``kinds`` (exactly: true is no whole number), None if it is not given."""
+        self._known.add(key)
         node = self._left.pop(key, None)
         if node is None or node.value is None:
             return None
         if type(node.value) not in kinds:
             wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            self.refused.add(key)
             self.complain(f"{self._path(key)} must be {wanted}, not {_kind(node)}", node)
             return None
         return node
@@ -62,7 +68,7 @@ class Keys:
     def text(self, key: str, *, limit: int) -> str:
         """A text without surrounding white space, at most ``limit`` characters; empty if not given."""
         node = self.take(key, str)
-        return "" if node is None else self._text_of(node, self._path(key), limit)
+        return "" if node is None else self._given_text(node, key, limit)
 
     def texts(self, key: str, *, limit: int) -> list[tuple[str, Node]]:
         """A list of texts, each with its place."""
@@ -79,7 +85,7 @@ class Keys:
     def path(self, key: str) -> str:
         """A clean relative path, which stays in its folder; empty if not given."""
         node = self.take(key, str)
-        text = "" if node is None else self._text_of(node, self._path(key), MAXIMUM_NAME)
+        text = "" if node is None else self._given_text(node, key, MAXIMUM_NAME)
         return self.clean(text, node, key) if node and text else ""
 
     def clean(self, text: str, node: Node, key: str) -> str:
@@ -87,6 +93,7 @@ class Keys:
         try:
             return clean_relative_path(text)
         except PathLeavesFolderError as error:
+            self.refused.add(key)
             self.complain(f"{self._path(key)}: {error}", node)
             return ""
 
@@ -107,6 +114,7 @@ class Keys:
         if node is None or not isinstance(node.value, int):
             return None
         if not low <= node.value <= high:
+            self.refused.add(key)
             self.complain(f"{self._path(key)} must lie between {low} and {high}, not {str(node.value)[:30]}", node)
             return None
         return node.value
@@ -147,12 +155,20 @@ class Keys:
     def finish(self, *, fatal: bool) -> None:
         """Report the keys that nobody took: one that is misspelt would else be ignored in silence."""
         for key, node in self._left.items():
-            message = f"{self._path(key)} is an unknown key; remove it or correct its spelling"
+            close = get_close_matches(key.lower()[:100], sorted(self._known), n=1)
+            advice = f"did you mean {close[0]!r}?" if close else "remove it or correct its spelling"
+            message = f"{self._path(key)} is an unknown key; {advice}"
             self.complain(message if fatal else f"{message} (ignored)", node, fatal=fatal)
 
     def _path(self, key: str) -> str:
         shown = key if key.isprintable() and len(key) <= 60 else ascii(key)[:60]
         return f"{self.name}.{shown}" if self.name else shown
+
+    def _given_text(self, node: Node, key: str, limit: int) -> str:
+        text = self._text_of(node, self._path(key), limit)
+        if not text and str(node.value).strip():
+            self.refused.add(key)
+        return text
 
     def _text_of(self, node: Node, name: str, limit: int) -> str:
         text = str(node.value).strip()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_files
+from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import revisions_of
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ research repository. Implement it from the paper and the surrounding code.
 - `tasks.json`: every task with its instruction, its category and the place of the masked definition.
 - `repositories/<paper>/`: the masked repositories.
 - `papers/`: the publications.
-- `example-bundle/`: a bundle in the right shape, whose answers are the masked stubs (all of them fail).
+- `example-bundle/`: a bundle in the right shape; its answers are the masked stubs, which change nothing.
 
 To take part, put your answers into the places that `example-bundle/` shows, one `answer.py` (the definition alone,
 with the imports and helpers that it needs) or one `answer.diff` (a unified diff against the masked repository) for
-each task, fill in `submission.json`, pack the bundle as .zip or .tar.gz, and upload it.
+each task, write your system and its model into `submission.json`, pack the bundle as .zip or .tar.gz, and upload it.
+The page `/docs/submitting/` of the site where you found this kit explains all of it, with a complete example.
 
 The tests that rate the answers, their inputs and the reference implementations are not part of this kit.
 """
@@ -132,8 +134,7 @@ def _example_manifest(version: SuiteVersion) -> dict[str, Any]:
     return {
         "suite": version.suite.slug,
         "suite_version": version.number,
-        "system": "The name of your system",
-        "backbone": "the model behind it, with its date or version",
+        **KIT_PLACEHOLDERS,
         "scaffold": "none",
         "inputs": "full",
         "organisation": "",

@@ -116,6 +116,14 @@ def same_code(first: ast.AST, second: ast.AST) -> bool:
     return True
 
 
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """``tree``, changed in place, without the docstrings of its functions and classes."""
+    for node in ast.walk(tree):
+        if is_definition(node) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
 def is_definition(node: ast.AST) -> TypeGuard[Definition]:
     """Whether ``node`` is a function or class definition."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)

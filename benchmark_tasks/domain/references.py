@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.goals import find_goal
-from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
+from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
 from benchmark_tasks.domain.queries import goal_of
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
-
-_WITH_DOCSTRING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def golden_definition(revision: TaskRevision) -> str:
@@ -25,18 +23,15 @@ def golden_definition(revision: TaskRevision) -> str:
 def same_definition(one: str, other: str) -> bool:
     """Whether two definitions have the same syntax tree but for docstrings; false where one of them does not parse."""
     try:
-        return same_code(_without_docstrings(one), _without_docstrings(other))
+        return same_code(_tree(one), _tree(other))
     except SourceError:
         return False
 
 
-def _without_docstrings(definition: str) -> ast.Module:
+def _tree(definition: str) -> ast.Module:
     # A method keeps its class's indentation: a string in it may hold less, so it cannot be dedented.
     indented = definition[:1] in (" ", "\t")
     tree = parse_source(f"class _:\n{definition}" if indented else definition)
     if indented and len(tree.body) == 1 and isinstance(tree.body[0], ast.ClassDef):
         tree.body = tree.body[0].body
-    for node in ast.walk(tree):
-        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
+    return without_docstrings(tree)

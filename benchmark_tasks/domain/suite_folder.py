@@ -28,7 +28,7 @@ class TaskInfo:
 
     ``category`` is one of the nine slugs or empty. ``class_name`` is empty for a module-level function, equal to
     ``goal_function`` where the whole class is masked. Paths are clean and relative: goal file and retrieval context
-    to the repository, the others to the paper's folder.
+    to the repository, the others to the paper's folder. ``refused_keys`` were given, but could not be used.
     """
 
     slug: str
@@ -46,6 +46,7 @@ class TaskInfo:
     protocol: ProtocolName
     environment: str
     check: CheckInfo | None
+    refused_keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class PaperInfo:
     repository_address: str
     repository_folder: str
     tasks: tuple[TaskInfo, ...]
+    refused_keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,11 @@ class _Reader:
         """Whether a path below the paper's folder lies in the masked repository, which candidates see."""
         return relative.startswith(f"{self._info.repository_folder}/") if self._info.repository_folder else False
 
+    @property
+    def repository_refused(self) -> bool:
+        """Whether the repository folder was named in a way that refuses the whole import."""
+        return "repo_folder_name" in self._info.refused_keys
+
     def _open_repository(self) -> tuple[Path | None, Listing]:
         name = self._info.repository_folder
         if not name:
@@ -156,9 +161,9 @@ class _TaskReader:
 
     def read(self, paper_reason: str) -> TaskFolder:
         info = self._info
-        if paper_reason:
+        if paper_reason and not self._paper.repository_refused:
             self._blame("info.json", paper_reason, line=info.line)
-        if not info.instruction:
+        if not info.instruction and "instruction" not in info.refused_keys:
             self._blame("info.json", "info.json gives no instruction", line=info.line)
         golden, solved = self._golden()
         if not paper_reason:
@@ -175,6 +180,14 @@ class _TaskReader:
         grading = GradingFiles(golden or b"", cases or b"", run or b"") if whole and not self._reasons else None
         return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading)
 
+    def _blame_unnamed(self, key: str) -> None:
+        """Say that ``key`` is not given, unless it was: then its own problem has been told, and refuses the import."""
+        reason = f"info.json names no {key}"
+        if key in self._info.refused_keys:
+            self._reasons.append(reason)
+        else:
+            self._blame("info.json", reason, line=self._info.line)
+
     def _blame(self, file: str, reason: str, *, line: int | None = None) -> None:
         self._reasons.append(reason)
         self._paper.remark(file, f"{self._info.slug} is not runnable: {reason}", line=line)
@@ -182,7 +195,7 @@ class _TaskReader:
     def _read(self, key: str, relative: str, *, hidden: bool = True) -> bytes | None:
         """A named file's bytes, or None with a reason. ``hidden`` files must not lie where candidates see them."""
         if not relative:
-            self._blame("info.json", f"info.json names no {key}", line=self._info.line)
+            self._blame_unnamed(key)
             return None
         if hidden and self._paper.is_inside_repository(relative):
             self._blame(relative, f"{key} {relative} lies inside the masked repository, where candidates can read it")
@@ -201,7 +214,7 @@ class _TaskReader:
     def _masked(self, solved: FoundGoal | None) -> None:
         info = self._info
         if not info.goal_function:
-            self._blame("info.json", "info.json names no goal_function", line=info.line)
+            self._blame_unnamed("goal_function")
             return
         path = self._paper.in_repository(info.goal_file)
         data = self._read("goal_file", path if info.goal_file else "", hidden=False)
@@ -230,7 +243,7 @@ class _TaskReader:
     def _probe(self) -> tuple[bytes | None, bytes | None]:
         """The sealed probe: ``cases`` in one file, ``run`` in another."""
         info = self._info
-        if info.check is None:
+        if info.check is None and "check" not in info.refused_keys:
             self._blame("info.json", "the protocol is sealed but no check is declared", line=info.line)
         cases = self._read("cases_file", info.check.cases_file) if info.check and info.check.cases_file else None
         run = self._read("unit_test_file", info.unit_test_file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from benchmark_tasks.models import SuiteVersion
+    from benchmark_tasks.models import Suite, SuiteVersion
+
+NONE: Final = "none"
+"""What a bundle writes as backbone or scaffold where it has none."""
 
 SORT_KEYS: Final = ("tests", "judge", "human", "system", "date")
 DEFAULT_SORT: Final = "-tests"
@@ -95,6 +99,11 @@ class BoardRow:
         return "reported upstream, not re-run here" if self.reported else "self-declared bundle, evaluated here"
 
     @property
+    def facts(self) -> str:
+        """Backbone, agent and organisation in one line, as far as there are any."""
+        return system_facts(self.backbone, self.scaffold, self.organisation)
+
+    @property
     def tests_remarks(self) -> tuple[str, ...]:
         """The remarks about unit tests."""
         return self._remarks_on(RaterAxis.TESTS)
@@ -160,6 +169,23 @@ def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
+def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
+    """A system in one line. Samples are made by no model: of those nothing is said but who made them."""
+    parts = []
+    if backbone != NONE:
+        parts.append(f"{backbone} in {scaffold}" if scaffold not in {"", NONE} else f"{backbone}, no agent")
+    elif scaffold not in {"", NONE}:
+        parts.append(scaffold)
+    return " · ".join([*parts, *([organisation] if organisation else [])])
+
+
+def titles_told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
+    """Suites with their titles; where a title occurs twice, its slug stands beside it."""
+    listed = list(suites)
+    times = Counter(suite.title for suite in listed)
+    return [(suite, suite.title if times[suite.title] == 1 else f"{suite.title} ({suite.slug})") for suite in listed]
+
+
 def categories_of(version: SuiteVersion) -> list[Category]:
     """The categories in which a suite version has tasks, in the paper's order."""
     revisions = version.revisions.filter(category=OuterRef("pk"))
@@ -205,7 +231,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> Boa
         system=entry.system.name,
         system_slug=entry.system.slug,
         backbone=entry.system.backbone,
-        scaffold="" if entry.system.scaffold == "none" else entry.system.scaffold,
+        scaffold="" if entry.system.scaffold == NONE else entry.system.scaffold,
         organisation=entry.system.organisation,
         inputs=entry.inputs,
         inputs_text=Inputs(entry.inputs).label,

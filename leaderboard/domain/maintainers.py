@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+
+from submissions.domain.audit import record
+from submissions.enums import Verb
+
+if TYPE_CHECKING:
+    from submissions.models import User
 
 # Without 0/o, 1/l/i: people copy these by hand. 20 letters of 31 are 99 bits.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -27,5 +34,14 @@ def ensure_maintainer(*, username: str) -> str | None:
         if able.exists() or users.filter(username=username).exists():
             return None
         password = generated_password()
-        users.create_user(username=username, password=password, is_staff=True)
+        user = users.create_user(username=username, password=password, is_staff=True)
+        record(verb=Verb.ROLE, subject=user, actor=None, data={"before": None, "after": "maintainer"})
     return password
+
+
+def set_password(*, user: User, password: str) -> None:
+    """Give the account another password, on behalf of whoever has the machine; all its sessions end."""
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        record(verb=Verb.PASSWORD, subject=user, actor=None)

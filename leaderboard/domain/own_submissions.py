@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from submissions.models import User
+    from submissions.models import Upload, User
 
 SORT_KEYS: Final = ("date", "system", "state")
 DEFAULT_SORT: Final = "-date"
@@ -26,16 +26,17 @@ _COLUMNS: Final[Mapping[str, str | Lower]] = {"date": "created", "system": Lower
 def own_submissions(*, user: User, filters: Mapping[str, str], sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
     """The submissions of ``user``. ``filters`` may have ``suite``, ``state``, ``visibility`` (exact) and ``q`` (words).
 
-    Each has ``answers`` and ``done`` (how many of them are decided), and, when scored, ``tests_passed`` of
-    ``tests_tasks``.
+    Each has ``answers`` (that were sent), ``done`` (how many of them are decided), and, when scored, ``tests_passed``
+    of ``tests_tasks``.
     """
     overall = EntryMetric.objects.filter(entry__submission=OuterRef("pk"), category__isnull=True)
+    sent, decided = Q(implementations__attempted=True), Q(implementations__test_runs__state=RunState.DONE)
     found = (
         Submission.objects.filter(owner=user)
         .select_related("system", "suite_version__suite")
         .annotate(
-            answers=Count("implementations", distinct=True),
-            done=Count("implementations", filter=Q(implementations__test_runs__state=RunState.DONE), distinct=True),
+            answers=Count("implementations", filter=sent, distinct=True),
+            done=Count("implementations", filter=sent & decided, distinct=True),
             tests_passed=Subquery(overall.values("tests_passed")[:1]),
             tests_tasks=Subquery(overall.values("tasks")[:1]),
         )
@@ -46,3 +47,18 @@ def own_submissions(*, user: User, filters: Mapping[str, str], sort: str = DEFAU
         found = found.filter(Q(system__name__icontains=word) | Q(system__backbone__icontains=word))
     ordered = found.order_by(_COLUMNS[sort.removeprefix("-")], "pk")
     return ordered.reverse() if sort.startswith("-") else ordered
+
+
+def upload_state(upload: Upload, *, quota: int) -> str:
+    """What can be done with a checked upload, in words; ``quota`` is how much is left today."""
+    if not upload.report["acceptable"]:
+        return "cannot be submitted as it is"
+    answers = upload.report["answers"]
+    applying = sum(answer["applies"] for answer in answers)
+    if applying == len(answers):
+        found = "ready to be submitted"
+    elif applying:
+        found = f"{applying} of {len(answers)} answers apply, the others would count as failed"
+    else:
+        found = "none of its answers applies: submitted as it is, all would count as failed"
+    return found if quota else f"{found}; the quota of today is used"

@@ -12,6 +12,7 @@ from django.db.models import Count
 from django.utils import timezone
 from redis.exceptions import RedisError
 from rq import Worker
+from rq.serializers import JSONSerializer
 
 from evaluator.domain.queueing import connect
 from evaluator.enums import AttemptState, RunState
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 RECENT: Final = timedelta(hours=1)
+# Workers give a sign of life every 15 seconds (manage.py worker); one that missed two of them was killed.
+LISTENING: Final = timedelta(seconds=40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,9 @@ def _seen() -> tuple[SeenWorker, ...]:
 def _registered_workers() -> int | None:
     try:
         with connect() as connection:
-            return Worker.count(connection=connection)
+            workers = Worker.all(connection=connection, serializer=JSONSerializer)
+            alive = timezone.now() - LISTENING
+            return sum(worker.last_heartbeat is not None and worker.last_heartbeat >= alive for worker in workers)
     except RedisError:
         return None
 

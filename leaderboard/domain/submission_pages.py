@@ -106,13 +106,17 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an evaluation is: answers whose run has ended, and all of them."""
+    """How far an evaluation is, in answers that were sent: ``done`` are those whose run has ended.
+
+    ``ended`` counts the runs of tasks without an answer too, which are decided at once.
+    """
 
     done: int
     running: int
     held: int
     total: int
     passed: int
+    ended: int
 
     @property
     def percent(self) -> float:
@@ -121,7 +125,7 @@ class Progress:
 
     def fingerprint(self, state: str) -> str:
         """Changes exactly when a page that shows this would look different."""
-        return f"{state}-{self.done}-{self.running}-{self.held}-{self.passed}"
+        return f"{state}-{self.ended}-{self.running}-{self.held}-{self.passed}"
 
 
 def newest(runs: Iterable[TestRun]) -> TestRun | None:
@@ -149,13 +153,15 @@ def task_rows(submission: Submission) -> list[TaskRow]:
 def progress_of(rows: Iterable[TaskRow]) -> Progress:
     """Count ``rows``."""
     listed = list(rows)
-    states = Counter(row.run.state for row in listed if row.run)
+    sent = [row for row in listed if row.implementation.attempted]
+    states = Counter(row.run.state for row in sent if row.run)
     return Progress(
         done=states[RunState.DONE],
         running=states[RunState.RUNNING],
         held=states[RunState.HELD],
-        total=len(listed),
-        passed=sum(row.badge.css == "passed" for row in listed),
+        total=len(sent),
+        passed=sum(row.badge.css == "passed" for row in sent),
+        ended=sum(row.run is not None and row.run.state == RunState.DONE for row in listed),
     )
 
 

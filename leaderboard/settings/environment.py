@@ -7,16 +7,18 @@ file that holds the value of ``NAME``.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import dj_database_url
+import dotenv
 from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -155,8 +157,26 @@ def read(env: Variables) -> Environment:
 def load() -> Environment:
     """The configuration of this process, read once. Raises :class:`ConfigurationError`."""
     env = Variables()
-    env.read_env(str(PROJECT_ROOT / os.environ.get("ENV_FILE", ".env")), recurse=False)
+    env.read_env(str(_env_file()), recurse=False)
     return read(env)
+
+
+def unknown_names() -> list[str]:
+    """A warning for each name in the ``.env`` file that no variable has: a misspelt one would pass unnoticed."""
+    file = _env_file()
+    known = {field.name.upper() for field in fields(Environment)}
+    known |= {f"{name}{Variables().file_suffix}" for name in known}
+    warnings = []
+    for name in dotenv.dotenv_values(file, interpolate=False):
+        if name not in known:
+            similar = difflib.get_close_matches(name.upper(), known, n=1)
+            hint = f" Is {similar[0]} meant?" if similar else ""
+            warnings.append(f"{name} in {file.name} is not a setting (docs/configuration.md lists all).{hint}")
+    return warnings
+
+
+def _env_file() -> Path:
+    return PROJECT_ROOT / os.environ.get("ENV_FILE", ".env")
 
 
 def secret_key(environment: Environment) -> str:

@@ -15,8 +15,10 @@ def check_free(bind: str, port: int) -> None:
         family, kind, protocol, _, address = socket.getaddrinfo(
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-    except socket.gaierror as error:
-        msg = f"BIND={bind} is not an address of this machine ({error.strerror})."
+    except (socket.gaierror, UnicodeError) as error:
+        # UnicodeError: a name with an empty or overlong part, which is never even looked up.
+        reason = error.strerror if isinstance(error, socket.gaierror) else "not a host name"
+        msg = f"BIND={bind} is not an address of this machine ({reason}).\nSet it to one, such as 127.0.0.1 or 0.0.0.0."
         raise SupervisionError(msg) from None
     with socket.socket(family, kind, protocol) as trial:
         # As gunicorn does: connections of an instance that just ended must not count as taken.

@@ -25,7 +25,8 @@ class Program:
 
     Programs start in order of ``stage`` and stop in the opposite order. ``ready`` is asked until it says yes, before
     the next stage starts; None means ready at once. Stopping is SIGTERM, another one after half of ``grace_seconds``
-    where ``terminate_twice`` says so, and SIGKILL at their end.
+    where ``terminate_twice`` says so, and SIGKILL at their end. ``loss`` is what to say when none of the programs that
+    carry the same words keeps running.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Program:
     grace_seconds: float = 10.0
     terminate_twice: bool = False
     ready: Callable[[], bool] | None = None
+    loss: str = ""
 
 
 def instance_programs(environment: Environment, *, project_root: Path, workers: int) -> list[Program]:
@@ -54,6 +56,7 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
             # The first SIGTERM lets the run in hand end, the second gives it up; its lease ends and it is run again.
             grace_seconds=20,
             terminate_twice=True,
+            loss="NOTHING IS EVALUATED while this lasts.",
         )
         for number in range(1, workers + 1)
     ]

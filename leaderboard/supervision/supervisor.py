@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaderboard.supervision import processes
 from leaderboard.supervision.errors import SupervisionError
-from leaderboard.supervision.logs import last_lines, open_log
+from leaderboard.supervision.logs import last_error, last_lines, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,9 @@ TICK_SECONDS = 0.1
 READY_SECONDS = 60.0
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
+# So many ends in a row are no accident; said then, and again after each further REMINDER_FAILURES.
+PERSISTENT_FAILURES = 3
+REMINDER_FAILURES = 10
 
 
 class _Child:
@@ -36,9 +39,11 @@ class _Child:
         self.started = 0.0
         self.restart_at = 0.0
         self.failures = 0
+        self.log_start = 0
 
     def start(self, folder: Path) -> None:
         with open_log(folder, self.program.name) as log:
+            self.log_start = log.tell()
             self.process = subprocess.Popen(
                 self.program.argv,
                 stdin=subprocess.DEVNULL,
@@ -133,26 +138,49 @@ class Supervisor:
             time.sleep(TICK_SECONDS)
 
     def _keep_alive(self, child: _Child) -> None:
-        if child.running:
-            return
         now = time.monotonic()
+        if child.running:
+            if child.failures and now - child.started > STEADY_SECONDS:
+                if child.failures >= PERSISTENT_FAILURES:
+                    self._say(f"{child.program.name} runs again.")
+                child.failures = 0
+            return
         if not child.restart_at:
             # What it left running (a work-horse, a box) would compete with its successor.
             child.kill_everything()
             lasted = now - child.started
-            child.failures = 1 if lasted > STEADY_SECONDS else child.failures + 1
+            child.failures += 1
             wait = min(LONGEST_BACKOFF_SECONDS, 2.0 ** (child.failures - 1))
             child.restart_at = now + wait
-            self._say(
-                f"{child.program.name} {child.describe_end()} after {lasted:.0f} s and starts again in {wait:.0f} s "
-                f"(see {self._log_folder / child.program.name}.log)."
-            )
+            self._tell_end(child, lasted=lasted, wait=wait)
         elif now >= child.restart_at:
             child.restart_at = 0.0
             child.start(self._log_folder)
 
+    def _tell_end(self, child: _Child, *, lasted: float, wait: float) -> None:
+        name, log = child.program.name, f"{self._log_folder / child.program.name}.log"
+        if child.failures < PERSISTENT_FAILURES:
+            self._say(
+                f"{name} {child.describe_end()} after {lasted:.0f} s and starts again in {wait:.0f} s (see {log})."
+            )
+        elif (child.failures - PERSISTENT_FAILURES) % REMINDER_FAILURES == 0:
+            error = last_error(self._log_folder, name, since=child.log_start) or child.describe_end()
+            line = f"{name} keeps failing, {child.failures} times in a row now: {error} (its log: {log})"
+            self._say(f"{line} {self._loss(child)}".rstrip())
+
+    def _loss(self, child: _Child) -> str:
+        """What is lost while ``child`` and all that could stand in for it keep failing; empty when some do not."""
+        peers = [peer for peer in self._children if peer.program.loss == child.program.loss]
+        return child.program.loss if all(peer.failures >= PERSISTENT_FAILURES for peer in peers) else ""
+
+    def _announce_stop(self) -> None:
+        patience = [child.program.grace_seconds / 2 for child in self._children if child.program.terminate_twice]
+        self._say(f"Stopping; running tests get up to {max(patience):.0f} seconds…" if patience else "Stopping…")
+
     def _stop_all(self) -> None:
         requests = self._requests
+        if requests:
+            self._announce_stop()
         for _, stage in groupby(reversed(self._children), key=lambda child: child.program.stage):
             children = [child for child in stage if child.process is not None]
             self._terminate(children, requests)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, BinaryIO
 
-from submissions.answers.intake import ArchiveLimits, Intake, Member, readable, refuse
+from submissions.answers.intake import ArchiveLimits, Intake, Member, ProblemList, readable, refuse
 from submissions.answers.tar_reader import read_tar_gz
 from submissions.answers.types import BundleError
 from submissions.answers.zip_reader import read_zip
@@ -38,38 +38,39 @@ class ArchiveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The regular files of an upload; for JSONL, one member without a name that is the whole file."""
+    """The regular files of an upload; for JSONL, one member without a name that is the whole file.
+
+    ``refused`` are the names of files that were left out, each for a problem.
+    """
 
     kind: ArchiveKind
     members: tuple[Member, ...]
+    refused: frozenset[str] = frozenset()
 
 
-def read_archive(stream: BinaryIO, limits: ArchiveLimits | None = None) -> Archive:
-    """Read a zip, tar.gz or JSONL file from ``stream``.
+def read_archive(stream: BinaryIO, limits: ArchiveLimits, problems: ProblemList) -> Archive:
+    """Read a zip, tar.gz or JSONL file from ``stream``; what is wrong with single files is added to ``problems``.
 
     At most ``limits.upload`` + 1 bytes are taken from the stream and ``limits.total`` bytes unpacked, all in memory.
 
-    Raises BundleError with every problem found, bounded to ``limits.problems``.
+    Raises BundleError, with the ``problems`` so far, for what cannot be read to its end.
     """
-    limits = limits or ArchiveLimits()
     data = stream.read(limits.upload + 1)
     if len(data) > limits.upload:
         raise BundleError([refuse(f"The file is larger than {readable(limits.upload)}; send fewer trajectories.")])
     if data.startswith((_ZIP, _EMPTY_ZIP)):
-        return _unpacked(ArchiveKind.ZIP, read_zip, data, limits)
+        return _unpacked(ArchiveKind.ZIP, read_zip, data, Intake(limits, problems, compressed_size=len(data)))
     if data.startswith(_GZIP):
-        return _unpacked(ArchiveKind.TAR_GZ, read_tar_gz, data, limits)
+        return _unpacked(ArchiveKind.TAR_GZ, read_tar_gz, data, Intake(limits, problems, compressed_size=len(data)))
     if data.removeprefix(_UTF8_MARK).lstrip(b" \t\r\n").startswith(b"{"):
         return Archive(kind=ArchiveKind.JSONL, members=(Member(name="", content=data),))
     raise BundleError([refuse(_unknown_kind(data))])
 
 
-def _unpacked(
-    kind: ArchiveKind, reader: Callable[[bytes, Intake], None], data: bytes, limits: ArchiveLimits
-) -> Archive:
-    intake = Intake(limits, compressed_size=len(data))
+def _unpacked(kind: ArchiveKind, reader: Callable[[bytes, Intake], None], data: bytes, intake: Intake) -> Archive:
     reader(data, intake)
-    return Archive(kind=kind, members=intake.finish())
+    members, refused = intake.finish()
+    return Archive(kind=kind, members=members, refused=refused)
 
 
 def _unknown_kind(data: bytes) -> str:

@@ -9,13 +9,13 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from submissions.answers.archives import ArchiveKind, read_archive
+from submissions.answers.archives import Archive, ArchiveKind, read_archive
 from submissions.answers.foreign_json import ForeignJsonError
 from submissions.answers.intake import ArchiveLimits, Member, ProblemList, refuse
-from submissions.answers.manifest import MANIFEST_FILE, nearest, parse_manifest, parse_usage
+from submissions.answers.manifest import MANIFEST_FILE, nearest, parse_usage, read_manifest
 from submissions.answers.predictions import read_predictions
 from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
-from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
+from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,54 +42,80 @@ class Bundle:
     digest: str
 
 
-def parse_bundle(stream: BinaryIO, *, defaults: Manifest | None = None, limits: ArchiveLimits | None = None) -> Bundle:
-    """Read a bundle from an open file.
+@dataclass(frozen=True, slots=True)
+class BundleReading:
+    """As much of a bundle as could be read, and what is wrong with the rest of it.
+
+    Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``problems`` are
+    bounded; ``left_out`` is how many more there were.
+    """
+
+    manifest: Manifest | None
+    answers: tuple[RawAnswer, ...]
+    problems: tuple[Problem, ...] = ()
+    left_out: int = 0
+
+    def bundle(self) -> Bundle:
+        """The bundle, where nothing is wrong with it. Raises BundleError with the problems."""
+        if self.manifest is None or self.problems:
+            raise BundleError(list(self.problems))
+        return Bundle(manifest=self.manifest, answers=self.answers, digest=_digest(self.manifest, self.answers))
+
+
+def read_bundle(
+    stream: BinaryIO, *, defaults: Manifest | None = None, limits: ArchiveLimits | None = None
+) -> BundleReading:
+    """Read what can be read of a bundle from an open file; what is wrong with one file does not stop the others.
 
     ``defaults`` stands in for ``submission.json``, which JSONL does not have; empty ``system`` and ``backbone`` are
     then filled from ``model_name_or_path``. A zip or tar.gz ignores it.
 
     Whether the answers parse and apply is not looked at here (see :mod:`submissions.answers.check`).
 
-    Raises BundleError with every problem found.
+    Raises BundleError, with every problem found until then, for a file that cannot be read to its end.
     """
     limits = limits or ArchiveLimits()
-    archive = read_archive(stream, limits)
     problems = ProblemList(limits.problems)
+    archive = read_archive(stream, limits, problems)
     if archive.kind is ArchiveKind.JSONL:
         manifest, answers = read_predictions(archive.members[0].content, defaults, limits, problems)
     else:
-        manifest, answers = _from_files(archive.members, problems)
-    if not answers and not problems.all():
-        problems.add(refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}."))
-    problems.raise_if_any()
-    if manifest is None:
-        raise BundleError([refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.")])
-    ordered = tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial)))
-    return Bundle(manifest=manifest, answers=ordered, digest=_digest(manifest, ordered))
+        manifest, answers = _from_archive(archive, problems)
+    return BundleReading(
+        manifest=manifest,
+        answers=tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial))),
+        problems=tuple(problems.kept),
+        left_out=problems.left_out,
+    )
 
 
-def _from_files(members: Sequence[Member], problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
+def _from_archive(archive: Archive, problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
     manifest: Manifest | None = None
-    has_manifest = False
+    # What was refused for its own sake is not called missing as well.
+    has_manifest = any(name.lower().rpartition("/")[2] == MANIFEST_FILE for name in archive.refused)
+    holds_answers = any(_ANSWERS in name.lower().split("/") for name in archive.refused)
     folders: defaultdict[str, dict[str, Member]] = defaultdict(dict)
-    for member in members:
+    for member in archive.members:
         folder, _, name = member.name.rpartition("/")
         if not folder and name.lower() == MANIFEST_FILE:
             has_manifest = True
-            try:
-                manifest = parse_manifest(member.content, file=member.name)
-            except BundleError as error:
-                problems.extend(error.problems)
+            manifest, found = read_manifest(member.content, file=member.name)
+            problems.extend(found)
         elif folder.lower() == _ANSWERS or folder.lower().startswith(_ANSWERS + "/"):
             folders[folder][name] = member
         elif folder or name.lower() not in _TOP_FILES:
+            holds_answers = True
             problems.add(refuse(f"Unknown file; answers lie at {_LAYOUT}.", file=member.name))
     if not has_manifest:
         problems.add(refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE))
-    return manifest, _from_folders(folders, problems)
+    if not folders and not holds_answers:
+        problems.add(refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}."))
+    return manifest, _from_folders(folders, archive.refused, problems)
 
 
-def _from_folders(folders: Mapping[str, Mapping[str, Member]], problems: ProblemList) -> list[RawAnswer]:
+def _from_folders(
+    folders: Mapping[str, Mapping[str, Member]], refused: frozenset[str], problems: ProblemList
+) -> list[RawAnswer]:
     answers: dict[tuple[str, int], RawAnswer] = {}
     for folder, files in folders.items():
         place = _place(folder)
@@ -101,7 +127,8 @@ def _from_folders(folders: Mapping[str, Mapping[str, Member]], problems: Problem
         if trial > LARGEST_TRIAL:
             problems.add(refuse(f"Trials are numbered 1 to {LARGEST_TRIAL}.", task=task, file=folder))
             continue
-        answer = _from_folder(task, trial, files, problems)
+        refused_here = any(name.lower().startswith(f"{folder}/answer.".lower()) for name in refused)
+        answer = _from_folder(task, trial, files, problems, refused_here=refused_here)
         earlier = answers.get(place)
         if earlier and answer:
             message = f"Trial {trial} is answered twice (also in {earlier.file}); keep one."
@@ -123,8 +150,10 @@ def _place(folder: str) -> tuple[str, int] | None:
     return f"{paper}/{index[1]}", int(trial[1])
 
 
-def _from_folder(task: str, trial: int, files: Mapping[str, Member], problems: ProblemList) -> RawAnswer | None:
-    """The answer in one folder; None after noting why there is none."""
+def _from_folder(
+    task: str, trial: int, files: Mapping[str, Member], problems: ProblemList, *, refused_here: bool
+) -> RawAnswer | None:
+    """The answer in one folder, of several the first; None after noting why (unless it was refused before)."""
     found: list[tuple[AnswerKind, Member]] = []
     usage: dict[str, float] = {}
     trajectory: Member | None = None
@@ -137,11 +166,14 @@ def _from_folder(task: str, trial: int, files: Mapping[str, Member], problems: P
             trajectory = member
         else:
             problems.add(refuse(_unknown_file(name, trajectory), task=task, file=member.name))
+    if not found and refused_here:
+        return None
     if len(found) != 1:
         where = next(iter(files.values())).name.rpartition("/")[0]
         names = " and ".join(member.name.rpartition("/")[2] for _, member in found)
         message = f"Both {names} are here; keep one." if found else "There is no answer.diff or answer.py here."
         problems.add(refuse(message, task=task, file=where))
+    if not found:
         return None
     kind, member = found[0]
     return RawAnswer(
@@ -166,7 +198,7 @@ def _usage(task: str, member: Member, problems: ProblemList) -> dict[str, float]
     try:
         return parse_usage(member.content)
     except ForeignJsonError as error:
-        problems.add(refuse(f"usage.json: {error}.", task=task, file=member.name, line=error.line))
+        problems.add(refuse(error.sentence("Not usable"), task=task, file=member.name, line=error.line))
         return {}
 
 

@@ -19,11 +19,10 @@ from submissions.answers.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from benchmark_tasks.domain.goals import Goal
-    from submissions.answers.bundle import Bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,8 @@ class TaskFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedBundle:
-    """The answers that apply, by task and trial, and every problem of the others, in the bundle's order."""
+class CheckedAnswers:
+    """The answers that apply, by task and trial, and every problem of the others, in the answers' order."""
 
     applied: Mapping[tuple[str, int], AppliedAnswer]
     problems: tuple[Problem, ...]
@@ -49,14 +48,14 @@ class CheckedBundle:
         return any(problem.severity is Severity.REFUSE for problem in self.problems)
 
 
-def check_bundle(bundle: Bundle, tasks: Mapping[str, TaskFiles]) -> CheckedBundle:
-    """Apply every answer of ``bundle`` in scratch copies. ``tasks`` maps the suite's task slugs (``dpo/1``).
+def check_answers(answers: Iterable[RawAnswer], tasks: Mapping[str, TaskFiles]) -> CheckedAnswers:
+    """Apply every one of ``answers`` in scratch copies. ``tasks`` maps the suite's task slugs (``dpo/1``).
 
     Nothing that is wrong with an answer raises; it becomes a problem with task, file and line.
     """
     applied: dict[tuple[str, int], AppliedAnswer] = {}
     problems: list[Problem] = []
-    for answer in bundle.answers:
+    for answer in answers:
         task = tasks.get(answer.task)
         if task is None:
             message = f"Unknown task {answer.task!r}; {nearest(answer.task, tuple(sorted(tasks)))}"
@@ -71,7 +70,7 @@ def check_bundle(bundle: Bundle, tasks: Mapping[str, TaskFiles]) -> CheckedBundl
                 problems.append(_problem(answer, Severity.REFUSE, error.message, error.line))
             except AnswerError as error:
                 problems.append(_problem(answer, Severity.BAD_ANSWER, error.message, error.line))
-    return CheckedBundle(applied=applied, problems=tuple(problems))
+    return CheckedAnswers(applied=applied, problems=tuple(problems))
 
 
 def apply_answer(answer: RawAnswer, task: TaskFiles) -> AppliedAnswer:

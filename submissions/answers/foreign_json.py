@@ -22,8 +22,14 @@ class ForeignJsonError(ValueError):
     def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
         where = f"line {line}, column {column}: " if line is not None else ""
         super().__init__(where + message)
+        self.message = message
         self.line = line
         self.column = column
+
+    def sentence(self, beginning: str) -> str:
+        """The message as a sentence without the line, for a report that gives the line beside it."""
+        where = f" at column {self.column}" if self.column is not None else ""
+        return f"{beginning}{where}: {self.message}."
 
 
 def read_json(content: bytes) -> JsonValue:

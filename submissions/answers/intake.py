@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from submissions.answers.types import BundleError, Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MEGABYTE = 1024 * 1024
 _ALLOWED_SUFFIXES = frozenset({".json", ".diff", ".patch", ".py", ".jsonl", ".txt", ".md", ".log"})
@@ -71,39 +74,40 @@ class ProblemList:
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
-        self._problems: list[Problem] = []
-        self._left_out = 0
+        self.kept: list[Problem] = []
+        self.left_out = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.kept)
 
     def add(self, problem: Problem) -> None:
         """Keep ``problem``, or count it as left out when the bound is reached."""
-        if len(self._problems) < self._bound:
-            self._problems.append(problem)
+        if len(self.kept) < self._bound:
+            self.kept.append(problem)
         else:
-            self._left_out += 1
+            self.left_out += 1
 
-    def extend(self, problems: list[Problem]) -> None:
+    def extend(self, problems: Iterable[Problem]) -> None:
         """Keep all of ``problems`` that the bound allows."""
         for problem in problems:
             self.add(problem)
 
     def all(self) -> list[Problem]:
         """Every problem kept, with a last line that says how many more there were."""
-        if not self._left_out:
-            return list(self._problems)
-        return [*self._problems, refuse(f"{self._left_out} more problems are not listed; correct these first.")]
-
-    def raise_if_any(self) -> None:
-        """Raise BundleError with everything found so far, if anything was."""
-        if self._problems:
-            raise BundleError(self.all())
+        if not self.left_out:
+            return list(self.kept)
+        more = "1 more problem is" if self.left_out == 1 else f"{self.left_out} more problems are"
+        return [*self.kept, refuse(f"{more} not listed; correct these first.")]
 
 
 class Intake:
-    """Takes in the entries of one archive, in order, within the limits."""
+    """Takes in the entries of one archive, in order, within the limits. What is wrong goes to ``problems``."""
 
-    def __init__(self, limits: ArchiveLimits, *, compressed_size: int) -> None:
+    def __init__(self, limits: ArchiveLimits, problems: ProblemList, *, compressed_size: int) -> None:
         self.limits = limits
-        self.problems = ProblemList(limits.problems)
+        self.problems = problems
+        self._refused: set[str] = set()
         self._members: list[Member] = []
         self._entries = 0
         self._bytes = 0
@@ -149,7 +153,7 @@ class Intake:
         suffix = name[name.rfind(".") :].lower() if "." in name.rsplit("/", 1)[-1] else ""
         if suffix not in _ALLOWED_SUFFIXES:
             allowed = " ".join(sorted(_ALLOWED_SUFFIXES))
-            self.problems.add(refuse(f"Files of this kind are not accepted (allowed: {allowed}).", file=name))
+            self._leave_out(name, f"Files of this kind are not accepted (allowed: {allowed}).")
             return None
         return name
 
@@ -167,7 +171,7 @@ class Intake:
 
     def too_big(self, name: str) -> None:
         """Note a member that is longer than its cap."""
-        self.problems.add(refuse(f"The file is larger than {readable(self.cap(name))}.", file=name))
+        self._leave_out(name, f"The file is larger than {readable(self.cap(name))}.")
 
     def keep(self, name: str, content: bytes) -> None:
         """Keep a member; raises BundleError when there are too many."""
@@ -175,15 +179,24 @@ class Intake:
             self.fatal(f"The archive holds more than {self.limits.members} files; send fewer trials or fewer extras.")
         self._members.append(Member(name=name, content=content))
 
-    def finish(self) -> tuple[Member, ...]:
-        """All members, sorted by name, the wrapper folder removed. Raises BundleError with every problem noted."""
-        self.problems.raise_if_any()
-        if not self._members:
+    def finish(self) -> tuple[tuple[Member, ...], frozenset[str]]:
+        """The members, sorted by name, and the names that were left out with a problem; the wrapper folder removed.
+
+        Raises BundleError for an archive without any file.
+        """
+        if not self._members and not self.problems:
             self.fatal("The archive holds no files.")
-        return tuple(sorted(_without_wrapper(self._members), key=lambda member: member.name))
+        wrapper = _wrapper(self._members)
+        members = (Member(name=member.name.removeprefix(wrapper), content=member.content) for member in self._members)
+        refused = frozenset(name.removeprefix(wrapper) for name in self._refused)
+        return tuple(sorted(members, key=lambda member: member.name)), refused
 
     def _note(self, raw_name: bytes, message: str) -> None:
-        self.problems.add(refuse(message, file=shown_name(raw_name)))
+        self._leave_out(shown_name(raw_name), message)
+
+    def _leave_out(self, name: str, message: str) -> None:
+        self._refused.add(name)
+        self.problems.add(refuse(message, file=name))
 
     def _safe_name(self, raw: bytes) -> str | None:
         """``raw`` as a safe relative path, or None after noting what is wrong with it."""
@@ -224,7 +237,7 @@ class Intake:
         if clash is None and folded in self._folders:
             clash = name + "/"
         if clash is not None:
-            self.problems.add(refuse(f"The name clashes with {clash!r}; every file needs its own.", file=name))
+            self._leave_out(name, f"The name clashes with {clash!r}; every file needs its own.")
             return False
         self._seen[folded] = name
         return True
@@ -242,9 +255,9 @@ def _is_clutter(raw: bytes) -> bool:
     return parts[0] == b"__MACOSX" or parts[-1] == b".DS_Store" or parts[-1].startswith(b"._")
 
 
-def _without_wrapper(members: list[Member]) -> list[Member]:
-    """Members without the one folder that holds them all, as "compress this folder" makes it."""
+def _wrapper(members: list[Member]) -> str:
+    """The one folder that holds them all, as "compress this folder" makes it, with its slash; else empty."""
     tops = {member.name.split("/", 1)[0] for member in members}
     if len(tops) != 1 or tops == {"answers"} or any("/" not in member.name for member in members):
-        return members
-    return [Member(name=member.name.split("/", 1)[1], content=member.content) for member in members]
+        return ""
+    return f"{tops.pop()}/"

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from submissions.answers.bundle import Bundle, parse_bundle
+from submissions.answers.bundle import BundleReading, read_bundle
 from submissions.answers.intake import ArchiveLimits, refuse
 from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
 
@@ -45,16 +45,17 @@ class ReaderLimits:
     wall_seconds: float = 30.0
 
 
-def parse_bundle_limited(
+def read_bundle_limited(
     path: Path,
     *,
     defaults: Manifest | None = None,
     limits: ArchiveLimits | None = None,
     reader: ReaderLimits | None = None,
-) -> Bundle:
-    """:func:`submissions.answers.bundle.parse_bundle` on the file at ``path``, in a limited child process.
+) -> BundleReading:
+    """:func:`submissions.answers.bundle.read_bundle` on the file at ``path``, in a limited child process.
 
-    Raises BundleError with the problems found, or with one that says that reading took too much.
+    Raises BundleError with the problems of a file that does not read to its end, or with one that says that reading
+    took too much.
     """
     limits, reader = limits or ArchiveLimits(), reader or ReaderLimits()
     request = {
@@ -123,16 +124,16 @@ def serve(request_text: str) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
     defaults = _manifest(request["defaults"]) if request["defaults"] else None
     try:
-        bundle = parse_bundle(sys.stdin.buffer, defaults=defaults, limits=ArchiveLimits(**request["limits"]))
+        reading = read_bundle(sys.stdin.buffer, defaults=defaults, limits=ArchiveLimits(**request["limits"]))
     except BundleError as error:
-        _write({"problems": [dataclasses.asdict(problem) for problem in error.problems]}, [], sys.stdout.buffer)
+        _write({"unreadable": [dataclasses.asdict(problem) for problem in error.problems]}, [], sys.stdout.buffer)
     else:
-        _write_bundle(bundle, sys.stdout.buffer)
+        _write_reading(reading, sys.stdout.buffer)
 
 
-def _write_bundle(bundle: Bundle, out: BinaryIO) -> None:
+def _write_reading(reading: BundleReading, out: BinaryIO) -> None:
     described, blobs = [], []
-    for answer in bundle.answers:
+    for answer in reading.answers:
         trajectory = answer.trajectory
         blobs += [answer.content, trajectory or b""]
         described.append(
@@ -147,7 +148,12 @@ def _write_bundle(bundle: Bundle, out: BinaryIO) -> None:
                 "trajectory_size": None if trajectory is None else len(trajectory),
             }
         )
-    header = {"manifest": dataclasses.asdict(bundle.manifest), "digest": bundle.digest, "answers": described}
+    header = {
+        "manifest": dataclasses.asdict(reading.manifest) if reading.manifest else None,
+        "answers": described,
+        "problems": [dataclasses.asdict(problem) for problem in reading.problems],
+        "left_out": reading.left_out,
+    }
     _write(header, blobs, out)
 
 
@@ -158,12 +164,12 @@ def _write(header: dict[str, Any], blobs: list[bytes], out: BinaryIO) -> None:
     out.flush()
 
 
-def _unpack(answer: bytes) -> Bundle:
+def _unpack(answer: bytes) -> BundleReading:
     (length,) = _LENGTH.unpack_from(answer)
     position = _LENGTH.size + length
     header = json.loads(answer[_LENGTH.size : position])
-    if "problems" in header:
-        raise BundleError([_problem(described) for described in header["problems"]])
+    if "unreadable" in header:
+        raise BundleError([_problem(described) for described in header["unreadable"]])
     answers = []
     for described in header["answers"]:
         size, trajectory_size = described.pop("size"), described.pop("trajectory_size")
@@ -175,7 +181,12 @@ def _unpack(answer: bytes) -> Bundle:
             position += trajectory_size
         described["kind"] = AnswerKind(described["kind"])
         answers.append(RawAnswer(content=content, trajectory=trajectory, **described))
-    return Bundle(manifest=_manifest(header["manifest"]), answers=tuple(answers), digest=header["digest"])
+    return BundleReading(
+        manifest=_manifest(header["manifest"]) if header["manifest"] else None,
+        answers=tuple(answers),
+        problems=tuple(_problem(described) for described in header["problems"]),
+        left_out=header["left_out"],
+    )
 
 
 def _manifest(described: dict[str, Any]) -> Manifest:

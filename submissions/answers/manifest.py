@@ -10,9 +10,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from submissions.answers.foreign_json import ForeignJsonError, JsonValue, read_json
 from submissions.answers.intake import refuse
-from submissions.answers.types import BundleError, Manifest, Problem
+from submissions.answers.types import Manifest, Problem
 
 MANIFEST_FILE = "submission.json"
 USAGE_KEYS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
@@ -38,28 +39,27 @@ def nearest(wanted: str, known: Sequence[str]) -> str:
     return f"known: {', '.join(known[:10])}{more}"
 
 
-def parse_manifest(content: bytes, *, file: str = MANIFEST_FILE) -> Manifest:
-    """The manifest in ``content``. Raises BundleError with every problem found in it."""
+def read_manifest(content: bytes, *, file: str = MANIFEST_FILE) -> tuple[Manifest | None, list[Problem]]:
+    """The manifest in ``content`` and every problem found in it: fields that are wrong are left empty.
+
+    There is no manifest where ``content`` is no JSON object.
+    """
     try:
         value = read_json(content)
     except ForeignJsonError as error:
-        raise BundleError([refuse(f"{file}: {error}.", file=file, line=error.line)]) from None
+        return None, [refuse(error.sentence("Not usable"), file=file, line=error.line)]
     if not isinstance(value, dict):
-        raise BundleError([refuse(f"{file} must hold one JSON object, like {{...}}.", file=file)])
+        return None, [refuse(f"{file} must hold one JSON object, like {{...}}.", file=file)]
     fields = _Fields(value, file)
-    manifest = fields.manifest()
-    if fields.problems:
-        raise BundleError(fields.problems)
-    return manifest
+    return fields.manifest(), fields.problems
 
 
-def check_manifest(manifest: Manifest) -> list[Problem]:
-    """The problems of a manifest that came from a form or the command line instead of a file."""
+def check_manifest(manifest: Manifest) -> tuple[Manifest, list[Problem]]:
+    """The same for a manifest that came from a form or the command line instead of a file."""
     value = {key: getattr(manifest, key) for key in _KNOWN}
     value["links"] = list(manifest.links)
     fields = _Fields({key: item for key, item in value.items() if item not in ("", None)}, "")
-    fields.manifest()
-    return fields.problems
+    return fields.manifest(), fields.problems
 
 
 def parse_usage(content: bytes) -> dict[str, float]:
@@ -107,7 +107,7 @@ class _Fields:
         self._file = file
 
     def manifest(self) -> Manifest:
-        """The manifest; only good when ``problems`` stays empty."""
+        """The manifest; a field that ``problems`` has something against is empty in it, or its default."""
         self._refuse_unknown_keys()
         return Manifest(
             suite=self._slug("suite"),
@@ -140,19 +140,16 @@ class _Fields:
             self._refuse(f"{key!r} must be a text in quotes, not {json.dumps(value)[:60]}.")
             return default
         text = unicodedata.normalize("NFC", value).strip()
-        if not text and key in _REQUIRED:
-            self._refuse(f"{key!r} is empty; fill it in.")
-        if len(text) > _LONGEST[key]:
-            self._refuse(f"{key!r} has {len(text)} characters; at most {_LONGEST[key]} are allowed.")
-        bad = hidden_character(text, multiline=multiline)
-        if bad:
-            self._refuse(f"{key!r} holds the control or direction character {bad}; remove it.")
-        return text or default
+        wrong = _wrong_text(key, text, multiline=multiline)
+        for message in wrong:
+            self._refuse(message)
+        return default if wrong else text or default
 
     def _slug(self, key: str) -> str:
         text = self._text(key)
         if text and not _SLUG.fullmatch(text):
             self._refuse(f"{key!r} is a name like 'lmr-mini' (small letters, digits, hyphens), not {text[:60]!r}.")
+            return ""
         return text
 
     def _version(self) -> int | None:
@@ -188,8 +185,23 @@ class _Fields:
             problem = _link_problem(link)
             if problem:
                 self._refuse(f"'links', number {number}: {problem}")
-            links.append(str(link).strip())
+            else:
+                links.append(str(link).strip())
         return tuple(links)
+
+
+def _wrong_text(key: str, text: str, *, multiline: bool) -> list[str]:
+    wrong = []
+    if not text and key in _REQUIRED:
+        wrong.append(f"{key!r} is empty; fill it in.")
+    if text and text == KIT_PLACEHOLDERS.get(key):
+        wrong.append(f"{key!r} still holds the task kit's example text {text!r}; replace it with your own.")
+    if len(text) > _LONGEST[key]:
+        wrong.append(f"{key!r} has {len(text)} characters; at most {_LONGEST[key]} are allowed.")
+    bad = hidden_character(text, multiline=multiline)
+    if bad:
+        wrong.append(f"{key!r} holds the control or direction character {bad}; remove it.")
+    return wrong
 
 
 def _link_problem(link: JsonValue) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import FoundGoal, Goal
-from benchmark_tasks.domain.python_source import SourceError, parse_source
+from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
 from submissions.answers.git_tool import apply_in, unified_diff
 from submissions.answers.protection import Protection, unsafe_name
 from submissions.answers.splice import goal_in, splice
@@ -77,8 +77,11 @@ def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Pro
     """
     pristine = (repository / goal.file).read_bytes()
     result = splice(pristine, goal, answer)
-    if result == pristine:
-        raise AnswerError("The answer changes nothing: it is the masked definition itself.")
+    # By syntax: a docstring takes on another indentation on its way into the answer and back.
+    if same_code(without_docstrings(parse_source(pristine)), without_docstrings(parse_source(result))):
+        raise AnswerError(
+            "The answer changes nothing: it is the masked definition itself (comments and docstrings do not count)."
+        )
     change = _Change(path=goal.file, old=pristine, new=result)
     return _applied(repository, [change], goal, protection or Protection(), AnswerError)
 

@@ -47,7 +47,7 @@ def read_predictions(
             model = _model(row, answer.task)
             _refuse_second(answer, answers)
         except _RowError as error:
-            problems.add(refuse(str(error), task=error.task, file=f"line {number}", line=number))
+            problems.add(refuse(str(error), task=error.task, file=f"line {number}"))
             continue
         answers[answer.task, answer.trial] = answer
         models.setdefault(model, number)
@@ -69,7 +69,7 @@ def _row(line: bytes, limits: ArchiveLimits) -> Mapping[str, JsonValue]:
     try:
         row = read_json(line)
     except ForeignJsonError as error:
-        raise _RowError(f"Not usable JSON, {error}.") from None
+        raise _RowError(error.sentence("Not usable")) from None
     if not isinstance(row, dict):
         raise _RowError("A row must be one JSON object, like {...}.")
     for key in row:
@@ -99,7 +99,8 @@ def _answer(row: Mapping[str, JsonValue], number: int) -> RawAnswer:
         trial=trial,
         kind=_ANSWER_KEYS[given[0]],
         content=text.encode(),
-        file=f"line {number}",
+        # With the key, since problems of the answer give its own line beside this.
+        file=f"line {number}, {given[0]}",
         usage=_usage(row.get("usage"), task),
     )
 
@@ -138,10 +139,11 @@ def _manifest(defaults: Manifest | None, models: Mapping[str, int], problems: Pr
             refuse(
                 f"Rows disagree on 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; "
                 "send one file for each system.",
-                line=line,
+                file=f"line {line}",
             )
         )
     model = next(iter(models), "")
     manifest = dataclasses.replace(defaults, system=defaults.system or model, backbone=defaults.backbone or model)
-    problems.extend(check_manifest(manifest))
-    return manifest
+    checked, found = check_manifest(manifest)
+    problems.extend(found)
+    return checked

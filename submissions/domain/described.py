@@ -21,6 +21,8 @@ def add_manifest_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--scaffold", default="none")
     group.add_argument("--inputs", default=Inputs.FULL.value, choices=Inputs.values)
     group.add_argument("--organisation", default="")
+    group.add_argument("--links", action="append", default=[], metavar="URL", help="may be given several times")
+    group.add_argument("--notes", default="")
 
 
 def described_by(options: Mapping[str, Any]) -> Manifest | None:

@@ -37,9 +37,11 @@ def require(user: User) -> None:
     """Raise :class:`QuotaExceededError` when nothing is left. Call it inside the transaction that submits."""
     # The row lock makes two uploads at the same moment count one after the other (SQLite is in IMMEDIATE mode anyway).
     User.objects.select_for_update().get(pk=user.pk)
-    if remaining(user) <= 0:
+    used, most = used_today(user), limit(user)
+    if used >= most:
+        sent = "1 submission" if used == 1 else f"{used} submissions"
         msg = (
-            f"You have used your {limit(user)} submissions of today (UTC). The quota is renewed at midnight; "
+            f"You have sent {sent} today (UTC); your limit is {most}. The quota is renewed at midnight; "
             "cancelled and held submissions do not count. A maintainer can raise it."
         )
         raise QuotaExceededError(msg)

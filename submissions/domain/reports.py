@@ -18,6 +18,16 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
         where = " ".join(part for part in (problem["task"], place) if part)
         word = "refused" if problem["severity"] == Severity.REFUSE else "bad_patch if sent"
         yield f"{word}: {where + ': ' if where else ''}{problem['message']}"
-    applying = sum(answer["applies"] for answer in report["answers"])
     verdict = "can be submitted" if report["acceptable"] else "cannot be submitted"
-    yield f"{verdict}: {applying} of {len(report['answers'])} answers apply"
+    yield f"{verdict}: {_answers(report)}"
+
+
+def _answers(report: dict[str, Any]) -> str:
+    total = len(report["answers"])
+    applying = sum(answer["applies"] for answer in report["answers"])
+    if not total:
+        return "no answer could be read" if report["manifest"].get("suite") else "the bundle could not be read"
+    if report["suite_version"] is None:
+        return "the 1 answer was not tried" if total == 1 else f"the {total} answers were not tried"
+    noun = "answer" if total == 1 else "answers"
+    return f"{applying} of {total} {noun} {'applies' if 1 in (applying, total) else 'apply'}"

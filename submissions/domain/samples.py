@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.references import golden_definition, same_definition
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> SampleAnsw
 def _stub(revision: TaskRevision) -> SampleAnswer:
     """The masked definition, with a message: exactly the masked one would change nothing and be refused as such."""
     source = revision.masked_source.replace("raise NotImplementedError", 'raise NotImplementedError("left unwritten")')
-    return SampleAnswer(source, "bad_patch" if source == revision.masked_source else "raised")
+    return SampleAnswer(source, "bad_patch" if same_definition(source, revision.masked_source) else "raised")
 
 
 def _shipped(revision: TaskRevision, name: str) -> str | None:

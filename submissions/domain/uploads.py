@@ -16,9 +16,10 @@ from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from submissions.answers.bundle import Bundle
-from submissions.answers.check import TaskFiles, check_bundle
-from submissions.answers.limited import parse_bundle_limited
+from submissions.answers.bundle import Bundle, BundleReading
+from submissions.answers.check import TaskFiles, check_answers
+from submissions.answers.intake import ArchiveLimits, ProblemList
+from submissions.answers.limited import read_bundle_limited
 from submissions.answers.types import AppliedAnswer, BundleError, Manifest, Problem, Severity
 from submissions.domain.audit import record
 from submissions.enums import Verb
@@ -26,6 +27,8 @@ from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.core.files.uploadedfile import UploadedFile
 
 
@@ -35,9 +38,13 @@ KEPT_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """A bundle held against the suite it names. ``applied`` has one entry per (task slug, trial) that applies."""
+    """A bundle held against the suite it names. ``applied`` has one entry per (task slug, trial) that applies.
+
+    ``bundle`` is there only when all of it reads; ``reading`` is what could be read.
+    """
 
     problems: tuple[Problem, ...]
+    reading: BundleReading | None = None
     bundle: Bundle | None = None
     suite_version: SuiteVersion | None = None
     applied: dict[tuple[str, int], AppliedAnswer] = field(default_factory=dict)
@@ -54,8 +61,11 @@ class CheckedBundle:
         return self.bundle, self.suite_version
 
     def report(self) -> dict[str, Any]:
-        """The same as plain data, for pages, for ``--json`` and for the database."""
-        manifest = asdict(self.bundle.manifest) if self.bundle else {}
+        """The same as plain data, for pages, for ``--json`` and for the database.
+
+        ``suite_version`` is the version that the bundle was held against, ``manifest.suite_version`` what it says.
+        """
+        manifest = asdict(self.reading.manifest) if self.reading and self.reading.manifest else {}
         return {
             "acceptable": self.acceptable,
             "digest": self.bundle.digest if self.bundle else "",
@@ -67,7 +77,7 @@ class CheckedBundle:
         }
 
     def _answers(self) -> list[dict[str, Any]]:
-        if self.bundle is None:
+        if self.reading is None:
             return []
         return [
             {
@@ -77,7 +87,7 @@ class CheckedBundle:
                 "file": answer.file,
                 "applies": (answer.task, answer.trial) in self.applied,
             }
-            for answer in self.bundle.answers
+            for answer in self.reading.answers
         ]
 
 
@@ -95,15 +105,38 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
     ``described`` stands in for ``submission.json`` where the bundle has none (JSONL predictions).
     """
     try:
-        bundle = parse_bundle_limited(path, defaults=described)
+        reading = read_bundle_limited(path, defaults=described)
     except BundleError as error:
         return CheckedBundle(problems=tuple(error.problems))
-    version, problem = _find_version(bundle.manifest)
-    if version is None:
-        return CheckedBundle(problems=(problem,) if problem else (), bundle=bundle)
-    tried = check_bundle(bundle, task_files(version))
-    problems = (problem, *tried.problems) if problem else tried.problems
-    return CheckedBundle(problems=problems, bundle=bundle, suite_version=version, applied=dict(tried.applied))
+    problems = list(reading.problems)
+    version = None
+    applied: Mapping[tuple[str, int], AppliedAnswer] = {}
+    # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
+    if reading.manifest is not None and reading.manifest.suite:
+        version, problem = _find_version(reading.manifest)
+        problems += [problem] if problem else []
+    if version is not None:
+        tried = check_answers(reading.answers, task_files(version))
+        applied = tried.applied
+        problems += tried.problems
+    return CheckedBundle(
+        problems=_bounded(problems, reading.left_out),
+        reading=reading,
+        bundle=None if reading.problems else reading.bundle(),
+        suite_version=version,
+        applied=dict(applied),
+    )
+
+
+def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
+    """At most as many as one report lists, refusals first; all of them where each bad answer is stored with its own."""
+    refusals = [problem for problem in problems if problem.severity == Severity.REFUSE]
+    if not refusals:
+        return tuple(problems)
+    listed = ProblemList(ArchiveLimits().problems)
+    listed.extend([*refusals, *(problem for problem in problems if problem.severity != Severity.REFUSE)])
+    listed.left_out += left_out
+    return tuple(listed.all())
 
 
 def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
@@ -158,7 +191,7 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
         digest.update(chunk)
     upload = Upload(
         owner=owner,
-        name=Path(file.name or "bundle").name[:200],
+        name=Path(file.name or "bundle").name.replace("\0", "")[:200],
         size=file.size or 0,
         digest=digest.hexdigest(),
         fields=fields,

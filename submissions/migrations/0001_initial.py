@@ -113,7 +113,7 @@ class Migration(migrations.Migration):
             name='AuditEvent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('verb', models.CharField(choices=[('uploaded', 'uploaded'), ('submitted', 'submitted'), ('cancelled', 'cancelled'), ('published', 'published'), ('withdrawn', 'withdrew'), ('hidden', 'hid'), ('unhidden', 'showed again'), ('corrected', 'corrected'), ('retried', 'retried'), ('quota', 'changed the quota of'), ('imported', 'imported'), ('role', 'changed the role of')], max_length=20)),
+                ('verb', models.CharField(choices=[('uploaded', 'uploaded'), ('submitted', 'submitted'), ('cancelled', 'cancelled'), ('published', 'published'), ('withdrawn', 'withdrew'), ('hidden', 'hid'), ('unhidden', 'showed again'), ('corrected', 'corrected'), ('retried', 'retried'), ('quota', 'changed the quota of'), ('imported', 'imported'), ('role', 'changed the role of'), ('password', 'set the password of')], max_length=20)),
                 ('subject_kind', models.CharField(max_length=40)),
                 ('subject_id', models.CharField(max_length=40)),
                 ('subject_text', models.CharField(max_length=200)),

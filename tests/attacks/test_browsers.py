@@ -83,7 +83,7 @@ def test_what_is_somebody_elses_does_not_exist(private: Submission, alice: User,
     names = {"name": "n", "backbone": "b", "scaffold": "s"}
     form = {"confirm": "on", "consent": "on", "licence": "MIT", "reason": "r", **names}
     for address in addresses(private, upload):
-        assert client.get(address).status_code in {404, 405}, address
+        assert client.get(address, follow=True).status_code in {404, 405}, address
         assert client.post(address, form).status_code in {404, 405}, address
     for act in ("retry", "hide", "unhide", "quota"):
         assert client.post(f"/maintain/{act}/", {"submission": private.pk, "reason": "r"}).status_code == 404

@@ -218,7 +218,7 @@ class TestRemarks:
         suite = read_suite(write_suite(tmp_path / "s", info=given, files={"paper.pdf": b"not a pdf"}))
         assert first_task(suite).reasons == ()
         assert [remark.split(": ", 1)[1] for remark in remarks(suite)] == [
-            "implementations[0].protcol is an unknown key; remove it or correct its spelling (ignored)",
+            "implementations[0].protcol is an unknown key; did you mean 'protocol'? (ignored)",
             "is named as context of alpha/1 but is missing",
             "is not a PDF file; left out",
             "is missing: there is no publication to read with the task",

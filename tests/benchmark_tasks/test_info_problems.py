@@ -15,7 +15,7 @@ from tests.benchmark_tasks.factories import (
     write_paper,
     write_suite,
 )
-from tests.benchmark_tasks.reading import fatal
+from tests.benchmark_tasks.reading import fatal, remarks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -238,6 +238,38 @@ class TestErrorsOfForm:
         (message,) = fatal(read_suite(tmp_path / "nowhere"))
         assert "is not a folder that can be read" in message
 
+    @pytest.mark.parametrize(
+        "task",
+        [
+            {"goal_file": "../x.py"},
+            {"goal_file": 3},
+            {"goal_function": "f" * 121},
+            {"golden_file": "/x.py"},
+            {"unit_test_file": []},
+            {"instruction": 1},
+            {"check": 1},
+            {"check": {**CHECK, "cases_file": "../b"}},
+            {"index": 0},
+        ],
+    )
+    def test_what_was_given_wrongly_is_not_called_missing_too(self, tmp_path: Path, task: dict[str, Any]) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(task)))
+        assert len(fatal(suite)) == 1
+        assert remarks(suite) == []
+
+    def test_a_repository_named_wrongly_is_not_called_missing_too(self, tmp_path: Path) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(repo_folder_name="../x")))
+        assert (len(fatal(suite)), remarks(suite)) == (1, [])
+
+    def test_an_unknown_key_names_the_one_that_was_meant(self, tmp_path: Path) -> None:
+        check = {**CHECK, "wal_seconds": 3}
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"check": check, "goal_fil": "x"}, paper_nam="x")))
+        assert [problem.message for problem in suite.problems] == [
+            "implementations[0].check.wal_seconds is an unknown key; did you mean 'wall_seconds'?",
+            "implementations[0].goal_fil is an unknown key; did you mean 'goal_file'? (ignored)",
+            "paper_nam is an unknown key; did you mean 'paper_name'? (ignored)",
+        ]
+
     def test_every_error_is_listed(self, tmp_path: Path) -> None:
         folder = write_suite(tmp_path / "s", info=info({"index": "one"}, year="x"))
         write_paper(folder, "02-Beta", info=b"{")
@@ -245,7 +277,6 @@ class TestErrorsOfForm:
         assert [message.split(": ", 1)[0] for message in fatal(read_suite(folder))] == [
             "suite.json:1:11",
             "01-Alpha/info.json:12:13",
-            "01-Alpha/info.json:10:3",
             "01-Alpha/info.json:7:10",
             "02-Beta/info.json:1:2",
         ]

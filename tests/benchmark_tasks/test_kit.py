@@ -12,6 +12,7 @@ import pytest
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE, SHIPPED_SUITES_FOLDER, load_catalogue
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit, example_answer
+from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite, SuiteVersion
 from tests.benchmark_tasks.factories import MASKED, PDF, TaskRevisionFactory, write_paper
@@ -85,6 +86,8 @@ def test_the_example_bundle_holds_the_stubs(suite_folder: Path) -> None:
     )
     manifest = json.loads(found["example-bundle/submission.json"])
     assert (manifest["suite"], manifest["suite_version"], manifest["inputs"]) == ("small", 1, "full")
+    assert {key: manifest[key] for key in KIT_PLACEHOLDERS} == KIT_PLACEHOLDERS
+    assert "/docs/submitting/" in found["README.md"].decode()
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_used_up_quota_ends_with_three(mini: SuiteVersion, tmp_path: Path) -> 
     bundle.write_bytes(build_sample("stub", mini).content)
     code, result = submit(str(bundle), "--as", "busy")
     assert code == 3
-    assert result["error"].startswith("You have used your 0 submissions of today (UTC).")
+    assert result["error"].startswith("You have sent 0 submissions today (UTC); your limit is 0.")
 
 
 def test_a_machine_without_a_sandbox_ends_with_two_and_holds(

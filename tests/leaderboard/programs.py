@@ -1,7 +1,7 @@
 """Run a supervisor over small programs, in a process of its own: ``python -m tests.leaderboard.programs FOLDER``.
 
 A supervisor adopts and kills all processes below it, so it cannot run inside the test process. ``FOLDER/programs.json``
-is a list of ``{"name", "code", "stage", "grace", "ready"}``; ``ready`` names a file to wait for.
+is a list of ``{"name", "code", "stage", "grace", "ready", …}``; ``ready`` names a file to wait for.
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ def main() -> None:
             stage=each.get("stage", 0),
             grace_seconds=each.get("grace", 5),
             terminate_twice=each.get("twice", False),
+            loss=each.get("loss", ""),
             ready=(folder / each["ready"]).exists if "ready" in each else None,
         )
         for each in json.loads((folder / "programs.json").read_text(encoding="utf-8"))
     ]
-    supervisor = Supervisor(programs, log_folder=folder / "logs", say=lambda line: sys.stdout.write(line + "\n"))
+    supervisor = Supervisor(programs, log_folder=folder / "logs", say=_say)
     try:
         supervisor.run(on_ready=lambda: (folder / "up").touch())
     except SupervisionError as error:
         sys.stdout.write(f"{error}\n")
         sys.exit(3)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

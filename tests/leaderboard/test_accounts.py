@@ -113,3 +113,17 @@ def test_the_address_page_offers_letters_only_where_they_are_sent(client: Client
     assert mail.outbox == []
     settings.EMAIL_CONFIGURED = True
     assert "action_send" in client.get("/accounts/email/").content.decode()
+
+
+def test_messages_and_labels_are_in_our_words(client: Client) -> None:
+    page = client.get("/accounts/login/").content.decode()
+    assert "User name or e-mail</label>" in page
+    assert "Stay signed in</label>" in page
+    assert "Username or email" not in page
+    assert "E-mail</label>" in client.get("/accounts/signup/").content.decode()
+    welcome = client.post("/accounts/signup/", SIGN_UP, follow=True).content.decode()
+    assert "Your account newcomer was made, and you are signed in." in welcome
+    assert "E-mail</label>" in client.get("/accounts/email/").content.decode()
+    client.post("/accounts/logout/")
+    login = {"login": "newcomer", "password": SIGN_UP["password1"]}
+    assert "You are signed in as newcomer." in client.post("/accounts/login/", login, follow=True).content.decode()

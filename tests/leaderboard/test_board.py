@@ -13,7 +13,7 @@ from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.domain.board import BoardQuery, board_rows
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
-from submissions.models import Submission
+from submissions.models import Submission, System
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
     SuiteFactory,
@@ -234,3 +234,34 @@ def test_categories_offered_are_those_with_tasks(client: Client) -> None:
     page = client.get("/board/few/").content.decode()
     assert "?category=evaluation-metrics" in page
     assert "data-augmentation" not in page
+
+
+def test_a_column_of_dashes_is_left_out(client: Client) -> None:
+    version = version_with_tasks()
+    reported(version)
+    assert "Published<" not in client.get("/board/lmr-mini/").content.decode()
+    measured(version)
+    page = client.get("/board/lmr-mini/").content.decode()
+    assert page.count(">Published<") == 1
+    assert page.count('data-label="Published"') == 2
+
+
+def test_suites_of_one_title_are_told_apart(client: Client) -> None:
+    version_with_tasks("first")
+    for slug in ("mine", "other"):
+        SuiteFactory(slug=slug, title="Same", position=2)
+    page = client.get("/").content.decode()
+    assert re.findall(r'<li><a href="/board/[a-z]+/"[^>]*>([^<]+)<', page) == ["First", "Same (mine)", "Same (other)"]
+    assert "Same (mine)</a></h2>" in client.get("/suites/").content.decode()
+
+
+def test_samples_say_only_who_made_them(client: Client) -> None:
+    system = SystemFactory(name="Golden", backbone="none", scaffold="none", organisation="The makers")
+    measured(version_with_tasks(), system=system, kind=Kind.CALIBRATION)
+    page = client.get("/").content.decode()
+    assert '<span class="system-facts">The makers</span>' in page
+    facts = client.get(f"/systems/{system.slug}/").content.decode()
+    assert "Backbone" not in facts
+    assert "Scaffold" not in facts
+    System.objects.update(backbone="m-1")
+    assert "<dt>Scaffold</dt><dd>no agent</dd>" in client.get(f"/systems/{system.slug}/").content.decode()

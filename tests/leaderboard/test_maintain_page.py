@@ -90,8 +90,16 @@ def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
 def test_actions_need_a_post_and_the_token(carol: User, action: str) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(carol)
-    assert browser.get(reverse(action)).status_code == 405
+    response = browser.get(reverse(action))
+    assert (response.status_code, response["Location"]) == (302, ADDRESS)
     assert browser.post(reverse(action)).status_code == 403
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_whoever_was_signed_out_comes_back_to_the_page(client: Client, action: str, db: None) -> None:
+    response = client.post(reverse(action), {"reason": "because"}, follow=True)
+    assert response.redirect_chain == [("/accounts/login/?next=/maintain/", 302)]
+    assert "You were signed out, so nothing was done" in response.content.decode()
 
 
 # The queue
@@ -114,7 +122,7 @@ def test_workers_are_counted_by_machine(as_carol: Client, db: None) -> None:
         Attempt.objects.create(run=run, number=number, token=uuid4(), worker=worker, state=AttemptState.LOST)
     Attempt.objects.filter(worker="host-b:1").update(started=timezone.now() - timedelta(hours=2))
     text = text_of(as_carol)
-    assert "host-a: 2, the last now" in text
+    assert "machine host-a took 2 runs, the last now" in text
     assert "host-b" not in text
 
 
@@ -150,6 +158,11 @@ def test_a_silent_queue_server_is_said(as_carol: Client, monkeypatch: pytest.Mon
 @pytest.mark.redis
 def test_no_worker_listening_is_said(as_carol: Client, redis_url: str) -> None:
     assert "None is listening. Start one with manage.py worker; make run does." in text_of(as_carol)
+
+
+def test_the_filter_is_no_group_of_buttons(as_carol: Client) -> None:
+    # Pico lays out role="search" as one rounded row.
+    assert 'role="search"' not in as_carol.get(ADDRESS).content.decode()
 
 
 # Held

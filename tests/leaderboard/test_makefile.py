@@ -121,6 +121,27 @@ def test_missing_packages_are_named_where_they_cannot_be_installed(bare_checkout
     assert "on Debian these are the packages bubblewrap git" in result.stderr
 
 
+def test_a_library_among_very_many_is_found(bare_checkout: Path) -> None:
+    """What comes after it must not break the search: a reader that stops early ends ldconfig by SIGPIPE."""
+    ldconfig = bare_checkout / "bin" / "ldconfig"
+    ldconfig.write_text(
+        "#!/bin/bash\necho libseccomp.so.2\nfor ((n = 0; n < 20000; n++)); do echo libother.so.$n; done\n",
+        encoding="ascii",
+    )
+    ldconfig.chmod(0o755)
+    for expected, name in (("", "libseccomp.so.2"), ("libseccomp2 ", "libnothing.so")):
+        ldconfig.write_text(ldconfig.read_text(encoding="ascii").replace("libseccomp.so.2", name), encoding="ascii")
+        result = subprocess.run(
+            ["bash", "-c", "set -euo pipefail; . scripts/lib.sh; missing libseccomp2"],
+            cwd=bare_checkout / "project",
+            env={"PATH": str(bare_checkout / "bin")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (result.returncode, result.stdout) == (0, expected)
+
+
 def test_a_python_that_is_missing_or_old_is_a_clear_error(bare_checkout: Path) -> None:
     for program in ("bwrap", "git", "ldconfig"):
         (bare_checkout / "bin" / program).write_text("#!/bin/sh\necho libseccomp.so.2\n", encoding="ascii")

@@ -8,6 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from leaderboard.domain.maintainers import ALPHABET
+from submissions.domain.audit import history
+from submissions.enums import Verb
 from submissions.models import User
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +42,8 @@ def test_a_generated_password_is_printed_and_works(maintainer: User) -> None:
     assert set("".join(groups)) <= set(ALPHABET)
     maintainer.refresh_from_db()
     assert (maintainer.check_password(password), maintainer.check_password("the old one")) == (True, False)
+    event = history(maintainer).get()
+    assert (event.verb, event.actor, event.data, event.reason) == (Verb.PASSWORD, None, {}, "")
 
 
 def test_a_typed_password_is_not_printed(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,6 +72,7 @@ def test_a_bad_password_changes_nothing(
     with pytest.raises(CommandError) as refused:
         call_command("password", "maintainer")
     assert str(refused.value) == message
+    assert not history(maintainer).exists()
     maintainer.refresh_from_db()
     assert maintainer.check_password("the old one")
 

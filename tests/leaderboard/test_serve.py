@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.sandbox.types import SandboxError
 from leaderboard.supervision.processes import descendants
 from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.test_supervisor import exists, wait_for
@@ -48,11 +50,11 @@ class Instance:
             check=False,
         )
 
-    def start(self) -> int:
+    def start(self, *arguments: str) -> int:
         """Start it, wait for its address, and return the supervisor's process id."""
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                [sys.executable, "manage.py", "serve", *arguments],
                 cwd=PROJECT_ROOT,
                 env=self.environment,
                 stdout=output,
@@ -86,6 +88,15 @@ class Instance:
         return self.process.wait(timeout=60)
 
 
+@pytest.fixture
+def boxes() -> None:
+    """Workers start only where a box can be made."""
+    try:
+        configured_sandbox()
+    except SandboxError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with an empty database, made once: migrating takes longer than most tests here."""
@@ -109,7 +120,7 @@ def instance(tmp_path: Path, prepared: Path) -> Iterator[Instance]:
 @pytest.mark.redis
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_answers_and_leaves_no_process(instance: Instance, number: int) -> None:
+def test_it_answers_and_leaves_no_process(boxes: None, instance: Instance, number: int) -> None:
     supervisor = instance.start()
     assert instance.health() == 200
     started = descendants(supervisor)
@@ -119,6 +130,7 @@ def test_it_answers_and_leaves_no_process(instance: Instance, number: int) -> No
     assert instance.said().splitlines()[1:] == [
         f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it.",
         f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password.",
+        "Stopping; running tests get up to 10 seconds…",
         "Stopped.",
     ]
     names = {"redis.log", "worker-1.log", "worker-2.log", "reconcile.log", "web.log"}
@@ -127,7 +139,7 @@ def test_it_answers_and_leaves_no_process(instance: Instance, number: int) -> No
 
 @pytest.mark.redis
 @pytest.mark.bubblewrap
-def test_a_killed_worker_is_replaced(instance: Instance) -> None:
+def test_a_killed_worker_is_replaced(boxes: None, instance: Instance) -> None:
     instance.start()
     wait_for(lambda: instance.worker("worker-1"))
     first = instance.worker("worker-1")
@@ -177,16 +189,24 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
 
 
 @pytest.mark.redis
-def test_without_a_sandbox_the_board_runs_and_says_so(instance: Instance, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--setup"]], ids=["serve", "setup"])
+def test_without_a_sandbox_the_board_runs_and_says_so_once(
+    instance: Instance, tmp_path: Path, arguments: list[str]
+) -> None:
     # Everything on PATH but bubblewrap, and an image that no engine has.
     (tmp_path / "bin").mkdir()
     redis_server = subprocess.run(["which", "redis-server"], capture_output=True, text=True, check=False).stdout.strip()
     if redis_server:
         (tmp_path / "bin" / "redis-server").symlink_to(redis_server)
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
-    instance.start()
+    instance.start(*arguments)
     assert "workers: 0" in instance.said()
-    wait_for(lambda: "NOTHING IS EVALUATED" in instance.said())
+    wait_for(lambda: "Mend that" in instance.said())
+    told = " (the reason is above).\n" if arguments else ":\n  "
+    assert f"\nNOTHING IS EVALUATED, for no sandbox works here{told}" in instance.said()
+    assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
+        instance.said()
+    )
     assert instance.health() == 200
     assert instance.stop(signal.SIGINT) == 0
 

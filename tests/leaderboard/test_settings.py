@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key
+from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
 from tests.conftest import PROJECT_ROOT
 
 
@@ -104,6 +104,37 @@ def test_a_long_data_folder_gets_a_short_socket(clean: pytest.MonkeyPatch, tmp_p
     assert len(os.fsencode(socket)) <= 60
     assert socket == configured(clean, DATA_DIR=str(long), TMPDIR="/elsewhere").embedded_redis_socket
     assert socket != configured(clean, DATA_DIR=str(long / "z")).embedded_redis_socket
+
+
+def test_names_in_the_env_file_that_mean_nothing_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "board.env"
+    file.write_text(
+        "DALY_SUBMISSIONS=3\nPORT=8000\nSECRET_KEY_FILE=/run/key\n#COMENT=1\nNOTHING_LIKE_IT=1\nport=1\n",
+        encoding="ascii",
+    )
+    monkeypatch.setenv("ENV_FILE", str(file))
+    told = "in board.env is not a setting (docs/configuration.md lists all)."
+    assert unknown_names() == [
+        f"DALY_SUBMISSIONS {told} Is DAILY_SUBMISSIONS meant?",
+        f"NOTHING_LIKE_IT {told}",
+        f"port {told} Is PORT meant?",
+    ]
+    monkeypatch.setenv("ENV_FILE", str(tmp_path / "none.env"))
+    assert unknown_names() == []
+
+
+def test_a_start_tells_them_once(tmp_path: Path) -> None:
+    (tmp_path / "board.env").write_text("DALY_SUBMISSIONS=3\n", encoding="ascii")
+    # Neither comes far: without its Redis, and without a place for its database.
+    for command in (["serve"], ["setup"]):
+        values = {
+            "ENV_FILE": str(tmp_path / "board.env"),
+            "DATA_DIR": str(tmp_path / "var"),
+            "REDIS_URL": "redis://127.0.0.1:1",
+        }
+        result = manage(*command, **values, DATABASE_URL=f"sqlite:///{tmp_path}/none/db.sqlite3")
+        assert result.returncode == 1
+        assert result.stderr.count("DALY_SUBMISSIONS in board.env is not a setting") == 1, result.stderr
 
 
 def test_an_env_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from pytest_django import Settings
 from leaderboard.domain.maintainers import ensure_maintainer
 from leaderboard.domain.static_files import static_fingerprint
 from leaderboard.management.commands import setup
+from submissions.domain.audit import history
 from submissions.domain.operators import local_operator
+from submissions.enums import Verb
 from submissions.models import User
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +76,10 @@ def test_each_step_is_one_line_with_its_time_and_the_password_comes_once(calls: 
     assert password
     maintainer = User.objects.get(username="maintainer")
     assert (maintainer.is_staff, maintainer.check_password(password[1])) == (True, True)
+    event = history(maintainer).get()
+    assert (event.verb, event.actor, event.data) == (Verb.ROLE, None, {"before": None, "after": "maintainer"})
     assert "password" not in run()[0]
+    assert history(maintainer).count() == 1
 
 
 def test_the_second_run_leaves_unchanged_static_files_alone(calls: list[str]) -> None:

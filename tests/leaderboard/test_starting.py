@@ -56,7 +56,8 @@ def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
     ("bind", "message"),
     [
         ("192.0.2.1", "Nothing can listen at 192.0.2.1, port 8000 (Cannot assign requested address)."),
-        ("not an address", "BIND=not an address is not an address of this machine"),
+        ("not an address", "BIND=not an address is not an address of this machine (Name or service not known)."),
+        ("board..example", "BIND=board..example is not an address of this machine (not a host name)."),
     ],
 )
 def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> None:

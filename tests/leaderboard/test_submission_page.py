@@ -1,9 +1,9 @@
-"""The page of a submission: who sees it, what it shows while it runs and afterwards, and what its owner can do."""
+"""The page of a submission: who sees it, and what it shows while it runs and afterwards."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.base import ContentFile
@@ -12,16 +12,13 @@ from django.urls import reverse
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from leaderboard.domain.entries import recompute_submission
 from submissions.domain import publishing
-from submissions.domain.audit import history
-from submissions.enums import Kind, SubmissionState, Verb, Visibility
-from submissions.models import Submission, User
+from submissions.enums import SubmissionState, Visibility
+from submissions.models import Submission, System, User
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import (
     ImplementationFactory,
-    SubmissionFactory,
-    SystemFactory,
     UserFactory,
     with_answers,
 )
@@ -29,11 +26,9 @@ from tests.submissions.factories import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from django.http import HttpResponse
     from pytest_django import DjangoAssertNumQueries, Settings
 
 pytestmark = pytest.mark.django_db
-ACTIONS = ("submission_publish", "submission_withdraw", "submission_cancel", "submission_correct")
 
 
 @pytest.fixture(autouse=True)
@@ -58,27 +53,6 @@ def carol() -> User:
     """A maintainer."""
     made: User = UserFactory(username="carol", is_staff=True)
     return made
-
-
-def scored(owner: User, *outcomes: str, **facts: Any) -> Submission:
-    """A scored submission with its board entry, one task for each outcome."""
-    system = SystemFactory(owner=owner, name="Alpha Solver", backbone="alpha-2")
-    submission: Submission = SubmissionFactory(owner=owner, system=system, **facts)
-    for answer, outcome in zip(with_answers(submission, len(outcomes)), outcomes, strict=True):
-        TestRunFactory(implementation=answer, done=outcome, seconds=1.25, reason=f"because {outcome}")
-    recompute_submission(submission.pk)
-    return submission
-
-
-def get(client: Client, submission: Submission, user: User | None = None) -> HttpResponse:
-    if user is not None:
-        client.force_login(user)
-    return client.get(submission.get_absolute_url())  # type: ignore[return-value]
-
-
-def text_of(response: HttpResponse) -> str:
-    """The page as text, white space squeezed."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
 
 
 # Who sees it
@@ -221,6 +195,49 @@ def test_an_open_one_is_polled_and_a_settled_one_is_not(client: Client, alice: U
     assert "hx-get" not in get(client, submission, alice).content.decode()
 
 
+def test_facts_and_history_follow_the_evaluation(client: Client, alice: User) -> None:
+    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
+    page = get(client, submission, alice).content.decode()
+    assert page.count('id="facts"') == page.count('id="trace"') == 1
+    assert "hx-swap-oob" not in page
+    Submission.objects.update(state=SubmissionState.SCORED, environment_digest="sha256:" + "ab" * 32)
+    publishing.publish(submission=submission, actor=alice, code_licence="MIT", consent=True)
+    partial = client.get(reverse("submission_progress", args=[submission.pk])).content.decode()
+    facts = partial.partition('<div id="facts" hx-swap-oob="true">')[2].partition("</div>")[0]
+    assert "abababababab" in facts
+    assert "published" in facts
+    history_part = partial.partition('<ul id="trace" class="trace" hx-swap-oob="true">')[2]
+    assert "alice (its owner) published it." in re.sub(r"<[^>]+>", "", history_part.partition("</ul>")[0])
+
+
+def test_only_answers_that_were_sent_are_counted(client: Client, alice: User) -> None:
+    submission = scored(alice, state=SubmissionState.CANCELLED)
+    sent, absent = with_answers(submission, 1)[0], with_answers(submission, 2, attempted=False)
+    TestRunFactory(implementation=sent, state=RunState.CANCELLED)
+    for answer in absent:
+        TestRunFactory(implementation=answer, done="not_attempted")
+    assert "Cancelled after 0 of 1 answers." in text_of(get(client, submission, alice))
+    Submission.objects.update(state=SubmissionState.RUNNING)
+    progress = get(client, submission, alice).context["progress"]  # type: ignore[attr-defined]
+    assert (progress.done, progress.total, progress.ended) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "scaffold", "said"),
+    [
+        ("none", "none", "Sampler · The makers"),
+        ("m-1", "none", "m-1, no agent · The makers"),
+        ("m-1", "Hands 2", "m-1 in Hands 2 · The makers"),
+        ("none", "Hands 2", "Hands 2 · The makers"),
+    ],
+)
+def test_the_system_in_one_line(client: Client, alice: User, backbone: str, scaffold: str, said: str) -> None:
+    submission = scored(alice, published=True)
+    System.objects.update(name="Sampler", backbone=backbone, scaffold=scaffold, organisation="The makers")
+    text = text_of(get(client, submission))
+    assert f"System Sampler: {said.removeprefix('Sampler · ')} " in text
+
+
 def test_nothing_is_sent_while_nothing_changed(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.RUNNING)
     client.force_login(alice)
@@ -262,133 +279,3 @@ def test_the_bundle_is_downloaded_never_shown(
         assert response.getvalue() == start
         assert response["Content-Disposition"] == f'attachment; filename="submission-{submission.pk}.{ending}"'
         assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
-
-
-# What its owner does
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("facts", [{"published": True}, {"state": SubmissionState.RUNNING}])
-def test_strangers_do_nothing(client: Client, alice: User, bob: User, action: str, facts: dict[str, Any]) -> None:
-    typed = {"consent": "on", "licence": "MIT", "reason": "because", "confirm": "on"}
-    described = {"name": "Bobs", "backbone": "b-1", "scaffold": "none"}
-    submission = scored(alice, **facts)
-    before = Submission.objects.values().get(pk=submission.pk)
-    for user in (None, bob):
-        if user:
-            client.force_login(user)
-        assert client.post(reverse(action, args=[submission.pk]), typed | described).status_code == 404
-    assert Submission.objects.values().get(pk=submission.pk) == before
-    assert not history(submission).exists()
-    submission.system.refresh_from_db()
-    assert submission.system.name == "Alpha Solver"
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_actions_need_a_post_and_the_token(alice: User, action: str) -> None:
-    submission = scored(alice)
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(alice)
-    assert browser.get(reverse(action, args=[submission.pk])).status_code == 405
-    assert browser.post(reverse(action, args=[submission.pk])).status_code == 403
-
-
-def test_publishing(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed")
-    client.force_login(alice)
-    address = reverse("submission_publish", args=[submission.pk])
-    assert f'action="{address}"' in get(client, submission).content.decode()
-    response = client.post(address, {"consent": "on", "licence": "MIT"}, follow=True)
-    submission.refresh_from_db()
-    assert submission.visibility == Visibility.PUBLISHED
-    assert "Published: it is on the board now." in response.content.decode()
-    assert f'action="{address}"' not in response.content.decode()
-
-
-def test_publishing_without_consent_comes_back_with_what_was_chosen(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed")
-    client.force_login(alice)
-    response = client.post(reverse("submission_publish", args=[submission.pk]), {"licence": "MIT"})
-    assert response.status_code == 422
-    assert response.context["publish"].errors == {"consent": ["Tick this box too, or choose no licence."]}
-    assert '<option value="MIT" selected>' in response.content.decode()
-    submission.refresh_from_db()
-    assert submission.visibility == Visibility.PRIVATE
-
-
-def test_a_refusal_of_the_domain_is_shown_in_the_form(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
-    client.force_login(alice)
-    response = client.post(reverse("submission_publish", args=[submission.pk]), {"consent": "on", "licence": "MIT"})
-    assert response.context["publish"].non_field_errors() == [
-        "Only a scored submission can be published. Wait until every task has its outcome."
-    ]
-    assert "Only a scored submission can be published." in response.content.decode()
-
-
-def test_calibration_samples_say_who_publishes_them(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", kind=Kind.CALIBRATION)
-    text = text_of(get(client, submission, alice))
-    assert "Calibration samples are published by maintainers only." in text
-    assert "Publish it" not in text
-
-
-def test_withdrawing_needs_a_reason(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", published=True)
-    client.force_login(alice)
-    address = reverse("submission_withdraw", args=[submission.pk])
-    assert '<details id="withdraw" open>' in client.post(address, {"reason": ""}).content.decode()
-    response = client.post(address, {"reason": "The wrong model answered."}, follow=True)
-    submission.refresh_from_db()
-    assert submission.visibility == Visibility.WITHDRAWN
-    assert "alice (its owner) withdrew it: The wrong model answered." in text_of(response)  # type: ignore[arg-type]
-
-
-def test_cancelling_needs_confirmation(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
-    client.force_login(alice)
-    address = reverse("submission_cancel", args=[submission.pk])
-    response = client.post(address)
-    assert response.context["cancel"].errors == {"confirm": ["Tick the box to confirm: what is under way is lost."]}
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.RUNNING
-    client.post(address, {"confirm": "on"})
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.CANCELLED
-
-
-def test_a_correction_leaves_a_public_trace(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", published=True)
-    typed = {"name": "Alpha Solver", "backbone": "alpha-3", "scaffold": "none", "reason": "It was alpha-3."}
-    client.force_login(alice)
-    client.post(reverse("submission_correct", args=[submission.pk]), typed)
-    client.logout()
-    text = text_of(get(client, submission))
-    assert "alice (its owner) corrected it: It was alpha-3. backbone: alpha-2 alpha-3" in text
-    assert "Alpha Solver: alpha-3, no agent" in text
-
-
-def test_a_wrong_correction_keeps_what_was_typed(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed")
-    client.force_login(alice)
-    typed = {"name": "Alpha Two", "backbone": "", "scaffold": "none", "links": "nowhere", "reason": ""}
-    response = client.post(reverse("submission_correct", args=[submission.pk]), typed)
-    assert set(response.context["correct"].errors) == {"backbone", "links", "reason"}
-    assert '<details id="correct" open>' in response.content.decode()
-    assert 'value="Alpha Two"' in response.content.decode()
-
-
-def test_the_public_trace_names_no_address(client: Client, alice: User, carol: User) -> None:
-    owner = UserFactory(username="dave@mail.example", email="dave@mail.example")
-    submission = scored(owner, "passed")
-    publishing.publish(submission=submission, actor=owner, code_licence="MIT", consent=True)
-    publishing.hide(submission=submission, actor=carol, reason="under review")
-    publishing.unhide(submission=submission, actor=carol, reason="reviewed")
-    response = get(client, submission)
-    assert [event.verb for event in history(submission)] == [Verb.UNHIDDEN, Verb.HIDDEN, Verb.PUBLISHED]
-    assert [(line.who, line.reason) for line in response.context["trace"]] == [  # type: ignore[attr-defined]
-        ("carol (maintainer)", "reviewed"),
-        ("carol (maintainer)", "under review"),
-        ("dave (its owner)", ""),
-    ]
-    assert "mail.example" not in response.content.decode()

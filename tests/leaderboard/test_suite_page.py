@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
     write_suite,
 )
+from tests.leaderboard.factories import reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,3 +106,30 @@ def test_queries_do_not_grow_with_tasks(client: Client) -> None:
             client.get(f"/suites/{slug}/")
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 8
+
+
+def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
+    suite = SuiteFactory(slug="imported")
+    facts = {"task__suite": suite, "protocol": Protocol.UPSTREAM}
+    revisions = [TaskRevisionFactory(**facts, not_runnable_reasons=["no unit test"]) for _ in range(2)]
+    revisions.append(TaskRevisionFactory(**facts, audit_state=AuditState.FAILED))
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    page = client.get("/suites/imported/").content.decode()
+    assert "No task is runnable here, so this suite takes no answers." in page
+    assert re.findall(r"<li>([^<]+ \(\d tasks?\))</li>", page) == [
+        "no unit test (2 tasks)",
+        "it failed its audit (1 task)",
+    ]
+    assert "not shipped" not in page
+    assert "Published results" not in page
+
+
+def test_reported_results_are_mentioned_where_there_are_any(client: Client) -> None:
+    revision = TaskRevisionFactory(protocol=Protocol.NONE, not_runnable_reasons=["its code is not shipped"])
+    version = SuiteVersionFactory(suite=revision.task.suite, revisions=[revision])
+    address = f"/suites/{version.suite.slug}/"
+    assert "Published results" not in client.get(address).content.decode()
+    reported(version)
+    page = client.get(address).content.decode()
+    assert "The code of these tasks is not shipped" in page
+    assert "Published results are" in page

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.supervision.logs import KEPT, last_lines, open_log
+from leaderboard.supervision.logs import KEPT, last_error, last_lines, open_log
 from tests.conftest import PROJECT_ROOT
 
 FOREVER = "import time\nwhile True: time.sleep(0.05)"
@@ -91,7 +91,7 @@ def test_stages_stop_in_the_opposite_order(tmp_path: Path, supervise: Supervise)
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=15)
-    assert (process.returncode, output) == (0, "")
+    assert (process.returncode, output) == (0, "Stopping…\n")
     assert (tmp_path / "ends").read_text(encoding="utf-8").split() == ["web", "worker", "redis"]
 
 
@@ -125,7 +125,7 @@ def test_a_program_that_ignores_sigterm_is_killed_when_its_grace_ends(tmp_path: 
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert (process.returncode, output) == (0, "worker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (0, "Stopping…\nworker did not stop in time and is killed.\n")
 
 
 def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> None:
@@ -137,7 +137,7 @@ def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> 
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=5)
-    assert (process.returncode, output) == (0, "worker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (0, "Stopping…\nworker did not stop in time and is killed.\n")
 
 
 def test_a_worker_is_asked_twice(tmp_path: Path, supervise: Supervise) -> None:
@@ -152,6 +152,10 @@ pathlib.Path({str(tmp_path / "twice")!r}).touch()
     process = supervise({"name": "worker", "code": code, "grace": 2, "twice": True, "ready": "ready"})
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
+    # Said before anything is waited for.
+    assert process.stdout is not None
+    assert process.stdout.readline() == "Stopping; running tests get up to 1 seconds…\n"
+    assert not (tmp_path / "twice").exists()
     output, _ = process.communicate(timeout=10)
     assert (process.returncode, output, (tmp_path / "twice").exists()) == (0, "", True)
 
@@ -168,7 +172,7 @@ time.sleep(1000)
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert output == "Ended 1 more process that had been left behind.\n"
+    assert output == "Stopping…\nEnded 1 more process that had been left behind.\n"
     assert not exists(recorded_pids(tmp_path)[0])
 
 
@@ -193,6 +197,64 @@ def test_the_children_end_when_the_supervisor_is_killed(tmp_path: Path, supervis
     wait_for((tmp_path / "up").exists)
     process.kill()
     wait_for(lambda: not exists(recorded_pids(tmp_path)[0]))
+
+
+LOSS = "NOTHING IS EVALUATED."
+
+
+def test_a_program_that_keeps_failing_is_explained_once(tmp_path: Path, supervise: Supervise) -> None:
+    """And what is lost is said only when no other program stands in for it."""
+    folder = tmp_path / "logs"
+    # The second one's log ends in an older error, which is not what ended it now.
+    folder.mkdir()
+    (folder / "worker-2.log").write_text("OldError: long ago\n", encoding="ascii")
+    count = (
+        "import pathlib, sys, time\nfile = pathlib.Path({file!r})\nfile.write_text(file.read_text() + 'x' if "
+        "file.exists() else 'x')\n"
+    )
+    first = count.format(file=str(tmp_path / "first")) + "print('Starting')\nraise ValueError('no box')"
+    # Runs on until the first one has been explained.
+    second = f"""
+import pathlib, time
+while not pathlib.Path({str(tmp_path / "fail-too")!r}).exists(): time.sleep(0.02)
+raise SystemExit(4)
+"""
+    process = supervise(
+        {"name": "worker-1", "code": first, "loss": LOSS}, {"name": "worker-2", "code": second, "loss": LOSS}
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(3)]
+    assert [line.partition(" (")[0] for line in lines[:2]] == [
+        "worker-1 ended with exit code 1 after 0 s and starts again in 1 s",
+        "worker-1 ended with exit code 1 after 0 s and starts again in 2 s",
+    ]
+    assert lines[2] == (
+        f"worker-1 keeps failing, 3 times in a row now: ValueError: no box (its log: {folder}/worker-1.log)\n"
+    )
+    (tmp_path / "fail-too").touch()
+    *_, last = [process.stdout.readline() for _ in range(3)]
+    assert last == (
+        "worker-2 keeps failing, 3 times in a row now: ended with exit code 4 "
+        f"(its log: {folder}/worker-2.log) {LOSS}\n"
+    )
+    # The first one went on failing, in silence.
+    wait_for(lambda: len((tmp_path / "first").read_text(encoding="ascii")) >= 4)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=10)[0] == "Stopping…\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Traceback:\n  File x\nredis.ConnectionError: refused\nbye\n\n", "redis.ConnectionError: refused"),
+        ("starting\ngone wrong\n\n", "gone wrong"),
+        ("", ""),
+    ],
+)
+def test_the_last_error_of_a_log(tmp_path: Path, text: str, told: str) -> None:
+    before = "AnError: before\n"
+    (tmp_path / "web.log").write_text(before + text, encoding="ascii")
+    assert last_error(tmp_path, "web", since=len(before)) == told
 
 
 def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:

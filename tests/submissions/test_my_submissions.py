@@ -12,6 +12,7 @@ from evaluator.enums import RunState
 from evaluator.models import TestRun
 from leaderboard.domain.entries import recompute_submission
 from submissions.enums import SubmissionState, Visibility
+from tests.benchmark_tasks.factories import SuiteFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UploadFactory, with_answers
 
@@ -119,3 +120,46 @@ def test_queries_do_not_grow(
     # session, user, suites of the form, count, page, uploads, quota
     with django_assert_num_queries(7):
         as_alice.get(ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("applies", "limit", "said"),
+    [
+        ([True, True], 10, "ready to be submitted"),
+        ([True, False], 10, "1 of 2 answers apply, the others would count as failed"),
+        ([False, False], 10, "none of its answers applies: submitted as it is, all would count as failed"),
+        ([True], 0, "ready to be submitted; the quota of today is used"),
+    ],
+)
+def test_the_list_says_what_an_upload_is_good_for(
+    as_alice: Client, alice: User, applies: list[bool], limit: int, said: str
+) -> None:
+    alice.daily_submissions = limit
+    alice.save()
+    upload = UploadFactory(owner=alice)
+    upload.report["answers"] = [{"applies": each} for each in applies]
+    upload.save()
+    assert f"; {said}</li>" in as_alice.get(ADDRESS).content.decode()
+
+
+def test_an_upload_that_cannot_be_submitted_is_said(as_alice: Client, alice: User) -> None:
+    upload = UploadFactory(owner=alice)
+    upload.report["acceptable"] = False
+    upload.save()
+    assert "; cannot be submitted as it is</li>" in as_alice.get(ADDRESS).content.decode()
+
+
+def test_tasks_without_an_answer_do_not_count_as_progress(as_alice: Client, alice: User) -> None:
+    running = SubmissionFactory(owner=alice, state=SubmissionState.RUNNING)
+    TestRunFactory(implementation=with_answers(running, 1)[0])
+    for answer in with_answers(running, 2, attempted=False):
+        TestRunFactory(implementation=answer, done="not_attempted")
+    assert "0 of 1 decided" in as_alice.get(ADDRESS).content.decode()
+
+
+def test_suites_of_one_title_are_told_apart(as_alice: Client, three: None) -> None:
+    SuiteFactory(slug="mine", title="Same")
+    SuiteFactory(slug="other", title="Same")
+    page = as_alice.get(ADDRESS).content.decode()
+    assert '<option value="mine">Same (mine)</option>' in page
+    assert 'role="search"' not in page

@@ -190,3 +190,17 @@ def test_a_system_is_not_renamed_to_another_one(alice: User) -> None:
     mine.system.refresh_from_db()
     assert mine.system.name == "Free"
     assert verbs(mine) == []
+
+
+def test_refused_moves_are_said_in_plain_words(mine: Submission, alice: User, maintainer: User) -> None:
+    with pytest.raises(WrongStateError) as refused:
+        publishing.unhide(submission=mine, actor=maintainer, reason="reviewed")
+    assert str(refused.value) == "This submission is not published, so it cannot be shown again."
+    publishing.hide(submission=mine, actor=maintainer, reason="copied answers")
+    with pytest.raises(WrongStateError) as refused:
+        publishing.hide(submission=mine, actor=maintainer, reason="again")
+    assert str(refused.value) == "This submission is hidden by a maintainer, so it cannot be hidden."
+    with pytest.raises(WrongStateError, match=r"so it cannot be withdrawn\.$"):
+        publishing.withdraw(submission=mine, actor=alice, reason="wrong model")
+    with pytest.raises(WrongStateError, match=r"so it cannot be published\.$"):
+        publish(mine, alice)

@@ -62,7 +62,7 @@ def test_the_limit_is_held_exactly(alice: User) -> None:
             quotas.require(alice)
         SubmissionFactory(owner=alice)
     with (
-        pytest.raises(QuotaExceededError, match=r"^You have used your 2 submissions of today \(UTC\)\."),
+        pytest.raises(QuotaExceededError, match=r"^You have sent 2 submissions today \(UTC\); your limit is 2\."),
         transaction.atomic(),
     ):
         quotas.require(alice)
@@ -71,7 +71,13 @@ def test_the_limit_is_held_exactly(alice: User) -> None:
 def test_more_than_the_limit_leaves_nothing_rather_than_less(alice: User) -> None:
     SubmissionFactory.create_batch(2, owner=alice)
     alice.daily_submissions = 1
+    alice.save()
     assert quotas.remaining(alice) == 0
+    with (
+        pytest.raises(QuotaExceededError, match=r"^You have sent 2 submissions today \(UTC\); your limit is 1\."),
+        transaction.atomic(),
+    ):
+        quotas.require(alice)
 
 
 def test_a_maintainer_sets_a_limit_and_it_is_recorded(alice: User, maintainer: User) -> None:

@@ -138,7 +138,11 @@ def test_without_quota_the_upload_stays(as_alice: Client, alice: User, small: Su
     address = reverse("upload_check", args=[upload.pk])
     assert '<button type="submit" disabled>Submit</button>' in as_alice.get(address).content.decode()
     response = as_alice.post(address)
-    assert response.context["form"].non_field_errors()[0].startswith("You have used your 0 submissions of today (UTC).")
+    assert (
+        response.context["form"]
+        .non_field_errors()[0]
+        .startswith("You have sent 0 submissions today (UTC); your limit is 0.")
+    )
     assert Upload.objects.get() == upload
 
 
@@ -254,4 +258,22 @@ def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> N
 
 def test_discarding_needs_a_post(as_alice: Client, alice: User) -> None:
     upload = UploadFactory(owner=alice)
-    assert as_alice.get(reverse("upload_discard", args=[upload.pk])).status_code == 405
+    response = as_alice.get(reverse("upload_discard", args=[upload.pk]))
+    assert (response.status_code, response["Location"]) == (302, reverse("upload_check", args=[upload.pk]))
+
+
+def test_whoever_was_signed_out_comes_back_to_the_check(client: Client, alice: User) -> None:
+    upload = UploadFactory(owner=alice)
+    response = client.post(reverse("upload_discard", args=[upload.pk]), follow=True)
+    assert response.redirect_chain == [(f"/accounts/login/?next=/submit/{upload.pk}/", 302)]
+    assert "You were signed out" in response.content.decode()
+    assert Upload.objects.count() == 1
+
+
+def test_the_licence_is_not_called_optional(as_alice: Client, small: SuiteVersion) -> None:
+    # It is needed once the box is ticked; the group says that it may be left as a whole.
+    upload = sent(as_alice, bundle())
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "<legend>Publish when scored (optional)</legend>" in page
+    assert 'class="optional"' not in page
+    assert "<dt>Scaffold</dt><dd>no agent</dd>" in page

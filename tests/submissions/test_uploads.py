@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import zipfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +14,18 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
+from benchmark_tasks.domain.catalogue import load_catalogue
 from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.domain.kit import example_answer
+from benchmark_tasks.domain.queries import current_version, goal_of
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from submissions.answers.patches import apply_source
+from submissions.answers.types import AnswerError
 from submissions.domain import uploads
 from submissions.domain.audit import history
 from submissions.domain.described import described_by
+from submissions.domain.samples import build_sample
 from submissions.enums import Verb
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
@@ -89,6 +97,92 @@ def test_a_manifest_that_means_nothing_here_refuses(
 def test_unknown_tasks_and_the_wrong_version_are_listed_together(tmp_path: Path, small: SuiteVersion) -> None:
     checked = check(tmp_path, bundle({"alpha/9": RIGHT}, suite_version=7))
     assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", ""), ("refuse", "alpha/9")]
+
+
+def test_everything_that_is_wrong_is_in_one_report(tmp_path: Path, small: SuiteVersion) -> None:
+    manifest = {**MANIFEST, "backbone": "", "inputs": "all", "links": ["x"], "suite_version": 7, "sytem": "y"}
+    sent = zipped(
+        {
+            "notes.exe": "",
+            "submission.json": json.dumps(manifest),
+            "answers/01-Alpha/1/answer.py": BROKEN,
+            "answers/alpha/1/answer.diff": "x",
+            "answers/alpha/2/trial-2/answer.py": METHOD,
+            "answers/alpha/8/answer.py": RIGHT,
+            "answers/alpha/9/answer.py": RIGHT,
+            "answers/alpha/9/answer.diff": "x",
+        }
+    )
+    checked = check(tmp_path, sent)
+    assert [(severity, task, message[:22]) for severity, task, message in messages(checked)] == [
+        ("refuse", "", "Files of this kind are"),
+        ("refuse", "", "Unknown key 'sytem'; d"),
+        ("refuse", "", "'backbone' is empty; f"),
+        ("refuse", "", "'inputs' must be one o"),
+        ("refuse", "", "'links', number 1: an "),
+        ("refuse", "alpha/1", "Trial 1 is answered tw"),
+        ("refuse", "alpha/9", "Both answer.diff and a"),
+        ("refuse", "", "The bundle was made fo"),
+        ("refuse", "alpha/8", "Unknown task 'alpha/8'"),
+        ("refuse", "alpha/9", "Unknown task 'alpha/9'"),
+        ("bad_answer", "alpha/1", "The answer is not vali"),
+    ]
+    report = checked.report()
+    assert (report["acceptable"], report["digest"], report["suite"], report["suite_version"]) == (False, "", "small", 1)
+    assert (report["manifest"]["system"], report["manifest"]["suite_version"]) == ("Alpha Solver", 7)
+    assert [(answer["task"], answer["trial"], answer["applies"]) for answer in report["answers"]] == [
+        ("alpha/1", 1, False),
+        ("alpha/2", 2, True),
+        ("alpha/8", 1, False),
+        ("alpha/9", 1, False),
+    ]
+    with pytest.raises(uploads.BundleRefusedError):
+        checked.require()
+
+
+def test_a_refused_bundle_lists_a_hundred_problems_refusals_first(tmp_path: Path, small: SuiteVersion) -> None:
+    bad = {f"answers/alpha/1/trial-{number}/answer.py": BROKEN for number in range(1, 21)}
+    unknown = {f"answers/beta/{number}/answer.py": RIGHT for number in range(1, 61)}
+    exes = {f"{number}.exe": "" for number in range(30)}
+    checked = check(tmp_path, zipped({"submission.json": json.dumps(MANIFEST), **bad, **unknown, **exes}))
+    assert [problem.severity.value for problem in checked.problems] == ["refuse"] * 90 + ["bad_answer"] * 10 + [
+        "refuse"
+    ]
+    assert checked.problems[-1].message == "10 more problems are not listed; correct these first."
+
+
+def test_bad_answers_alone_all_keep_their_message(tmp_path: Path, small: SuiteVersion) -> None:
+    names = [f"answers/alpha/{task}/trial-{number}/answer.py" for task in (1, 2) for number in range(1, 21)]
+    with_many = {"submission.json": json.dumps(MANIFEST), **dict.fromkeys(names, BROKEN)}
+    checked = check(tmp_path, zipped(with_many))
+    assert checked.acceptable
+    assert len(checked.problems) == 40
+
+
+def test_the_stubs_of_the_task_kit_change_nothing(db: None) -> None:
+    version = current_version(load_catalogue().shipped.suite)
+    assert version is not None
+    files = task_files_of(version)
+    for revision in version.revisions.select_related("task__paper"):
+        with pytest.raises(AnswerError, match=r"^The answer changes nothing: it is the masked definition itself"):
+            apply_source(files[revision.task.slug], goal_of(revision), example_answer(revision).encode())
+
+
+def test_the_stubs_of_the_sample_change_something(db: None) -> None:
+    version = current_version(load_catalogue().shipped.suite)
+    assert version is not None
+    sample = build_sample("stub", version)
+    assert set(sample.expected.values()) == {"raised"}
+    files = task_files_of(version)
+    with zipfile.ZipFile(io.BytesIO(sample.content)) as archive:
+        for revision in version.revisions.select_related("task__paper"):
+            answer = archive.read(f"answers/{revision.task.slug}/answer.py")
+            applied = apply_source(files[revision.task.slug], goal_of(revision), answer)
+            assert 'NotImplementedError("left unwritten")' in applied.goal_source
+
+
+def task_files_of(version: SuiteVersion) -> dict[str, Path]:
+    return {slug: files.repository for slug, files in uploads.task_files(version).items()}
 
 
 def test_a_suite_without_a_version_or_code_takes_nothing(tmp_path: Path, db: None) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
+from redis.exceptions import RedisError
 
 from evaluator.domain.claims import expire_leases
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.progress import summary
-from evaluator.domain.queueing import plan
+from evaluator.domain.queueing import connect, plan
 from submissions.domain.described import add_manifest_arguments, described_by
 from submissions.domain.operators import OPERATOR, local_operator
 from submissions.domain.publishing import CODE_LICENCES
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 EXIT_INVALID, EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 1, 2, 3, 130
 POLL_SECONDS = 0.5
+NO_QUEUE = (
+    "The queue does not answer: nothing is evaluated until workers are there. "
+    "Start them (make run), or run this again with --wait."
+)
 ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
 
@@ -35,6 +40,17 @@ class Command(BaseCommand):
     """Submit a bundle as the local operator, or as an account."""
 
     help = "Submit a bundle. Exit codes: 0 scored (or queued), 1 invalid, 2 held, 3 quota, 130 interrupted."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """As Django's, but wrong arguments end with 1 (argparse would take 2, which means held)."""
+        parser = self.create_parser(argv[0], argv[1])
+        try:
+            # Called before Django's own, a parser raises instead of ending the process.
+            parser.parse_args(argv[2:])
+        except CommandError as error:
+            self.stderr.write(f"{parser.format_usage()}{error}")
+            raise SystemExit(EXIT_INVALID) from None
+        super().run_from_argv(argv)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, in whose name, and whether to wait."""
@@ -78,6 +94,8 @@ class Command(BaseCommand):
                 submission.refresh_from_db()
                 text = f"Interrupted; submission {submission.pk} goes on with workers."
                 self._end(summary(submission), text, EXIT_INTERRUPTED)
+        elif submission.state not in ENDED and not _queue_answers():
+            self.stderr.write(NO_QUEUE)
         self._report(submission)
 
     def _owner(self, username: str) -> User:
@@ -116,3 +134,11 @@ class Command(BaseCommand):
     def _end(self, data: dict[str, Any], text: str, code: int) -> NoReturn:
         self.stdout.write(json.dumps(data) if self.as_json else text)
         raise SystemExit(code)
+
+
+def _queue_answers() -> bool:
+    try:
+        with connect() as connection:
+            return bool(connection.ping())
+    except RedisError:
+        return False

@@ -17,6 +17,12 @@ from evaluator.domain.reconcile import reconcile
 from evaluator.domain.warming import warm_up
 from evaluator.sandbox.types import SandboxError
 
+# With RQ's own seven minutes the maintainer's page would go on counting killed workers. RQ takes 15 seconds off this
+# for the pause between the signs of life of a worker that waits.
+WORKER_TTL_SECONDS = 30
+# The same pause for a worker that evaluates.
+MONITORING_SECONDS = 15
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
@@ -49,5 +55,12 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
-        worker = Worker([queue(connection)], connection=connection, name=name, serializer=JSONSerializer)
+        worker = Worker(
+            [queue(connection)],
+            connection=connection,
+            name=name,
+            serializer=JSONSerializer,
+            worker_ttl=WORKER_TTL_SECONDS,
+            job_monitoring_interval=MONITORING_SECONDS,
+        )
         worker.work(burst=options["burst"], logging_level="WARNING")

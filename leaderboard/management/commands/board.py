@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         if version is None:
             raise CommandError(f"The suite {suite.slug!r} has no version yet. Import its tasks with import_suite.")
         rows = board_rows(version=version, query=BoardQuery(category=_category(options["category"])))
+        rows = sorted(rows, key=attrgetter("calibration"))
         if options["json"]:
             report = {
                 "suite": suite.slug,
@@ -50,7 +52,13 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
             return
-        self.stdout.write(_table([_cells(row) for row in rows]))
+        ranked = [_cells(row) for row in rows if not row.calibration]
+        samples = [_cells(row) for row in rows if row.calibration]
+        self.stdout.write(_table(ranked) if ranked else "Nothing is published on this suite yet.")
+        if samples:
+            self.stdout.write(
+                f"\nCalibration samples, which check the evaluation itself and are not ranked\n{_table(samples)}"
+            )
 
 
 def _category(slug: str | None) -> Category | None:
@@ -80,8 +88,7 @@ def _as_data(row: BoardRow) -> dict[str, Any]:
 
 
 def _cells(row: BoardRow) -> tuple[str, ...]:
-    source = "calibration sample" if row.calibration else row.provenance
-    return (row.system, row.inputs, _tests(row.tests), _labels(row.judge), _labels(row.human), source)
+    return (row.system, row.inputs, _tests(row.tests), _labels(row.judge), _labels(row.human), row.provenance)
 
 
 def _tests(cell: TestsCell | None) -> str:
@@ -96,8 +103,6 @@ def _labels(cell: LabelsCell | None) -> str:
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
-    if not rows:
-        return "Nothing is published on this suite yet."
     lines = [_HEADINGS, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     return "\n".join(

@@ -11,7 +11,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError
 
-from leaderboard.domain.maintainers import generated_password
+from leaderboard.domain.maintainers import generated_password, set_password
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,8 +31,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         user = self._user(options["username"])
         password = generated_password() if options["generate"] else self._asked(user)
-        user.set_password(password)
-        user.save(update_fields=["password"])
+        set_password(user=user, password=password)
         if options["generate"]:
             self.stdout.write(f"The new password of {user.username}:\n\n    {password}\n")
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.db import connections
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from leaderboard.settings.environment import PROJECT_ROOT
+from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision.addresses import check_free, listening_address, local_host
 from leaderboard.supervision.errors import SupervisionError
 from leaderboard.supervision.lock import only_instance
@@ -38,11 +39,15 @@ class Command(BaseCommand):
                 check_free(environment.bind, environment.port)
                 if options["setup"]:
                     call_command("setup")
-                self._supervise(environment)
+                else:
+                    for warning in unknown_names():
+                        self.stderr.write(warning)
+                self._supervise(environment, explained=options["setup"])
         except SupervisionError as error:
             raise CommandError(str(error)) from None
 
-    def _supervise(self, environment: Environment) -> None:
+    def _supervise(self, environment: Environment, *, explained: bool) -> None:
+        """``explained``: the set-up has just said why nothing can be evaluated, if so."""
         problem = _sandbox_problem()
         # A worker without boxes would only end and be started again, for ever.
         workers = 0 if problem else environment.workers
@@ -53,15 +58,23 @@ class Command(BaseCommand):
         )
         # Children open their own; one left open here would be a lock nobody needs.
         connections.close_all()
-        supervisor.run(on_ready=lambda: self._say(_greeting(environment, workers=workers, problem=problem)))
+        greeting = _greeting(environment, workers=workers)
+        if problem:
+            reason = " (the reason is above)." if explained else f":\n  {problem}"
+            greeting += (
+                f"\n\nNOTHING IS EVALUATED, for no sandbox works here{reason}\nMend that, stop this and start again."
+            )
+        supervisor.run(on_ready=lambda: self._say(greeting))
         if not problem:
             # The workers are gone: whatever box one of them had to leave behind is nobody's now.
             configured_sandbox().reap(keep=lambda _label: False)
         self._say("Stopped.")
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        # The terminal may be gone (SIGHUP), and all must be stopped in order nevertheless.
+        with suppress(OSError):
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 def _sandbox_problem() -> str:
@@ -73,14 +86,9 @@ def _sandbox_problem() -> str:
     return ""
 
 
-def _greeting(environment: Environment, *, workers: int, problem: str) -> str:
+def _greeting(environment: Environment, *, workers: int) -> str:
     address = listening_address(local_host(environment.bind), environment.port)
-    lines = [
-        f"\nLMR-Board answers at http://{address}/, workers: {workers}. Ctrl-C stops it.",
-        f"Logs are in {environment.data_dir / 'logs'}; make password sets a maintainer's password.",
-    ]
-    if problem:
-        lines.append(
-            f"\nNOTHING IS EVALUATED, for no sandbox works here:\n  {problem}\nThen stop this and start again."
-        )
-    return "\n".join(lines)
+    return (
+        f"\nLMR-Board answers at http://{address}/, workers: {workers}. Ctrl-C stops it.\n"
+        f"Logs are in {environment.data_dir / 'logs'}; make password sets a maintainer's password."
+    )

@@ -16,6 +16,7 @@ from django.db.utils import OperationalError
 
 from leaderboard.domain.maintainers import ensure_maintainer
 from leaderboard.domain.static_files import static_fingerprint
+from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import mark_as_data_folder
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Command(BaseCommand):
     help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        for warning in unknown_names():
+            self.stderr.write(warning)
         mark_as_data_folder(settings.DATA_DIR)
         # Events such as "the queue does not answer" are no news before anything was started.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
@@ -119,5 +122,5 @@ class Command(BaseCommand):
         if password is not None:
             self.stdout.write(
                 f"\nA maintainer's account was made. This is shown once:\n\n    name      {MAINTAINER}\n"
-                f"    password  {password}\n\nmake password sets a new one.\n"
+                f"    password  {password}\n"
             )

@@ -113,7 +113,9 @@ def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> N
     assert dead_children() <= before
 
 
-def test_an_interpreter_of_its_own_below_any_folder(state_dir: Path, tmp_path: Path) -> None:
+def test_an_interpreter_of_its_own_below_any_folder(
+    bubblewrap: BubblewrapSandbox, state_dir: Path, tmp_path: Path
+) -> None:
     sandbox = BubblewrapSandbox(state_dir, python=Path(sys.executable))
     result = run(sandbox, "import numpy, ssl, sqlite3, ctypes, sys; print(sys.version_info[:2], numpy.ones(3).sum())")
     assert result.stdout == f"{sys.version_info[:2]} 3.0\n".encode(), result.stderr

@@ -74,7 +74,7 @@ def test_a_forked_process_has_connections_of_its_own(docker: DockerSandbox) -> N
     assert run(docker, "print('ours')").stdout == b"ours\n"
 
 
-def test_a_missing_image_is_named_with_the_command_that_makes_it(state_dir: Path) -> None:
+def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerSandbox, state_dir: Path) -> None:
     sandbox = DockerSandbox("lmr-board-no-such-image", state_dir)
     with pytest.raises(
         SandboxUnavailableError,

@@ -7,13 +7,14 @@ from typing import cast
 
 import pytest
 
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.factory import Kind, SandboxSettings, choose
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 
 @pytest.mark.bubblewrap
-def test_auto_prefers_bubblewrap(state_dir: Path) -> None:
+def test_auto_prefers_bubblewrap(bubblewrap: BubblewrapSandbox, state_dir: Path) -> None:
     assert choose("auto", SandboxSettings(state_dir)).name == "bubblewrap"
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submissions.answers.archives import ArchiveKind, read_archive
-from submissions.answers.intake import ArchiveLimits, Member
+from submissions.answers.archives import Archive, ArchiveKind, read_archive
+from submissions.answers.intake import ArchiveLimits, Member, ProblemList
 from submissions.answers.types import BundleError
 from tests.submissions.answers.archive_makers import (
     GOOD_FILES,
@@ -40,10 +40,24 @@ LOG = "answers/dpo/1/log.txt"
 GOOD_MEMBERS = tuple(Member(name=name, content=content) for name, content in sorted(GOOD_FILES.items()))
 
 
+def read(data: bytes) -> Archive:
+    """An archive with nothing wrong in it."""
+    problems = ProblemList(100)
+    archive = read_archive(io.BytesIO(data), ArchiveLimits(), problems)
+    assert problems.all() == []
+    return archive
+
+
 def refused(data: bytes, limits: ArchiveLimits | None = None) -> list[tuple[str, str]]:
-    with pytest.raises(BundleError) as caught:
-        read_archive(io.BytesIO(data), limits)
-    return [(problem.file, problem.message) for problem in caught.value.problems]
+    """What is wrong, whether it ends the reading or one file only."""
+    problems = ProblemList(100)
+    try:
+        read_archive(io.BytesIO(data), limits or ArchiveLimits(), problems)
+        found = problems.all()
+    except BundleError as error:
+        found = error.problems
+    assert found
+    return [(problem.file, problem.message) for problem in found]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +71,7 @@ def refused(data: bytes, limits: ArchiveLimits | None = None) -> list[tuple[str,
     ],
 )
 def test_good_archives_give_their_files_sorted(data: bytes, kind: ArchiveKind) -> None:
-    archive = read_archive(io.BytesIO(data))
+    archive = read(data)
     assert (archive.kind, archive.members) == (kind, GOOD_MEMBERS)
 
 
@@ -77,7 +91,7 @@ def test_zip_written_to_a_pipe_has_sizes_after_the_data() -> None:
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in GOOD_FILES.items():
             archive.writestr(name, content)
-    assert read_archive(io.BytesIO(pipe.content)).members == GOOD_MEMBERS
+    assert read(pipe.content).members == GOOD_MEMBERS
 
 
 def test_wrapper_folder_folders_and_macos_clutter_are_left_out() -> None:
@@ -88,13 +102,13 @@ def test_wrapper_folder_folders_and_macos_clutter_are_left_out() -> None:
         "run-7/.DS_Store": b"x",
         "run-7/answers/._dpo": b"x",
     }
-    assert read_archive(io.BytesIO(make_zip(files))).members == GOOD_MEMBERS
+    assert read(make_zip(files)).members == GOOD_MEMBERS
 
 
 def test_long_names_of_both_tar_dialects_are_read() -> None:
     name = f"answers/{'p' * 60}/1/{'t' * 60}.json"
     for tar_format in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT):
-        members = read_archive(io.BytesIO(make_tar({name: b"{}"}, tar_format=tar_format))).members
+        members = read(make_tar({name: b"{}"}, tar_format=tar_format)).members
         assert [member.name for member in members] == [name]
 
 
@@ -105,12 +119,12 @@ def test_28_tasks_with_10_trials_and_3_files_each_fit() -> None:
         for trial in range(1, 11)
         for name in ("answer.py", "usage.json", "trajectory.jsonl")
     }
-    assert len(read_archive(io.BytesIO(make_zip(files))).members) == 840
+    assert len(read(make_zip(files)).members) == 840
 
 
 def test_a_trajectory_may_be_longer_than_an_answer() -> None:
     long = os.urandom(2 * MB)
-    assert read_archive(io.BytesIO(make_zip({LOG: long}))).members[0].content == long
+    assert read(make_zip({LOG: long})).members[0].content == long
     assert refused(make_zip({"answers/dpo/1/answer.py": long})) == [
         ("answers/dpo/1/answer.py", "The file is larger than 1 MB.")
     ]
@@ -118,7 +132,7 @@ def test_a_trajectory_may_be_longer_than_an_answer() -> None:
 
 def test_jsonl_is_known_by_its_content() -> None:
     data = b'\xef\xbb\xbf\n {"instance_id": "dpo/1"}\n'
-    archive = read_archive(io.BytesIO(data))
+    archive = read(data)
     assert (archive.kind, archive.members) == (ArchiveKind.JSONL, (Member(name="", content=data),))
 
 
@@ -128,6 +142,21 @@ def test_all_problems_are_listed_together_and_bounded() -> None:
     assert len(problems) == 101
     assert problems[0][1].startswith("Files of this kind are not accepted")
     assert problems[-1] == ("", "31 more problems are not listed; correct these first.")
+
+
+def test_what_is_wrong_with_one_file_leaves_the_others() -> None:
+    for make in (make_zip, make_tar):
+        problems = ProblemList(100)
+        files = {f"run-7/{name}": content for name, content in {**GOOD_FILES, "answers/dpo/2/x.exe": b""}.items()}
+        archive = read_archive(io.BytesIO(make({**files, "../up.txt": b""})), ArchiveLimits(), problems)
+        assert archive.members == GOOD_MEMBERS
+        assert archive.refused == {"answers/dpo/2/x.exe", "../up.txt"}
+        assert [problem.file for problem in problems.all()] == ["run-7/answers/dpo/2/x.exe", "../up.txt"]
+
+
+def test_one_problem_too_many_is_counted_in_the_singular() -> None:
+    problems = refused(make_zip({f"answers/dpo/{number}/x.exe": b"" for number in range(101)}))
+    assert problems[-1] == ("", "1 more problem is not listed; correct these first.")
 
 
 def zip_named(name: str) -> Callable[[], bytes]:
@@ -325,7 +354,7 @@ def test_a_million_entries_are_refused_by_size_before_anything_is_read() -> None
 @given(st.binary(max_size=2000), st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b\x08", b"{"]))
 def test_any_bytes_are_read_or_refused(data: bytes, magic: bytes) -> None:
     with contextlib.suppress(BundleError):
-        read_archive(io.BytesIO(magic + data))
+        read_archive(io.BytesIO(magic + data), ArchiveLimits(), ProblemList(100))
 
 
 @settings(max_examples=300, deadline=None)
@@ -337,4 +366,5 @@ def test_damaged_archives_are_read_or_refused(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(BundleError):
-        read_archive(io.BytesIO(gzip.compress(content) if kind == "raw tar" else bytes(content)))
+        packed = gzip.compress(content) if kind == "raw tar" else bytes(content)
+        read_archive(io.BytesIO(packed), ArchiveLimits(), ProblemList(100))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from submissions.answers.bundle import Bundle, parse_bundle
+from submissions.answers.bundle import Bundle, BundleReading, read_bundle
 from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
 
@@ -22,12 +22,16 @@ DEFAULTS = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
 
 
 def parse(files: Mapping[str, bytes]) -> Bundle:
-    return parse_bundle(io.BytesIO(make_zip({"submission.json": GOOD_FILES["submission.json"], **files})))
+    return read(make_zip({"submission.json": GOOD_FILES["submission.json"], **files})).bundle()
+
+
+def read(data: bytes, defaults: Manifest | None = None) -> BundleReading:
+    return read_bundle(io.BytesIO(data), defaults=defaults)
 
 
 def problems(data: bytes, defaults: Manifest | None = None) -> list[tuple[str, str, str]]:
     with pytest.raises(BundleError) as caught:
-        parse_bundle(io.BytesIO(data), defaults=defaults)
+        read(data, defaults).bundle()
     return [(problem.task, problem.file, problem.message) for problem in caught.value.problems]
 
 
@@ -68,8 +72,8 @@ def test_answers_are_read_with_usage_and_trajectory() -> None:
 
 
 def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
-    packed = {parse_bundle(io.BytesIO(data)).digest for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
-    changed = parse_bundle(io.BytesIO(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"})))
+    packed = {read(data).bundle().digest for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
+    changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"})).bundle()
     assert len(packed) == 1
     assert changed.digest not in packed
 
@@ -99,7 +103,7 @@ def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
         ),
         (
             {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/usage.json": b'{"seconds":'},
-            [("dpo/1", "answers/dpo/1/usage.json", "usage.json: line 1, column 12: not JSON: Expecting value.")],
+            [("dpo/1", "answers/dpo/1/usage.json", "Not usable at column 12: not JSON: Expecting value.")],
         ),
         (
             {"answers/dpo/1/trial-21/answer.py": ANSWER, "answers/dpo/1/answer.py": ANSWER},
@@ -125,6 +129,63 @@ def test_manifest_and_layout_problems_come_together() -> None:
     assert len(problems(make_zip(files))) == 4 + 2
 
 
+def test_what_is_wrong_in_one_place_hides_nothing_elsewhere() -> None:
+    manifest = {
+        "suite": "lmr-mini",
+        "system": "Plain",
+        "backbone": "",
+        "inputs": "all",
+        "links": ["x", "https://e.org"],
+    }
+    reading = read(
+        make_zip(
+            {
+                "submission.json": json.dumps({**manifest, "extra": 1}).encode(),
+                "notes.exe": b"",
+                "answers/dpo/1/answer.py": ANSWER,
+                "answers/01-DPO/1/answer.diff": DIFF,
+                "answers/cd/1/answer.py": ANSWER,
+                "answers/cd/1/answer.diff": DIFF,
+                "answers/rope/1/answer.py": ANSWER,
+            }
+        )
+    )
+    assert [(problem.task, problem.file) for problem in reading.problems] == [
+        ("", "notes.exe"),
+        *[("", "submission.json")] * 4,
+        ("cd/1", "answers/cd/1"),
+        ("dpo/1", "answers/dpo/1/answer.py"),
+    ]
+    assert reading.manifest == Manifest("lmr-mini", None, "Plain", "", "none", "", "", ("https://e.org",), "")
+    assert [answer.task for answer in reading.answers] == ["cd/1", "dpo/1", "rope/1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "places"),
+    [
+        ({"submission.json": b" " * 2_000_000, "answers/dpo/1/answer.py": ANSWER}, ["submission.json"]),
+        (
+            {"submission.json": GOOD_FILES["submission.json"], "answers/dpo/1/answer.exe": b""},
+            ["answers/dpo/1/answer.exe"],
+        ),
+        (
+            {
+                "submission.json": GOOD_FILES["submission.json"],
+                "answers/dpo/1/answer.py": b" " * 2_000_000,
+                "answers/dpo/1/usage.json": b"{}",
+            },
+            ["answers/dpo/1/answer.py"],
+        ),
+    ],
+)
+def test_what_was_refused_is_not_called_missing_too(files: dict[str, bytes], places: list[str]) -> None:
+    assert [file for _, file, _ in problems(make_zip(files))] == places
+
+
+def test_a_missing_manifest_and_missing_answers_are_said_together() -> None:
+    assert [file for _, file, _ in problems(make_zip({"README.md": b"x"}))] == ["submission.json", ""]
+
+
 def test_a_missing_manifest_is_said() -> None:
     assert problems(make_zip({"answers/dpo/1/answer.py": ANSWER})) == [
         ("", "submission.json", "submission.json is missing; add it at the top of the archive.")
@@ -136,11 +197,11 @@ def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
         row(model_patch=DIFF.decode()),
         row(instance_id="04-CD/1", model_patch=None, function=ANSWER.decode(), trial=2, usage={"cost_usd": 1}),
     )
-    bundle = parse_bundle(io.BytesIO(data), defaults=DEFAULTS)
+    bundle = read(data, DEFAULTS).bundle()
     assert bundle.manifest == Manifest("lmr-mini", None, "small-model", "small-model", "none", "full", "", (), "")
     assert bundle.answers == (
-        RawAnswer("cd/1", 2, AnswerKind.SOURCE, ANSWER, "line 2", {"cost_usd": 1.0}),
-        RawAnswer("dpo/1", 1, AnswerKind.DIFF, DIFF, "line 1"),
+        RawAnswer("cd/1", 2, AnswerKind.SOURCE, ANSWER, "line 2, function", {"cost_usd": 1.0}),
+        RawAnswer("dpo/1", 1, AnswerKind.DIFF, DIFF, "line 1, model_patch"),
     )
 
 
@@ -164,14 +225,14 @@ def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
         ),
         (
             [row(), row(instance_id="DPO/01")],
-            [("dpo/1", "line 2", "Trial 1 is answered twice (also in line 1).")],
+            [("dpo/1", "line 2", "Trial 1 is answered twice (also in line 1, model_patch).")],
         ),
         (
             [row(), row(trial=2, model_name_or_path="other")],
             [
                 (
                     "",
-                    "",
+                    "line 2",
                     "Rows disagree on 'model_name_or_path': 'small-model' and 'other'; send one file for each system.",
                 )
             ],
@@ -186,13 +247,13 @@ def test_wrong_rows_are_refused(rows: list[object], expected: list[tuple[str, st
 def test_rows_that_are_no_objects_and_too_many_rows() -> None:
     assert problems(b'{"a": 1}\n[]\n{"a"\n', DEFAULTS)[1:3] == [
         ("", "line 2", "A row must be one JSON object, like {...}."),
-        ("", "line 3", "Not usable JSON, line 1, column 5: not JSON: Expecting ':' delimiter."),
+        ("", "line 3", "Not usable at column 5: not JSON: Expecting ':' delimiter."),
     ]
     assert problems(b"{}\n" * 2001, DEFAULTS)[0] == ("", "", "The file has more than 2000 rows.")
 
 
 def test_keys_of_other_tools_are_left_alone() -> None:
-    bundle = parse_bundle(io.BytesIO(jsonl(row(full_output="...", cost=3))), defaults=DEFAULTS)
+    bundle = read(jsonl(row(full_output="...", cost=3)), DEFAULTS).bundle()
     assert [answer.task for answer in bundle.answers] == ["dpo/1"]
 
 

@@ -5,11 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.bundle import Bundle
-from submissions.answers.check import TaskFiles, check_bundle
-from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity
-
-MANIFEST = Manifest("lmr-mini", None, "Plain", "small-model", "none", "full", "", (), "")
+from submissions.answers.check import TaskFiles, check_answers
+from submissions.answers.types import AnswerKind, Problem, RawAnswer, Severity
 
 
 @pytest.fixture
@@ -34,7 +31,7 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
         answer("dpo/1", test_file, trial=3, kind=AnswerKind.DIFF),
         answer("dpo/1", b"", trial=4, kind=AnswerKind.DIFF),
     )
-    checked = check_bundle(Bundle(manifest=MANIFEST, answers=answers, digest=""), tasks)
+    checked = check_answers(answers, tasks)
     assert list(checked.applied) == [("dpo/1", 1)]
     assert checked.applied["dpo/1", 1].files == {"a.py": "def f(x): return x\n"}
     assert checked.problems == (
@@ -60,6 +57,5 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
 
 
 def test_bad_answers_alone_do_not_refuse_the_bundle(tasks: dict[str, TaskFiles]) -> None:
-    bundle = Bundle(manifest=MANIFEST, answers=(answer("dpo/1", b""),), digest="")
-    checked = check_bundle(bundle, tasks)
+    checked = check_answers((answer("dpo/1", b""),), tasks)
     assert (checked.is_refused, len(checked.problems), checked.applied) == (False, 1, {})

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import TaskFiles, check_bundle
-from submissions.answers.limited import parse_bundle_limited
+from submissions.answers.check import TaskFiles, check_answers
+from submissions.answers.limited import read_bundle_limited
 from submissions.answers.types import AnswerKind
 from tests.submissions.answers.archive_makers import make_zip
 
@@ -53,14 +53,14 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(EXAMPLE, arcname="minimal-bundle")
         upload.write_bytes(gzip.compress(packed.getvalue()))
-    bundle = parse_bundle_limited(upload)
+    bundle = read_bundle_limited(upload).bundle()
     assert (bundle.manifest.suite, bundle.manifest.kind) == ("lmr-mini", "calibration")
     assert [(answer.task, answer.trial, answer.kind) for answer in bundle.answers] == [
         ("dpo/1", 1, AnswerKind.SOURCE),
         ("dpo/1", 2, AnswerKind.DIFF),
     ]
     assert bundle.answers[0].trajectory_name == "trajectory.jsonl"
-    checked = check_bundle(bundle, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)})
+    checked = check_answers(bundle.answers, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)})
     assert checked.problems == ()
     assert list(checked.applied["dpo/1", 1].files) == ["preferences/objective.py"]
     assert list(checked.applied["dpo/1", 2].files) == ["preferences/objective.py", "preferences/ratios.py"]
@@ -69,9 +69,9 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
 def test_both_ways_to_write_the_answer_compute_the_same(tmp_path: Path, example_files: dict[str, bytes]) -> None:
     upload = tmp_path / "upload"
     upload.write_bytes(make_zip(example_files))
-    bundle = parse_bundle_limited(upload)
+    bundle = read_bundle_limited(upload).bundle()
     outputs: list[str] = []
-    for applied in check_bundle(bundle, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)}).applied.values():
+    for applied in check_answers(bundle.answers, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)}).applied.values():
         folder = tmp_path / f"tree-{len(outputs)}"
         for source in MASKED.rglob("*.py"):
             target = folder / source.relative_to(MASKED)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from submissions.answers.bundle import parse_bundle
+from submissions.answers.bundle import read_bundle
 from submissions.answers.intake import ArchiveLimits
-from submissions.answers.limited import ReaderLimits, parse_bundle_limited
+from submissions.answers.limited import ReaderLimits, read_bundle_limited
 from submissions.answers.types import BundleError, Manifest
 from tests.submissions.answers.archive_makers import GOOD_FILES, gzip_of_zeros, make_zip, tar_header
 
@@ -33,36 +33,44 @@ def upload(tmp_path: Path) -> Path:
 
 def refusal(path: Path, **options: ReaderLimits) -> list[str]:
     with pytest.raises(BundleError) as caught:
-        parse_bundle_limited(path, **options)  # type: ignore[arg-type]
+        read_bundle_limited(path, **options)  # type: ignore[arg-type]
     return [problem.message for problem in caught.value.problems]
 
 
 def test_the_child_returns_what_the_reader_reads(upload: Path) -> None:
-    assert parse_bundle_limited(upload) == parse_bundle(io.BytesIO(make_zip(FILES)))
+    assert read_bundle_limited(upload) == read_bundle(io.BytesIO(make_zip(FILES)))
 
 
 def test_problems_come_back_whole(upload: Path) -> None:
-    upload.write_bytes(make_zip({"answers/dpo/1/x.md": b""}))
+    exes = {f"answers/dpo/{number}/x.exe": b"" for number in range(120)}
+    upload.write_bytes(make_zip({**FILES, **exes, "answers/dpo/1/x.md": b""}))
+    here, there = read_bundle(io.BytesIO(upload.read_bytes())), read_bundle_limited(upload)
+    assert (len(there.problems), there.left_out, len(there.answers)) == (100, 21, 3)
+    assert there == here
+
+
+def test_what_cannot_be_read_raises_as_it_does_here(upload: Path) -> None:
+    upload.write_bytes(make_zip({"answers/dpo/1/x.exe": b""})[:-5])
     with pytest.raises(BundleError) as here:
-        parse_bundle(io.BytesIO(upload.read_bytes()))
+        read_bundle(io.BytesIO(upload.read_bytes()))
     with pytest.raises(BundleError) as there:
-        parse_bundle_limited(upload)
+        read_bundle_limited(upload)
     assert there.value.problems == here.value.problems
 
 
 def test_defaults_and_limits_reach_the_child(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", ("https://example.org",), "")
     upload.write_text('{"instance_id": "dpo/1", "function": "x", "model_name_or_path": "m"}\n')
-    bundle = parse_bundle_limited(upload, defaults=defaults)
+    bundle = read_bundle_limited(upload, defaults=defaults)
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
     with pytest.raises(BundleError, match="larger than 10 bytes"):
-        parse_bundle_limited(upload, defaults=defaults, limits=ArchiveLimits(upload=10))
+        read_bundle_limited(upload, defaults=defaults, limits=ArchiveLimits(upload=10))
 
 
 def test_absurdly_long_fields_are_refused_before_a_child_starts(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", (), "x" * 70_000)
     with pytest.raises(BundleError, match="too long; shorten the notes"):
-        parse_bundle_limited(upload, defaults=defaults)
+        read_bundle_limited(upload, defaults=defaults)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,7 @@ def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path, tra
     files = {f"answers/dpo/{n}/run.log": trajectory for n in numbers}
     answers = {f"answers/dpo/{n}/answer.py": os.urandom(100_000) for n in numbers}
     upload.write_bytes(make_zip({"submission.json": GOOD_FILES["submission.json"], **files, **answers}))
-    assert [answer.trajectory for answer in parse_bundle_limited(upload).answers] == [trajectory] * count
+    assert [answer.trajectory for answer in read_bundle_limited(upload).answers] == [trajectory] * count
 
 
 def test_too_much_time_is_a_clear_refusal_and_ends_the_child(upload: Path) -> None:

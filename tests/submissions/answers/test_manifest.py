@@ -7,19 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from submissions.answers.foreign_json import ForeignJsonError, read_json
-from submissions.answers.manifest import check_manifest, parse_manifest, parse_usage
-from submissions.answers.types import BundleError, Manifest, Severity
+from submissions.answers.manifest import check_manifest, parse_usage, read_manifest
+from submissions.answers.types import Manifest, Problem, Severity
 from tests.submissions.answers.archive_makers import MANIFEST
 
 
 def messages(content: bytes) -> list[str]:
-    with pytest.raises(BundleError) as caught:
-        parse_manifest(content)
-    assert {(problem.severity, problem.file) for problem in caught.value.problems} == {
-        (Severity.REFUSE, "submission.json")
-    }
-    return [problem.message for problem in caught.value.problems]
+    _, problems = read_manifest(content)
+    assert {(problem.severity, problem.file) for problem in problems} == {(Severity.REFUSE, "submission.json")}
+    return [problem.message for problem in problems]
+
+
+def good(content: bytes) -> Manifest | None:
+    manifest, problems = read_manifest(content)
+    assert problems == []
+    return manifest
 
 
 def with_fields(**fields: object) -> bytes:
@@ -27,7 +31,7 @@ def with_fields(**fields: object) -> bytes:
 
 
 def test_the_four_required_fields_are_enough() -> None:
-    assert parse_manifest(with_fields()) == Manifest(
+    assert good(with_fields()) == Manifest(
         suite="lmr-mini",
         suite_version=None,
         system="Plain",
@@ -51,7 +55,7 @@ def test_every_field_is_read_stripped_and_composed() -> None:
         kind="calibration",
         inputs="paper_goal_file",
     )
-    manifest = parse_manifest(b"\xef\xbb\xbf" + content)
+    manifest = good(b"\xef\xbb\xbf" + content)
     assert manifest == Manifest(
         suite="lmr-mini",
         suite_version=3,
@@ -112,24 +116,38 @@ def test_links_are_web_addresses(link: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "line", "expected"),
     [
-        (b'{\n  "suite": }', "line 2, column 12: not JSON: Expecting value"),
-        (b'{"a": 1, "a": 2}', "the key 'a' is given twice in one object"),
-        (b'{"a": NaN}', "NaN is not a JSON number"),
-        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
-        (b'{"a": 1e999}', "the number 1e999 is too long or too large"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "a number of 5000 characters is too long"),
-        (b'{"a":\n' + b"[" * 100_000, "line 2, column 20: nested deeper than 20 levels"),
-        (b'{"a": "\\ud800"}', "a text holds half of a surrogate pair (a broken \\u escape)"),
-        (b'{"\\u0000": 1}', "a text holds a NUL character"),
-        (b'{"a":\n "\xff"}', "line 2, column 3: not UTF-8 text"),
-        (json.dumps({f"k{n}": n for n in range(101)}).encode(), "an object has more than 100 keys"),
-        (b"", "line 1, column 1: not JSON: Expecting value"),
+        (b'{\n  "suite": }', 2, " at column 12: not JSON: Expecting value"),
+        (b'{"a": 1, "a": 2}', None, ": the key 'a' is given twice in one object"),
+        (b'{"a": NaN}', None, ": NaN is not a JSON number"),
+        (b'{"a": -Infinity}', None, ": -Infinity is not a JSON number"),
+        (b'{"a": 1e999}', None, ": the number 1e999 is too long or too large"),
+        (b'{"a": ' + b"1" * 5000 + b"}", None, ": a number of 5000 characters is too long"),
+        (b'{"a":\n' + b"[" * 100_000, 2, " at column 20: nested deeper than 20 levels"),
+        (b'{"a": "\\ud800"}', None, ": a text holds half of a surrogate pair (a broken \\u escape)"),
+        (b'{"\\u0000": 1}', None, ": a text holds a NUL character"),
+        (b'{"a":\n "\xff"}', 2, " at column 3: not UTF-8 text"),
+        (json.dumps({f"k{n}": n for n in range(101)}).encode(), None, ": an object has more than 100 keys"),
+        (b"", 1, " at column 1: not JSON: Expecting value"),
     ],
 )
-def test_broken_json_is_refused_with_its_place(content: bytes, expected: str) -> None:
-    assert messages(content) == [f"submission.json: {expected}."]
+def test_broken_json_is_refused_with_its_place_once(content: bytes, line: int | None, expected: str) -> None:
+    manifest, problems = read_manifest(content)
+    assert manifest is None
+    assert problems == [Problem(Severity.REFUSE, f"Not usable{expected}.", file="submission.json", line=line)]
+
+
+@pytest.mark.parametrize(("key", "text"), KIT_PLACEHOLDERS.items())
+def test_the_example_texts_of_the_kit_are_refused(key: str, text: str) -> None:
+    message = f"{key!r} still holds the task kit's example text {text!r}; replace it with your own."
+    assert messages(with_fields(**{key: f" {text} "})) == [message]
+
+
+def test_wrong_fields_are_empty_and_the_others_are_kept() -> None:
+    links = ["javascript:alert(1)", "https://example.org"]
+    content = with_fields(suite="No Slug", system="x" * 101, notes="a\u202eb", inputs="all", links=links)
+    assert read_manifest(content)[0] == Manifest("", None, "", "small-model", "none", "", "", (links[1],), "")
 
 
 def test_a_list_is_no_manifest() -> None:
@@ -141,10 +159,11 @@ def test_brackets_inside_texts_are_not_depth() -> None:
 
 
 def test_a_manifest_from_a_form_is_checked_the_same_way() -> None:
-    manifest = parse_manifest(with_fields(links=["https://example.org"], suite_version=1))
-    assert check_manifest(manifest) == []
+    manifest = good(with_fields(links=["https://example.org"], suite_version=1))
+    assert manifest is not None
+    assert check_manifest(manifest) == (manifest, [])
     broken = Manifest("", None, "x\0", "b", "none", "full", "", ("nowhere",), "")
-    assert [problem.message for problem in check_manifest(broken)] == [
+    assert [problem.message for problem in check_manifest(broken)[1]] == [
         "'suite' is missing; add it.",
         "'system' holds the control or direction character U+0000; remove it.",
         "'links', number 1: an address must begin with https:// or http:// and name a host, without user name.",
@@ -187,7 +206,8 @@ JSON_VALUES = st.recursive(
     )
 )
 def test_any_content_gives_a_manifest_or_problems(content: bytes) -> None:
-    with contextlib.suppress(BundleError):
-        assert check_manifest(parse_manifest(content)) == []
+    manifest, problems = read_manifest(content)
+    if manifest is not None and not problems:
+        assert check_manifest(manifest) == (manifest, [])
     with contextlib.suppress(ForeignJsonError):
         parse_usage(content)

@@ -319,6 +319,7 @@ def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
     ("answer", "expected"),
     [
         (b"def f(x):\n    raise NotImplementedError\n", "The answer changes nothing"),
+        (b'def f(x):\n  """New words."""\n  raise NotImplementedError  # later\n', "The answer changes nothing"),
         (b"", "The answer is empty."),
         (b"def f(x:\n", "not valid Python"),
     ],

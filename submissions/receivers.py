@@ -1,0 +1,21 @@
+"""What this room does on news from the lower one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.dispatch import receiver
+
+from benchmark_tasks.signals import suite_imported
+from submissions.domain.audit import record
+from submissions.enums import Verb
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+
+@receiver(suite_imported)
+def record_import(suite_version: SuiteVersion, actor: User | None, **_: Any) -> None:
+    """Say in the audit events who imported the new version; nobody when it came by the command line."""
+    record(verb=Verb.IMPORTED, subject=suite_version, actor=actor)

@@ -1,0 +1,37 @@
+"""Scored submissions and their pages, for the tests of showing them and of acting on them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from leaderboard.domain.entries import recompute_submission
+from tests.evaluator.factories import TestRunFactory
+from tests.submissions.factories import SubmissionFactory, SystemFactory, with_answers
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from django.test import Client
+
+    from submissions.models import Submission, User
+
+
+def scored(owner: User, *outcomes: str, **facts: Any) -> Submission:
+    """A scored submission with its board entry, one task for each outcome."""
+    system = SystemFactory(owner=owner, name="Alpha Solver", backbone="alpha-2")
+    submission: Submission = SubmissionFactory(owner=owner, system=system, **facts)
+    for answer, outcome in zip(with_answers(submission, len(outcomes)), outcomes, strict=True):
+        TestRunFactory(implementation=answer, done=outcome, seconds=1.25, reason=f"because {outcome}")
+    recompute_submission(submission.pk)
+    return submission
+
+
+def get(client: Client, submission: Submission, user: User | None = None) -> HttpResponse:
+    if user is not None:
+        client.force_login(user)
+    return client.get(submission.get_absolute_url())  # type: ignore[return-value]
+
+
+def text_of(response: HttpResponse) -> str:
+    """The page as text, white space squeezed."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
