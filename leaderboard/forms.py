@@ -8,6 +8,7 @@ from django import forms
 from django.db.models import Q
 
 from benchmark_tasks.models import Suite
+from leaderboard.domain.board import titles_told_apart
 from leaderboard.domain.own_submissions import DEFAULT_SORT, SORT_KEYS
 from leaderboard.http import query_with
 from submissions.enums import SubmissionState, Verb, Visibility
@@ -39,7 +40,7 @@ class OwnSubmissionsForm(forms.Form):
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data)
-        suites = [(suite.slug, suite.title) for suite in Suite.objects.all()]
+        suites = [(suite.slug, title) for suite, title in titles_told_apart(Suite.objects.all())]
         cast("forms.ChoiceField", self.fields["suite"]).choices = [("", "any"), *suites]
         self.is_valid()
 

@@ -37,6 +37,8 @@ WAITING_UPLOADS = 20
 DESCRIBING_FIELDS = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "links", "notes")
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
+_LICENCE = "Licence of the shown code"
+_NO_LICENCE = "Choose the licence under which the code may be shown."
 _NO_FILE = "Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."
 
 
@@ -187,35 +189,32 @@ def _open_suites() -> list[tuple[str, str]]:
     return suites
 
 
-class LicenceMixin(forms.Form):
-    """Consent and licence belong together: one without the other is a mistake that is pointed out."""
+class SubmitForm(forms.Form):
+    """Submitting, perhaps with the owner's consent to publish as soon as everything is scored.
+
+    Consent and licence belong together: one without the other is a mistake that is pointed out.
+    """
 
     consent = forms.BooleanField(required=False, label=_CONSENT)
-    licence = forms.ChoiceField(required=False, label="Licence of the shown code", choices=_LICENCE_CHOICES)
+    licence = forms.ChoiceField(required=False, label=_LICENCE, choices=_LICENCE_CHOICES)
 
     def clean(self) -> dict[str, Any]:
         """Point out consent without licence, and the reverse."""
         data = super().clean() or self.cleaned_data
         if data.get("consent") and not data.get("licence") and "licence" not in self.errors:
-            self.add_error("licence", "Choose the licence under which the code may be shown.")
+            self.add_error("licence", _NO_LICENCE)
         if data.get("licence") and not data.get("consent"):
             self.add_error("consent", "Tick this box too, or choose no licence.")
         return data
 
 
-class SubmitForm(LicenceMixin):
-    """Submitting, perhaps with the owner's consent to publish as soon as everything is scored."""
-
-
-class PublishForm(LicenceMixin):
+class PublishForm(forms.Form):
     """Publishing a scored submission."""
 
-    def clean(self) -> dict[str, Any]:
-        """Publishing needs consent."""
-        data = super().clean()
-        if not data.get("consent") and "consent" not in self.errors:
-            self.add_error("consent", "Publishing needs your consent to show the code.")
-        return data
+    consent = forms.BooleanField(
+        label=_CONSENT, error_messages={"required": "Publishing needs your consent to show the code."}
+    )
+    licence = forms.ChoiceField(label=_LICENCE, choices=_LICENCE_CHOICES, error_messages={"required": _NO_LICENCE})
 
 
 def _reason(help_text: str) -> forms.CharField:

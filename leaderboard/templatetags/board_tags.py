@@ -11,12 +11,18 @@ from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from leaderboard.domain.board import system_facts, titles_told_apart
 from leaderboard.highlighting import highlighted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from leaderboard.domain.board import LabelsCell, TestsCell
+    from django.forms import BoundField
+
+    from benchmark_tasks.models import Suite
+    from leaderboard.domain.board import BoardRow, LabelsCell, TestsCell
+    from submissions.models import System
 
 register = template.Library()
 
@@ -61,6 +67,45 @@ def code(source: str, language: str) -> SafeString:
 def backticks(text: str) -> SafeString:
     """Escaped text with what stands in backticks as code. No other markup: instructions hold formulas."""
     return mark_safe(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped before
+
+
+_LABELS = {
+    "Login": "User name or e-mail",
+    "Username": "User name",
+    "Email": "E-mail",
+    "Remember Me": "Stay signed in",
+}
+
+
+@register.filter
+def our_label(label: str) -> str:
+    """A field's label; those of allauth's forms in this site's words."""
+    return _LABELS.get(label, label)
+
+
+@register.filter
+def control(field: BoundField) -> SafeString:
+    """A field's control. The hints in allauth's only repeat its labels, in other words than this site's."""
+    repeats = str(field.label) in _LABELS and "placeholder" in field.field.widget.attrs
+    return field.as_widget(attrs={"placeholder": ""} if repeats else None)
+
+
+@register.filter
+def any_dated(rows: Iterable[BoardRow]) -> bool:
+    """Whether any row has a date: a column of dashes says nothing."""
+    return any(row.date for row in rows)
+
+
+@register.filter
+def told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
+    """Suites with titles of which no two are the same."""
+    return titles_told_apart(suites)
+
+
+@register.filter
+def facts_of(system: System) -> str:
+    """A system's backbone, agent and organisation in one line, as far as there are any."""
+    return system_facts(system.backbone, system.scaffold, system.organisation)
 
 
 @register.simple_tag

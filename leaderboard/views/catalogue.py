@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from django.http import FileResponse, Http404
@@ -11,7 +12,9 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.queries import has_code, revisions_of
+from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
+from leaderboard.domain.board import titles_told_apart, visible_entries
 from leaderboard.domain.results import results_of_task
 from leaderboard.http import asked_version
 
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 def suites(request: HttpRequest) -> HttpResponse:
     """All suites."""
     listed = [
-        {"suite": suite, "version": suite.versions.first(), "tasks": suite.tasks.count()}
-        for suite in Suite.objects.all()
+        {"suite": suite, "title": title, "version": suite.versions.first(), "tasks": suite.tasks.count()}
+        for suite, title in titles_told_apart(Suite.objects.all())
     ]
     return render(request, "leaderboard/suites.html", {"listed": listed})
 
@@ -48,6 +51,9 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "runnable_count": sum(revision.runnable for revision in revisions),
         "task_count": len(revisions),
         "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
+        "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
+        "reasons": _reasons(revisions),
+        "has_reported": visible_entries().filter(suite_version=version, reported_run__isnull=False).exists(),
     }
     return render(request, "leaderboard/suite.html", context)
 
@@ -111,6 +117,17 @@ def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) ->
     if newest is None:
         raise Http404("This task has no content yet.")
     return newest, False
+
+
+def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
+    """Why tasks cannot be run, and for how many each reason holds, the most frequent first."""
+    reasons = Counter(
+        reason
+        for revision in revisions
+        if not revision.runnable
+        for reason in revision.not_runnable_reasons or ["it failed its audit"]
+    )
+    return reasons.most_common()
 
 
 def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:

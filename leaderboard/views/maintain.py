@@ -11,8 +11,9 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from evaluator.domain.results import retry_held
 from leaderboard.domain.queue_state import queue_state
@@ -22,6 +23,7 @@ from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import SubmissionError
 from submissions.models import Submission, User
+from submissions.views.acting import action
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +46,10 @@ def maintainers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpRes
     return login_required(guarded)
 
 
+def _address() -> str:
+    return reverse("maintain")
+
+
 @never_cache
 @maintainers_only
 @require_safe
@@ -52,8 +58,8 @@ def maintain(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
+@action(_address)
 @maintainers_only
-@require_POST
 def maintain_retry(request: HttpRequest) -> HttpResponse:
     """Queue a held submission's runs again."""
     form = SubmissionNumberForm(request.POST)
@@ -66,8 +72,8 @@ def maintain_retry(request: HttpRequest) -> HttpResponse:
     return _act(request, name="retry", form=form, act=retry)
 
 
+@action(_address)
 @maintainers_only
-@require_POST
 def maintain_hide(request: HttpRequest) -> HttpResponse:
     """Hide a submission for a public reason."""
     form = VisibilityForm(request.POST, auto_id="hide_%s")
@@ -80,8 +86,8 @@ def maintain_hide(request: HttpRequest) -> HttpResponse:
     return _act(request, name="hide", form=form, act=hide)
 
 
+@action(_address)
 @maintainers_only
-@require_POST
 def maintain_unhide(request: HttpRequest) -> HttpResponse:
     """Show a hidden submission again."""
     form = VisibilityForm(request.POST, auto_id="unhide_%s")
@@ -94,8 +100,8 @@ def maintain_unhide(request: HttpRequest) -> HttpResponse:
     return _act(request, name="unhide", form=form, act=unhide)
 
 
+@action(_address)
 @maintainers_only
-@require_POST
 def maintain_quota(request: HttpRequest) -> HttpResponse:
     """Give one person a daily limit of their own, or the instance's again."""
     form = QuotaForm(request.POST, auto_id="quota_%s")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.urls import reverse
 
 from leaderboard.views.submissions import submission_page, visible_submission
 from submissions.domain import publishing, submitting
@@ -16,6 +16,7 @@ from submissions.domain.access import may_manage
 from submissions.exceptions import SubmissionError
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import User
+from submissions.views.acting import action
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from submissions.models import Submission
 
 
-@require_POST
+def _page(pk: int) -> str:
+    return reverse("submission", args=[pk])
+
+
+@action(_page)
 def submission_publish(request: HttpRequest, pk: int) -> HttpResponse:
     """Put it on the board, with consent and licence."""
     shown, actor = _managed(request, pk)
@@ -46,7 +51,7 @@ def submission_publish(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
+@action(_page)
 def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Take it off the board, with a public reason."""
     shown, actor = _managed(request, pk)
@@ -61,7 +66,7 @@ def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
+@action(_page)
 def submission_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop its evaluation."""
     shown, actor = _managed(request, pk)
@@ -75,7 +80,7 @@ def submission_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
+@action(_page)
 def submission_correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Correct how its system is described."""
     shown, actor = _managed(request, pk)

@@ -16,7 +16,7 @@ from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.models import TestRun
 from leaderboard.diffs import DiffFile, read_diff
 from leaderboard.domain.board import tests_cell
-from leaderboard.domain.own_submissions import own_submissions
+from leaderboard.domain.own_submissions import own_submissions, upload_state
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
     TaskRow,
@@ -86,7 +86,8 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
     context = live_context(request, shown)
     if request.GET.get("seen") == context["fingerprint"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return render(request, "leaderboard/submission_live.html", context | {"announce": True})
+    changed = {"announce": True, "trace": public_trace(shown)}
+    return render(request, "leaderboard/submission_live.html", context | changed)
 
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
@@ -209,6 +210,7 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
     page = Paginator(own_submissions(user=user, filters=filters, sort=form.sort_key()), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
+    remaining = quotas.remaining(user)
     context = {
         "form": form,
         "filtered": any(filters.values()),
@@ -216,8 +218,8 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
         "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
         "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
         "columns": form.columns(request.GET),
-        "uploads": Upload.objects.filter(owner=user),
-        "quota_remaining": quotas.remaining(user),
+        "uploads": [(upload, upload_state(upload, quota=remaining)) for upload in Upload.objects.filter(owner=user)],
+        "quota_remaining": remaining,
         "quota_limit": quotas.limit(user),
     }
     return render(request, "leaderboard/submissions_mine.html", context)

@@ -25,6 +25,13 @@ CODE_LICENCES = {
 }
 """Licences under which a submitter may let the site show the code, SPDX identifier to name."""
 
+_CANNOT_BE = {
+    Verb.PUBLISHED: "published",
+    Verb.WITHDRAWN: "withdrawn",
+    Verb.HIDDEN: "hidden",
+    Verb.UNHIDDEN: "shown again",
+}
+
 CORRECTABLE = ("name", "backbone", "scaffold", "organisation", "links")
 
 
@@ -43,7 +50,7 @@ def _move(
     )
     if not moved:
         submission.refresh_from_db()
-        msg = f"This submission is {submission.get_visibility_display()}, so it cannot be {Visibility(to).label}."
+        msg = f"This submission is {submission.get_visibility_display()}, so it cannot be {_CANNOT_BE[verb]}."
         raise WrongStateError(msg)
     submission.refresh_from_db()
     record(verb=verb, subject=submission, actor=actor, reason=reason)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
@@ -19,6 +20,7 @@ from submissions.enums import Inputs, Kind
 from submissions.exceptions import SubmissionError
 from submissions.forms import SubmitForm, UploadForm, described_by_stored
 from submissions.models import Submission, Upload, User
+from submissions.views.acting import action
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -118,8 +120,11 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(submitted.submission)
 
 
-@login_required
-@require_POST
+def _check_address(pk: int) -> str:
+    return reverse("upload_check", args=[pk])
+
+
+@action(_check_address)
 def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
     """Forget an upload."""
     stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
