@@ -323,8 +323,8 @@ def _name_of(container: Container) -> BoxName | None:
 def _connect(base_url: str | None) -> Client:
     sdk = _sdk()
     options = {"timeout": _ENGINE_SECONDS}
-    _require_access(base_url or os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"))
     try:
+        _require_access(base_url or sdk.utils.kwargs_from_env().get("base_url") or sdk.constants.DEFAULT_UNIX_SOCKET)
         client = sdk.DockerClient(base_url=base_url, **options) if base_url else sdk.from_env(**options)
         client.ping()
     except (sdk.errors.DockerException, OSError) as error:
@@ -334,8 +334,8 @@ def _connect(base_url: str | None) -> Client:
 
 def _require_access(address: str) -> None:
     """Say before the SDK is asked that a socket is not there or not ours: the SDK leaves its own end open then."""
-    socket = Path(address.removeprefix("unix://"))
-    if address.startswith("unix://") and not os.access(socket, os.R_OK | os.W_OK):
+    socket = Path(address.removeprefix("http+").removeprefix("unix://"))
+    if "unix://" in address and not os.access(socket, os.R_OK | os.W_OK):
         found = "may not be opened by this user" if socket.exists() else "does not exist"
         raise SandboxUnavailableError(
             f"no Docker engine answers ({socket} {found}): start it, or set DOCKER_HOST; its users are in group docker"
