@@ -22,8 +22,9 @@ class CategorySource(TextChoices):
 
 
 class AuditState(TextChoices):
-    """Whether a revision's unit test is known to tell right from wrong."""
+    """Whether a revision's unit test is known to tell right from wrong; a weak one runs, but leaves the headline."""
 
     UNAUDITED = "unaudited", "not audited"
     PASSED = "passed", "audited"
+    WEAK = "weak", "weak test"
     FAILED = "failed", "failed its audit"

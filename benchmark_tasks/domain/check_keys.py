@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmark_tasks.domain.suite_folder import CheckInfo
+from benchmark_tasks.domain.suite_folder import CheckInfo, EquivalentMutant
 
 if TYPE_CHECKING:
     from benchmark_tasks.domain.keys import Keys
@@ -26,6 +26,8 @@ MAXIMUM_SEED: Final = 2**31 - 1
 
 _MAXIMUM_SEEDS: Final = 100
 _MAXIMUM_OUTPUT_NAME: Final = 120
+_MAXIMUM_MUTANT: Final = 300
+_MAXIMUM_REASON: Final = 1000
 
 
 def read_check(keys: Keys) -> CheckInfo:
@@ -33,6 +35,7 @@ def read_check(keys: Keys) -> CheckInfo:
 
     ``settings`` has ``public_seeds`` (list of int), ``private_seeds`` (how many), ``comparison`` (``default`` and
     ``outputs``, each rule complete; an output's rule starts from the default one), ``wall_seconds``, ``memory_mb``.
+    Equivalent mutants are none of them: they change no grade.
     """
     cases_file = keys.path("cases_file")
     if not cases_file and "cases_file" not in keys.refused:
@@ -47,8 +50,22 @@ def read_check(keys: Keys) -> CheckInfo:
         "wall_seconds": DEFAULT_WALL_SECONDS if wall is None else wall,
         "memory_mb": DEFAULT_MEMORY_MB if memory is None else memory,
     }
+    mutants = read_equivalent_mutants(keys)
     keys.finish(fatal=True)
-    return CheckInfo(cases_file, settings)
+    return CheckInfo(cases_file, settings, mutants)
+
+
+def read_equivalent_mutants(keys: Keys) -> tuple[EquivalentMutant, ...]:
+    """``equivalent_mutants`` of an object: changes of the golden function that change nothing, says its author."""
+    found = []
+    for item in keys.objects("equivalent_mutants"):
+        mutant, reason = item.text("mutant", limit=_MAXIMUM_MUTANT), item.text("reason", limit=_MAXIMUM_REASON)
+        if mutant and reason:
+            found.append(EquivalentMutant(mutant, reason))
+        elif not item.refused:
+            item.complain(f"{item.name} must name a mutant, and the reason why it changes nothing")
+        item.finish(fatal=True)
+    return tuple(found)
 
 
 def _public_seeds(keys: Keys) -> list[int]:

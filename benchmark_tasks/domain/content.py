@@ -11,36 +11,57 @@ import re
 import secrets
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from django.conf import settings
 
 from benchmark_tasks.domain.folders import PathLeavesFolderError, clean_relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+Content: TypeAlias = bytes | Path
+"""A file's bytes, or a regular file that holds them: whole repositories never stand in memory."""
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
+_PIECE: Final = 1024 * 1024
 
 
 class ContentMissingError(Exception):
     """The store has nothing under this hash; import the suite again."""
 
 
-def tree_hash(files: Mapping[str, bytes]) -> str:
-    """SHA-256 (hexadecimal) over the sorted names and contents, each preceded by its length."""
+class ContentChangedError(OSError):
+    """A file was written to while it was being stored."""
+
+    def __init__(self) -> None:
+        super().__init__(0, "it changed while it was read")
+
+
+def tree_hash(files: Mapping[str, Content]) -> str:
+    """SHA-256 (hexadecimal) over the sorted names and contents, each preceded by its length. Raises OSError."""
     digest = hashlib.sha256(b"tree\0")
     for name in sorted(files):
         for part in (name.encode(), files[name]):
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
+            digest.update(_size(part).to_bytes(8, "big"))
+            for piece in _pieces(part):
+                digest.update(piece)
     return digest.hexdigest()
 
 
-def put_tree(files: Mapping[str, bytes]) -> str:
-    """Store a folder (clean relative path to bytes) and return its hash. Storing it again costs only the hashing.
+def file_hash(content: Content) -> str:
+    """SHA-256 (hexadecimal) of one file. Raises OSError."""
+    digest = hashlib.sha256()
+    for piece in _pieces(content):
+        digest.update(piece)
+    return digest.hexdigest()
 
-    Raises ValueError for a path that is not clean, or that is both a file and a folder.
+
+def put_tree(files: Mapping[str, Content]) -> str:
+    """Store a folder (clean relative path to content) and return its hash. Storing it again costs only the hashing.
+
+    Files that lie in the store already take no room a second time. Raises ValueError for a path that is not clean,
+    or that is both a file and a folder, and OSError where a file cannot be read or the disk is full.
     """
     _refuse_unclean(files)
     found = tree_hash(files)
@@ -50,6 +71,8 @@ def put_tree(files: Mapping[str, bytes]) -> str:
         try:
             draft.mkdir(parents=True)
             _write_tree(draft, files)
+            if tree_hash({name: draft / name for name in files}) != found:
+                raise ContentChangedError
             _appear(draft, place)
         finally:
             _discard(draft)
@@ -68,16 +91,17 @@ def tree_files(tree: str) -> dict[str, Path]:
     return {path.relative_to(root).as_posix(): path for path in sorted(found)}
 
 
-def put_file(data: bytes) -> str:
-    """Store one file and return the SHA-256 of its bytes."""
-    found = hashlib.sha256(data).hexdigest()
+def put_file(content: Content) -> str:
+    """Store one file and return the SHA-256 of its bytes. Raises OSError as :func:`put_tree` does."""
+    found = file_hash(content)
     place = _place("files", found)
     if not place.exists():
         draft = _draft(place)
         try:
             draft.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(data)
-            draft.chmod(0o444)
+            _write(draft, content)
+            if file_hash(draft) != found:
+                raise ContentChangedError
             draft.rename(place)
         finally:
             draft.unlink(missing_ok=True)
@@ -89,10 +113,14 @@ def file_path(file: str) -> Path:
     return _existing(_place("files", file))
 
 
+def _store() -> Path:
+    return Path(settings.DATA_DIR) / "content"
+
+
 def _place(kind: str, found: str) -> Path:
     if not _HASH.fullmatch(found):
         raise ContentMissingError(f"{found!r} is no content hash")
-    return Path(settings.DATA_DIR) / "content" / kind / found[:2] / found
+    return _store() / kind / found[:2] / found
 
 
 def _existing(place: Path) -> Path:
@@ -106,14 +134,45 @@ def _draft(place: Path) -> Path:
     return place.with_name(f".{place.name[:12]}-{secrets.token_hex(6)}")
 
 
-def _write_tree(draft: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
+def _write_tree(draft: Path, files: Mapping[str, Content]) -> None:
+    for name, content in files.items():
         path = draft / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        path.chmod(0o444)
+        if not _link(path, content):
+            _write(path, content)
     for place, _, _ in os.walk(draft, topdown=False):
         Path(place).chmod(0o555)
+
+
+def _link(path: Path, content: Content) -> bool:
+    """Share a file of the store, which nobody changes; false where it has to be copied."""
+    if isinstance(content, bytes) or not content.is_relative_to(_store()):
+        return False
+    try:
+        path.hardlink_to(content)
+    except OSError:
+        return False
+    return True
+
+
+def _write(path: Path, content: Content) -> None:
+    with path.open("wb") as file:
+        for piece in _pieces(content):
+            file.write(piece)
+    path.chmod(0o444)
+
+
+def _size(content: Content) -> int:
+    return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    if not isinstance(content, Path):
+        yield content
+        return
+    with content.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _appear(draft: Path, place: Path) -> None:
@@ -132,7 +191,7 @@ def _discard(draft: Path) -> None:
         shutil.rmtree(draft)
 
 
-def _refuse_unclean(files: Mapping[str, bytes]) -> None:
+def _refuse_unclean(files: Mapping[str, Content]) -> None:
     folders = {str(parent) for name in files for parent in Path(name).parents}
     for name in files:
         try:

@@ -6,15 +6,23 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-MAXIMUM_FILE_BYTES: Final = 16 * 1024 * 1024
-MAXIMUM_TREE_BYTES: Final = 128 * 1024 * 1024
-MAXIMUM_TREE_FILES: Final = 5000
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
+MAXIMUM_TREE_BYTES: Final = 256 * 1024 * 1024
+MAXIMUM_TREE_FILES: Final = 20_000
+MAXIMUM_SOURCE_BYTES: Final = 4 * 1024 * 1024
+"""Of files that are read for what they say: parsing takes many times their size in memory."""
 MAXIMUM_NAME: Final = 300
 
+LFS_ADVICE: Final = "is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
+
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-_SKIPPED_FOLDERS: Final = frozenset({".git", "__pycache__", "__MACOSX"})
+_LFS_MAXIMUM: Final = 1024  # bytes that a pointer file may have, by its specification
+_SKIPPED_FOLDERS: Final = frozenset({".git", "__pycache__", "__MACOSX", ".ipynb_checkpoints"})
 _SKIPPED_FILES: Final = frozenset({".DS_Store", "Thumbs.db"})
 
 
@@ -32,16 +40,25 @@ class Listing:
 
     sizes: dict[str, int] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    total: int = 0
+    too_big: str = ""
+    """The first file that is larger than one may be."""
+
+    def add(self, name: str, size: int) -> None:
+        """Take in one file."""
+        self.sizes[name] = size
+        self.total += size
+        if size > MAXIMUM_FILE_BYTES and not self.too_big:
+            self.too_big = name
 
     @property
     def excess(self) -> str:
         """Why the folder is too big to be taken, or an empty text."""
         if len(self.sizes) > MAXIMUM_TREE_FILES:
             return f"holds more than {MAXIMUM_TREE_FILES} files"
-        if sum(self.sizes.values()) > MAXIMUM_TREE_BYTES:
+        if self.total > MAXIMUM_TREE_BYTES:
             return f"holds more than {MAXIMUM_TREE_BYTES // 1024**2} MB"
-        big = sorted(name for name, size in self.sizes.items() if size > MAXIMUM_FILE_BYTES)
-        return f"holds a file of more than {MAXIMUM_FILE_BYTES // 1024**2} MB ({big[0]})" if big else ""
+        return f"holds a file of more than {MAXIMUM_FILE_BYTES // 1024**2} MB ({self.too_big})" if self.too_big else ""
 
 
 def clean_relative_path(text: str) -> str:
@@ -70,23 +87,34 @@ def locate(folder: Path, relative: str) -> Path:
     return path
 
 
-def read_regular(folder: Path, relative: str) -> bytes:
-    """The bytes of a regular file below ``folder``. Raises PathLeavesFolderError or UnusableFileError."""
+def regular_file(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
+    """The place of a regular file below ``folder`` that can be read and is no Git LFS pointer.
+
+    ``limit`` is its greatest size in bytes. Raises PathLeavesFolderError or UnusableFileError.
+    """
     path = locate(folder, relative)
     try:
         state = path.lstat()
         if not stat.S_ISREG(state.st_mode):
             raise UnusableFileError("is not a regular file")
-        if state.st_size > MAXIMUM_FILE_BYTES:
-            raise UnusableFileError(f"is larger than {MAXIMUM_FILE_BYTES // 1024**2} MB")
-        data = path.read_bytes()
+        if state.st_size > limit:
+            raise UnusableFileError(f"is larger than {limit // 1024**2} MB")
+        if is_lfs_pointer(path):
+            raise UnusableFileError(LFS_ADVICE)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableFileError("is missing") from error
     except OSError as error:
         raise UnusableFileError(f"cannot be read ({error.strerror})") from error
-    if data.startswith(_LFS_POINTER):
-        raise UnusableFileError("is only a Git LFS pointer; fetch the file with 'git lfs pull'")
-    return data
+    return path
+
+
+def read_regular(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> bytes:
+    """The bytes of such a file. Raises PathLeavesFolderError or UnusableFileError."""
+    path = regular_file(folder, relative, limit=limit)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnusableFileError(f"cannot be read ({error.strerror})") from error
 
 
 def is_folder(folder: Path, relative: str) -> bool:
@@ -111,43 +139,63 @@ def list_files(folder: Path) -> Listing:
     for place, folders, files in os.walk(folder, onerror=unreadable):
         here = Path(place).relative_to(folder)
         kept = [name for name in sorted(folders) if name not in _SKIPPED_FOLDERS]
-        folders[:] = [name for name in kept if not _skipped(folder, here / name, listing)]
+        folders[:] = [name for name in kept if _state(folder, here / name, listing) is not None]
         for name in sorted(files):
-            wanted = name not in _SKIPPED_FILES and not name.endswith(".pyc")
-            if wanted and not _skipped(folder, here / name, listing):
-                listing.sizes[(here / name).as_posix()] = (folder / here / name).lstat().st_size
+            state = None if _is_litter_file(name) else _state(folder, here / name, listing)
+            if state is not None:
+                listing.add((here / name).as_posix(), state.st_size)
         if listing.excess:
             break
     return listing
 
 
-def read_files(folder: Path, names: list[str]) -> dict[str, bytes]:
-    """The bytes of files that :func:`list_files` named. Raises UnusableFileError for one that cannot be read."""
-    found = {}
-    for name in names:
+def is_litter(relative: str) -> bool:
+    """Whether a path is passed over silently: version control, caches, autosaves and desktop litter."""
+    *folders, name = relative.split("/")
+    return not _SKIPPED_FOLDERS.isdisjoint(folders) or name in _SKIPPED_FOLDERS or _is_litter_file(name)
+
+
+def pointers_among(folder: Path, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Which of the files that :func:`list_files` found below ``folder`` are Git LFS pointers."""
+    found = []
+    for name, size in sizes.items():
         try:
-            found[name] = (folder / name).read_bytes()
-        except OSError as error:
-            raise UnusableFileError(f"{name} cannot be read ({error.strerror})") from error
-    return found
+            if size <= _LFS_MAXIMUM and is_lfs_pointer(folder / name):
+                found.append(name)
+        except OSError:
+            continue  # whoever stores the file says that it cannot be read
+    return tuple(found)
 
 
-def is_lfs_pointer(data: bytes) -> bool:
-    """Whether this is what Git LFS leaves where the real file was not fetched."""
-    return data.startswith(_LFS_POINTER)
+def is_lfs_pointer(path: Path) -> bool:
+    """Whether this is what Git LFS leaves where the real file was not fetched. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(_LFS_POINTER)) == _LFS_POINTER
 
 
-def _skipped(folder: Path, relative: Path, listing: Listing) -> bool:
+def _is_litter_file(name: str) -> bool:
+    return name in _SKIPPED_FILES or name.startswith("._") or name.endswith(".pyc")
+
+
+def _state(folder: Path, relative: Path, listing: Listing) -> os.stat_result | None:
+    """The state of what is taken; None, and why, for what is left out."""
     name = relative.as_posix()
-    why = ""
+    state = None
     if not name.isprintable() or "\\" in name or len(name) > MAXIMUM_NAME:
         why = "has a name that cannot be stored; left out"
     else:
-        mode = (folder / relative).lstat().st_mode
-        if stat.S_ISLNK(mode):
-            why = "is a symbolic link; left out"
-        elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            why = "is neither a file nor a folder; left out"
+        try:
+            state = (folder / relative).lstat()
+        except OSError as error:
+            why = f"cannot be read ({error.strerror}); left out"
+        else:
+            why = _why_not(state.st_mode)
     if why:
         listing.skipped.append((name.encode("utf-8", "backslashreplace").decode(), why))
-    return bool(why)
+    return None if why else state
+
+
+def _why_not(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "is a symbolic link; left out"
+    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else "is neither a file nor a folder; left out"

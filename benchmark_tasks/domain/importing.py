@@ -1,8 +1,7 @@
-"""Importing a suite folder: read it whole, refuse it whole or store it whole."""
+"""Importing a suite folder: read it whole, then store every paper that can be read."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,24 +9,35 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from benchmark_tasks.domain.categories import ensure_categories
-from benchmark_tasks.domain.content import put_file, put_tree
-from benchmark_tasks.domain.folders import UnusableFileError, is_lfs_pointer, read_files
+from benchmark_tasks.domain.facts_suite import (
+    FACTS_DESCRIPTION,
+    FACTS_SUITE,
+    IMPORTED_DESCRIPTION,
+    facts_papers,
+    load_facts,
+)
 from benchmark_tasks.domain.info import read_suite
+from benchmark_tasks.domain.paper_contents import Keeper, paper_content
 from benchmark_tasks.domain.problems import ImportProblem, ImportRefusedError
-from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.domain.revisions import PaperContent, SuiteChanges, TaskContent, store_papers
-from benchmark_tasks.models import Suite, SuiteVersion
+from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.domain.revisions import store_papers
+from benchmark_tasks.models import Paper, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, SuiteFolder, TaskFolder
+    from benchmark_tasks.domain.revisions import PaperContent, SuiteChanges
+    from benchmark_tasks.domain.suite_folder import SuiteFolder
+    from benchmark_tasks.models import SuiteVersion
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did. ``version`` is None when nothing changed; ``not_runnable`` maps task slugs to reasons."""
+    """What an import did, or would do. ``version`` is None when nothing changed.
+
+    ``not_runnable`` maps task slugs to reasons. ``left_out`` are the folders of papers with errors of form: what the
+    suite had of them before, it still has.
+    """
 
     suite: Suite
     version: SuiteVersion | None
@@ -36,109 +46,91 @@ class ImportReport:
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
     not_runnable: dict[str, tuple[str, ...]]
+    left_out: tuple[str, ...]
     problems: tuple[ImportProblem, ...]
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The slugs of all tasks that the suite has now, in alphabetical order."""
+        return tuple(sorted({*self.created, *self.changed, *self.unchanged}, key=_in_order))
 
-def import_suite(*, folder: Path, slug: str, title: str = "", actor: Any = None) -> ImportReport:
-    """Import a whole suite folder as the suite ``slug``, made if there is none; same content changes nothing.
 
-    Tasks with missing or unusable files are stored as not runnable. ``actor`` is handed to the ``suite_imported``
-    signal. Raises ImportRefusedError with every problem when the folder has errors of form; then nothing is stored.
+def import_suite(
+    *, folder: Path, slug: str, title: str = "", actor: Any = None, strict: bool = False, dry_run: bool = False
+) -> ImportReport:
+    """Import a suite folder as the suite ``slug``, made if there is none; same content changes nothing.
+
+    Tasks with missing or unusable files are stored as not runnable, papers with errors of form are left out. ``actor``
+    is handed to the ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem
+    for errors that concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form.
     """
     read = read_suite(folder)
     if slugify(slug) != slug or not 1 <= len(slug) <= 50:
-        read.problems.insert(0, ImportProblem(slug, "is not a slug: use up to 50 lower-case letters, digits and '-'"))
+        message = "is not a slug: use up to 50 lower-case letters, digits and '-'"
+        read.problems.insert(0, ImportProblem(slug, message, whole=True))
     if len(title) > 120:
-        read.problems.insert(0, ImportProblem("--title", "is longer than 120 characters"))
-    if read.refused:
-        raise ImportRefusedError(read.problems)
+        read.problems.insert(0, ImportProblem("--title", "is longer than 120 characters", whole=True))
+    _refuse_faulty(read, strict=strict)
     # Files first: should the transaction fail, the store merely holds content that no row names.
-    papers = [_paper_content(paper, read) for paper in read.papers]
+    papers = _stored(read, Keeper(dry_run=dry_run))
+    _refuse_faulty(read, strict=strict)
     with transaction.atomic():
         ensure_categories()
+        if slug == FACTS_SUITE:
+            load_facts(actor=actor)
         suite = _store_suite(slug, title, read)
-        changes = store_papers(suite=suite, papers=papers, news=_news(suite, read), actor=actor)
-    return _report(suite, changes, read, papers)
+        kept = _kept(suite, read)
+        if slug == FACTS_SUITE:
+            papers += facts_papers(without={paper.slug for paper in papers} | kept)
+        changes = store_papers(suite=suite, papers=papers, kept=kept, news=_news(suite, read), actor=actor)
+        report = _report(suite, changes, read)
+        transaction.set_rollback(dry_run)
+    return report
 
 
-def grading_tree(
-    repository: Mapping[str, bytes], goal_file: str, grading: GradingFiles, check: str
-) -> dict[str, bytes]:
-    """What grading needs, as it lies in the content store.
-
-    ``reference/`` is the masked repository with the golden file in the goal file's place; beside it ``cases.py``,
-    ``run.py``, and ``check.json`` so that a changed comparison or limit changes the hash as well.
-    """
-    reference = {**repository, goal_file: grading.golden}
-    tree = {f"reference/{name}": data for name, data in reference.items()}
-    return tree | {"cases.py": grading.cases, "run.py": grading.run, "check.json": check.encode()}
+def _refuse_faulty(read: SuiteFolder, *, strict: bool) -> None:
+    if read.refused or (strict and read.faulty):
+        raise ImportRefusedError(read.problems)
 
 
-def _paper_content(paper: PaperFolder, read: SuiteFolder) -> PaperContent:
-    files: dict[str, bytes] = {}
-    if paper.repository is not None:
+def _stored(read: SuiteFolder, keeper: Keeper) -> list[PaperContent]:
+    """The contents of all papers; one whose files cannot be read after all is left out."""
+    found = []
+    for paper in tuple(read.papers):
         try:
-            files = read_files(paper.repository, list(paper.repository_files))
-        except UnusableFileError as error:
-            folder = f"{paper.info.folder_name}/{paper.info.repository_folder}"
-            raise ImportRefusedError([*read.problems, ImportProblem(folder, str(error))]) from error
-        _remark_pointers(paper, files, read)
-    repository_hash = put_tree(files) if files else ""
-    paper_hash = put_file(paper.paper_file) if paper.paper_file is not None else ""
-    info = paper.info
-    return PaperContent(
-        slug=info.slug,
-        instance_id=info.instance_id,
-        folder_name=info.folder_name,
-        title=info.title,
-        address=info.address,
-        year=info.year,
-        repository_address=info.repository_address,
-        repository_folder=info.repository_folder,
-        tasks=tuple(_task_content(task, files, repository_hash, paper_hash) for task in paper.tasks),
-    )
+            found.append(paper_content(paper, keeper))
+        except OSError as error:
+            folder = paper.info.folder_name
+            where = _inside(error.filename, paper.path, folder)
+            read.problems.append(ImportProblem(where, f"cannot be imported ({error.strerror})"))
+            read.left_out[paper.info.slug] = folder
+            read.papers.remove(paper)
+    return found
 
 
-def _task_content(task: TaskFolder, files: dict[str, bytes], repository_hash: str, paper_hash: str) -> TaskContent:
-    info = task.info
-    settings = info.check.settings if info.check else {}
-    grading_hash = ""
-    if task.grading is not None:
-        check = json.dumps(settings, sort_keys=True)
-        grading_hash = put_tree(grading_tree(files, info.goal_file, task.grading, check))
-    return TaskContent(
-        index=info.index,
-        goal_file=info.goal_file,
-        goal_function=info.goal_function,
-        class_name=info.class_name,
-        category=info.category,
-        category_source=info.category_source,
-        instruction=info.instruction,
-        retrieval_context=info.retrieval_context,
-        protocol=info.protocol,
-        environment=info.environment,
-        check_settings=settings,
-        masked_source=task.masked_source,
-        masked_line=task.masked_line,
-        repository_hash=repository_hash,
-        grading_hash=grading_hash,
-        paper_hash=paper_hash,
-        not_runnable_reasons=task.reasons,
-    )
+def _inside(filename: object, folder: Path, shown: str) -> str:
+    """The file that an error is about, as people find it in the suite's folder."""
+    name, prefix = str(filename), f"{folder}/"
+    return f"{shown}/{name.removeprefix(prefix)}" if name.startswith(prefix) else shown
 
 
-def _remark_pointers(paper: PaperFolder, files: dict[str, bytes], read: SuiteFolder) -> None:
-    for name, data in files.items():
-        if is_lfs_pointer(data):
-            file = f"{paper.info.folder_name}/{paper.info.repository_folder}/{name}"
-            message = "is only a Git LFS pointer; fetch the file with 'git lfs pull' if the task needs it"
-            read.problems.append(ImportProblem(file, message, fatal=False))
+def _kept(suite: Suite, read: SuiteFolder) -> set[str]:
+    """The left-out papers that the suite has: a misprint in a file takes no task away."""
+    current = current_version(suite)
+    known = Paper.objects.filter(suite=suite, slug__in=read.left_out, tasks__revisions__suite_versions=current)
+    return set(known.values_list("slug", flat=True)) if current else set()
+
+
+def _in_order(slug: str) -> tuple[str, int]:
+    paper, _, index = slug.rpartition("/")
+    return paper, int(index)
 
 
 def _store_suite(slug: str, title: str, read: SuiteFolder) -> Suite:
     suite, _ = Suite.objects.get_or_create(slug=slug, defaults={"title": title or read.title or slug})
     suite.title = title or (suite.title if suite.title != slug else read.title or slug)
-    suite.description = read.description or suite.description
+    before = IMPORTED_DESCRIPTION if suite.description == FACTS_DESCRIPTION else suite.description
+    suite.description = read.description or before
     suite.licence = read.licence or suite.licence
     suite.source = read.source or suite.source
     suite.save()
@@ -152,7 +144,9 @@ def _news(suite: Suite, read: SuiteFolder) -> str:
     return "" if current is not None and newest in current.changes else newest
 
 
-def _report(suite: Suite, changes: SuiteChanges, read: SuiteFolder, papers: list[PaperContent]) -> ImportReport:
+def _report(suite: Suite, changes: SuiteChanges, read: SuiteFolder) -> ImportReport:
+    current = changes.version or current_version(suite)
+    revisions = revisions_of(current) if current else []
     return ImportReport(
         suite=suite,
         version=changes.version,
@@ -160,11 +154,7 @@ def _report(suite: Suite, changes: SuiteChanges, read: SuiteFolder, papers: list
         changed=changes.changed,
         unchanged=changes.unchanged,
         removed=changes.removed,
-        not_runnable={
-            f"{paper.slug}/{task.index}": task.not_runnable_reasons
-            for paper in papers
-            for task in paper.tasks
-            if task.not_runnable_reasons
-        },
+        not_runnable={r.task.slug: tuple(r.not_runnable_reasons) for r in revisions if r.not_runnable_reasons},
+        left_out=tuple(read.left_out.values()),
         problems=tuple(read.problems),
     )

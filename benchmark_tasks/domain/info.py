@@ -6,11 +6,17 @@ No Django here. Source of the traps that are handled: DESIGN, section 6.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmark_tasks.domain.check_keys import read_check
-from benchmark_tasks.domain.folders import PathLeavesFolderError, UnusableFileError, read_regular
+from benchmark_tasks.domain.check_keys import read_check, read_equivalent_mutants
+from benchmark_tasks.domain.folders import (
+    MAXIMUM_SOURCE_BYTES,
+    PathLeavesFolderError,
+    UnusableFileError,
+    read_regular,
+)
 from benchmark_tasks.domain.keys import Keys
 from benchmark_tasks.domain.located_json import JsonError, read_document
 from benchmark_tasks.domain.problems import ImportProblem
@@ -20,7 +26,7 @@ from benchmark_tasks.facts.categories import UnknownCategoryError, normalise
 from benchmark_tasks.facts.lmr_bench import lmr_bench, paper_slug
 
 if TYPE_CHECKING:
-    from benchmark_tasks.domain.suite_folder import CategorySourceName, CheckInfo, ProtocolName
+    from benchmark_tasks.domain.suite_folder import CategorySourceName, CheckInfo, EquivalentMutant, ProtocolName
 
 INFO_FILE: Final = "info.json"
 SUITE_FILE: Final = "suite.json"
@@ -38,7 +44,7 @@ def read_suite(folder: Path) -> SuiteFolder:
         root = folder.resolve(strict=True)
         names = sorted(entry.name for entry in root.iterdir())
     except (OSError, RuntimeError, ValueError) as error:
-        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({error})"))
+        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({error})", whole=True))
         return suite
     if SUITE_FILE in names:
         _read_suite_file(root, suite)
@@ -49,14 +55,16 @@ def read_suite(folder: Path) -> SuiteFolder:
                 _read_paper(root, name, suite, owners)
         except OSError as error:
             suite.problems.append(ImportProblem(_shown(name), f"cannot be read ({error.strerror})"))
+            suite.left_out.setdefault(paper_slug(name), name)
     if not suite.papers and not suite.refused:
         message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
-        suite.problems.append(ImportProblem(folder.name or str(folder), message))
+        suite.problems.append(ImportProblem(folder.name or str(folder), message, whole=True))
     return suite
 
 
 def _read_suite_file(root: Path, suite: SuiteFolder) -> None:
-    keys = _read_object(root, SUITE_FILE, SUITE_FILE, suite.problems)
+    problems: list[ImportProblem] = []
+    keys = _read_object(root, SUITE_FILE, SUITE_FILE, problems)
     if keys is not None:
         suite.title = keys.text("title", limit=120)
         suite.description = keys.text("description", limit=5000)
@@ -64,9 +72,11 @@ def _read_suite_file(root: Path, suite: SuiteFolder) -> None:
         suite.source = keys.text("source", limit=300)
         suite.changelog = tuple(text for text, _ in keys.texts("changelog", limit=1000))
         keys.finish(fatal=False)
+    suite.problems.extend(replace(problem, whole=problem.fatal) for problem in problems)
 
 
 def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str]) -> None:
+    """Add the paper in the folder ``name``, or the reasons why it is left out."""
     problems = suite.problems
     if (root / name).is_symlink():
         problems.append(ImportProblem(_shown(name), "is a symbolic link to a folder; left out", fatal=False))
@@ -81,24 +91,30 @@ def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str
         return
     if slug in owners:
         message = f"gives the same task slugs as the folder {owners[slug]} ({slug}/1, …); rename one"
-        problems.append(ImportProblem(name, message))
+        problems.append(ImportProblem(name, message, whole=True))
         return
     owners[slug] = name
-    file = f"{name}/{INFO_FILE}"
-    keys = _read_object(root / name, INFO_FILE, file, problems)
-    info = _paper_info(keys, name, slug) if keys is not None else None
-    if info is not None:
-        suite.papers.append(read_paper_folder(root / name, info, problems))
+    found: list[ImportProblem] = []
+    keys = _read_object(root / name, INFO_FILE, f"{name}/{INFO_FILE}", found)
+    paper = read_paper_folder(root / name, _paper_info(keys, name, slug), found) if keys is not None else None
+    problems.extend(found)
+    if paper is None or any(problem.fatal for problem in found):
+        suite.left_out[slug] = name
+    else:
+        suite.papers.append(paper)
 
 
 def _read_object(folder: Path, name: str, shown: str, problems: list[ImportProblem]) -> Keys | None:
     try:
-        document = read_document(read_regular(folder, name))
+        document = read_document(read_regular(folder, name, limit=MAXIMUM_SOURCE_BYTES))
     except JsonError as error:
         problems.append(ImportProblem(shown, error.message, error.line, error.column))
         return None
-    except (UnusableFileError, PathLeavesFolderError) as error:
+    except UnusableFileError as error:
         problems.append(ImportProblem(shown, str(error)))
+        return None
+    except PathLeavesFolderError as error:
+        problems.append(ImportProblem(shown, str(error), whole=True))
         return None
     problems.extend(ImportProblem(shown, error.message, error.line, error.column) for error in document.repeated)
     keys = Keys(document.root, file=shown, name="", problems=problems)
@@ -106,7 +122,7 @@ def _read_object(folder: Path, name: str, shown: str, problems: list[ImportProbl
 
 
 def _paper_info(keys: Keys, folder_name: str, slug: str) -> PaperInfo:
-    keys.take("folder_name", str)  # upstream's own value is wrong in places; the real folder's name counts
+    keys.ignore("folder_name")  # upstream's own value is wrong in places; the real folder's name counts
     instance = keys.take("instance_id", int, str)
     if not keys.has("implementations"):
         keys.complain("implementations is missing: list one object per masked function")
@@ -152,7 +168,7 @@ def _task_info(keys: Keys, folder_name: str, paper: str) -> TaskInfo | None:
     goal_function = keys.text("goal_function", limit=120)
     category, category_source = _category(keys, folder_name, index, goal_function)
     protocol = _protocol(keys)
-    environment = _environment(keys)
+    check = _check(keys)
     task = TaskInfo(
         slug=f"{paper}/{index}",
         index=index,
@@ -167,8 +183,9 @@ def _task_info(keys: Keys, folder_name: str, paper: str) -> TaskInfo | None:
         retrieval_context=_retrieval_context(keys),
         unit_test_file=keys.path("unit_test_file"),
         protocol=protocol,
-        environment=environment if protocol == "sealed" else "",
-        check=_check(keys),
+        environment=_environment(keys, _DEFAULT_ENVIRONMENT if protocol == "sealed" else ""),
+        check=check,
+        equivalent_mutants=_equivalent_mutants(keys, check, protocol),
         refused_keys=frozenset(keys.refused),
     )
     keys.finish(fatal=False)
@@ -204,10 +221,11 @@ def _protocol(keys: Keys) -> ProtocolName:
     return "upstream"
 
 
-def _environment(keys: Keys) -> str:
+def _environment(keys: Keys, default: str) -> str:
+    """What the file says. Upstream's files say nothing: their environments are the operator's to choose."""
     node = keys.take("environment", str)
     if node is None:
-        return _DEFAULT_ENVIRONMENT
+        return default
     if not _ENVIRONMENT.fullmatch(str(node.value)):
         keys.complain(f"{keys.name}.environment must be a short name such as 'numpy'", node)
     return str(node.value)
@@ -216,6 +234,13 @@ def _environment(keys: Keys) -> str:
 def _check(keys: Keys) -> CheckInfo | None:
     check = keys.object("check")
     return None if check is None else read_check(check)
+
+
+def _equivalent_mutants(keys: Keys, check: CheckInfo | None, protocol: ProtocolName) -> tuple[EquivalentMutant, ...]:
+    """They lie in the check where there is one."""
+    if protocol == "upstream":
+        return read_equivalent_mutants(keys)
+    return check.equivalent_mutants if check is not None else ()
 
 
 def _retrieval_context(keys: Keys) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ class Keys:
         else:
             self.complain(f"{name or 'the file'} must be an object, not {_kind(node)}", node)
 
-    def complain(self, message: str, node: Node | None = None, *, fatal: bool = True) -> None:
-        """Report a problem at ``node``, else where this object begins."""
+    def complain(self, message: str, node: Node | None = None, *, fatal: bool = True, whole: bool = False) -> None:
+        """Report a problem at ``node``, else where this object begins; ``whole`` refuses the whole import."""
         place = node or self.node
-        self.problems.append(ImportProblem(self.file, message, place.line, place.column, fatal))
+        self.problems.append(ImportProblem(self.file, message, place.line, place.column, fatal, whole))
 
     def has(self, key: str) -> bool:
         """Whether the key is given, and not null."""
@@ -64,6 +64,11 @@ class Keys:
             self.complain(f"{self._path(key)} must be {wanted}, not {_kind(node)}", node)
             return None
         return node
+
+    def ignore(self, key: str) -> None:
+        """Take no notice of a key, whatever it holds."""
+        self._known.add(key)
+        self._left.pop(key, None)
 
     def text(self, key: str, *, limit: int) -> str:
         """A text without surrounding white space, at most ``limit`` characters; empty if not given."""
@@ -94,7 +99,7 @@ class Keys:
             return clean_relative_path(text)
         except PathLeavesFolderError as error:
             self.refused.add(key)
-            self.complain(f"{self._path(key)}: {error}", node)
+            self.complain(f"{self._path(key)}: {error}", node, whole=True)
             return ""
 
     def address(self, key: str) -> str:

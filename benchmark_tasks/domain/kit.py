@@ -5,28 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import shutil
 import zipfile
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_files
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.enums import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from benchmark_tasks.domain.content import Content
     from benchmark_tasks.models import SuiteVersion, TaskRevision
 
-Member: TypeAlias = "tuple[str, str, Callable[[], bytes]]"
-"""Name in the archive, a key that changes with the content, and how to get the bytes."""
+Member: TypeAlias = "tuple[str, str, Content]"
+"""Name in the archive, a key that changes with the content, and the content."""
 
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # what a zip file can date; kits of equal content must be equal bytes
 _REGULAR_FILE: Final = 0o100644 << 16
 _UNIX: Final = 3
+_LEVEL: Final = 6  # whole data sets are packed while somebody waits
 
+_PIECE: Final = 1024 * 1024
 _README: Final = """\
 # {title}, version {number}: task kit
 
@@ -43,8 +49,23 @@ with the imports and helpers that it needs) or one `answer.diff` (a unified diff
 each task, write your system and its model into `submission.json`, pack the bundle as .zip or .tar.gz, and upload it.
 The page `/docs/submitting/` of the site where you found this kit explains all of it, with a complete example.
 
-The tests that rate the answers, their inputs and the reference implementations are not part of this kit.
+How answers are tested: `tasks.json` names each task's protocol.
+
+{protocols}
 """
+_PROTOCOLS: Final = {
+    Protocol.SEALED: """\
+- `sealed` ({count} of {total} tasks): your code runs alone in a box, and what it returns is compared outside of it. The
+  tests, their inputs and the reference implementations are not part of this kit.
+""",
+    Protocol.UPSTREAM: """\
+- `upstream` ({count} of {total} tasks): the unit test that the benchmark's authors publish, named by `unit_test_file`,
+  is run from the root of the repository, where you find it and may run it. It is no part of an answer, and neither is
+  its data; where the masked function stands in the test file itself, that function alone is replaced. A public test
+  that compares results itself proves less than a sealed one, so pages name the protocol beside each result. Reference
+  implementations are not part of this kit.
+""",
+}
 
 
 class KitUnavailableError(Exception):
@@ -75,19 +96,27 @@ def build_kit(suite_version: SuiteVersion) -> Path:
 
 
 def _write(place: Path, members: list[Member]) -> None:
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, _, content in members:
             entry = zipfile.ZipInfo(name, _EARLIEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = _UNIX
             entry.external_attr = _REGULAR_FILE
-            archive.writestr(entry, content())
+            with archive.open(entry, "w") as target:
+                _copy(content, target)
+
+
+def _copy(content: Content, target: IO[bytes]) -> None:
+    if isinstance(content, bytes):
+        target.write(content)
+        return
+    with content.open("rb") as source:
+        shutil.copyfileobj(source, target, _PIECE)
 
 
 def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[Member]:
     papers = {revision.task.paper.slug: revision for revision in revisions}
-    readme = _README.format(title=version.suite.title, number=version.number, count=len(revisions), papers=len(papers))
-    yield _text("README.md", readme)
+    yield _text("README.md", _readme(version, revisions, len(papers)))
     yield _text(
         "tasks.json", _json({"suite": version.suite.slug, "version": version.number, "tasks": _tasks(revisions)})
     )
@@ -96,10 +125,23 @@ def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[M
         yield _text(f"example-bundle/answers/{revision.task.slug}/answer.py", example_answer(revision))
     for slug, revision in papers.items():
         for name, path in tree_files(revision.repository_hash).items():
-            yield f"repositories/{slug}/{name}", revision.repository_hash, path.read_bytes
+            yield f"repositories/{slug}/{name}", revision.repository_hash, path
         if revision.paper_hash:
-            path = file_path(revision.paper_hash)
-            yield _paper_name(revision), revision.paper_hash, path.read_bytes
+            yield _paper_name(revision), revision.paper_hash, file_path(revision.paper_hash)
+
+
+def _readme(version: SuiteVersion, revisions: list[TaskRevision], papers: int) -> str:
+    counts = Counter(revision.protocol for revision in revisions)
+    protocols = [
+        text.format(count=counts[name], total=len(revisions)) for name, text in _PROTOCOLS.items() if counts[name]
+    ]
+    return _README.format(
+        title=version.suite.title,
+        number=version.number,
+        count=len(revisions),
+        papers=papers,
+        protocols="".join(protocols).rstrip(),
+    )
 
 
 def example_answer(revision: TaskRevision) -> str:
@@ -122,6 +164,8 @@ def _tasks(revisions: list[TaskRevision]) -> list[dict[str, Any]]:
             "class_name": revision.class_name,
             "goal_line": revision.masked_line,
             "retrieval_context": revision.retrieval_context,
+            "protocol": revision.protocol,
+            "unit_test_file": revision.unit_test_file,
             "repository": f"repositories/{revision.task.paper.slug}",
             "paper": _paper_name(revision) if revision.paper_hash else "",
             "paper_address": revision.task.paper.address,
@@ -151,7 +195,7 @@ def _paper_name(revision: TaskRevision) -> str:
 
 def _text(name: str, text: str) -> Member:
     data = text.encode()
-    return name, hashlib.sha256(data).hexdigest(), lambda: data
+    return name, hashlib.sha256(data).hexdigest(), data
 
 
 def _json(value: object) -> str:

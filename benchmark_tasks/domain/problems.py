@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class ImportProblem:
     """One problem: the file (relative to the suite folder), what is wrong and what to do, and where if known.
 
-    A ``fatal`` one refuses the whole import; any other leaves a task not runnable, or is a remark.
+    A ``fatal`` one leaves its paper out, or refuses the import where ``whole`` says so; any other leaves a task not
+    runnable, or is a remark.
     """
 
     file: str
@@ -17,6 +18,7 @@ class ImportProblem:
     line: int | None = None
     column: int | None = None
     fatal: bool = True
+    whole: bool = False
 
     def __str__(self) -> str:
         """As compilers print it: ``file:line:column: message``."""
@@ -25,7 +27,7 @@ class ImportProblem:
 
 
 class ImportRefusedError(Exception):
-    """The folder has errors of form; nothing was imported. Carries every problem found, fatal or not."""
+    """The folder cannot be imported; nothing was. Carries every problem found, fatal or not."""
 
     def __init__(self, problems: list[ImportProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems if problem.fatal))

@@ -68,6 +68,8 @@ def read_source(content: bytes) -> Source:
 
 def parse_source(content: bytes | str) -> ast.Module:
     """The syntax tree of a file in any encoding that Python knows. Raises SourceError."""
+    if isinstance(content, bytes):
+        _decode(content)
     with warnings.catch_warnings():
         # Whatever this interpreter warns of (old escapes, `is` with a literal) is no fault of the file's.
         warnings.simplefilter("ignore")
@@ -79,6 +81,15 @@ def parse_source(content: bytes | str) -> ast.Module:
             raise SourceError(f"is not valid Python: {error}") from None
         except (RecursionError, MemoryError):
             raise SourceError("is nested too deeply") from None
+
+
+def _decode(content: bytes) -> None:
+    """Find what Python would find when it runs the file: its parser passes over foreign bytes in comments."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        content.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"is not valid Python: it cannot be read as text ({error}); save it as UTF-8") from None
 
 
 def _compile(tree: ast.Module) -> None:

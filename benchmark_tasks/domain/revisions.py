@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import Max
@@ -17,7 +17,9 @@ from benchmark_tasks.models import Category, Paper, SeedEpoch, Suite, SuiteVersi
 from benchmark_tasks.signals import suite_imported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
+
+_OWN_FIELDS: Final = frozenset({"index", "category", "equivalent_mutants"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,14 @@ class TaskContent:
     protocol: str = Protocol.NONE
     environment: str = ""
     check_settings: dict[str, Any] = field(default_factory=dict)
+    unit_test_file: str = ""
+    equivalent_mutants: tuple[dict[str, str], ...] = ()
     masked_source: str = ""
     masked_line: int = 0
     repository_hash: str = ""
     grading_hash: str = ""
     paper_hash: str = ""
+    dockerfile_hash: str = ""
     not_runnable_reasons: tuple[str, ...] = ()
 
     @property
@@ -82,10 +87,18 @@ class SuiteChanges:
     removed: tuple[str, ...]
 
 
-def store_papers(*, suite: Suite, papers: Sequence[PaperContent], news: str = "", actor: Any = None) -> SuiteChanges:
+def store_papers(
+    *,
+    suite: Suite,
+    papers: Sequence[PaperContent],
+    kept: Collection[str] = (),
+    news: str = "",
+    actor: Any = None,
+) -> SuiteChanges:
     """Give ``suite`` exactly these papers and tasks, and a new version if any task's content is not the current one's.
 
-    ``news`` is the maintainers' own remark on the version. Sends ``suite_imported`` after commit for a new version.
+    Papers with the slugs ``kept`` stay as they are in the current version. ``news`` is the maintainers' own remark on
+    the version. Sends ``suite_imported`` after commit for a new version.
     """
     with transaction.atomic():
         # Two imports at once would number revisions and versions alike.
@@ -95,8 +108,12 @@ def store_papers(*, suite: Suite, papers: Sequence[PaperContent], news: str = ""
         before = {r.task_id: r.pk for r in TaskRevision.objects.filter(suite_versions=current)} if current else {}
         known = set(Task.objects.filter(suite=suite).values_list("slug", flat=True))
         revisions = [
-            _store_task(_store_paper(suite, paper), task, categories) for paper in papers for task in paper.tasks
+            _store_task(stored, task, categories)
+            for stored, paper in [(_store_paper(suite, paper), paper) for paper in papers]
+            for task in paper.tasks
         ]
+        if current and kept:
+            revisions += current.revisions.filter(task__paper__slug__in=kept).select_related("task")
         version = None
         changes = _compare(suite, revisions, before, known)
         if current is None or {r.pk for r in revisions} != set(before.values()):
@@ -117,7 +134,8 @@ def _store_task(paper: Paper, content: TaskContent, categories: dict[str, Catego
     task, _ = Task.objects.update_or_create(
         suite=paper.suite, slug=slug, defaults={"paper": paper, "index": content.index}
     )
-    data = {name: value for name, value in asdict(content).items() if name not in {"index", "category"}}
+    data = {name: value for name, value in asdict(content).items() if name not in _OWN_FIELDS}
+    mutants = list(content.equivalent_mutants)
     data |= {
         "category": categories[content.category] if content.category else None,
         "statement_hash": content.statement_hash,
@@ -127,9 +145,13 @@ def _store_task(paper: Paper, content: TaskContent, categories: dict[str, Catego
     # A task that returns to what it once was returns to that revision, with all that was measured on it.
     for revision in task.revisions.select_related("category"):
         if all(getattr(revision, name) == value for name, value in data.items()):
+            if revision.equivalent_mutants != mutants:
+                # What is said about the test is no content of the task: answers keep their version.
+                revision.equivalent_mutants = mutants
+                revision.save(update_fields=["equivalent_mutants"])
             return revision
     last = task.revisions.aggregate(last=Max("number"))["last"] or 0
-    return TaskRevision.objects.create(task=task, number=last + 1, **data)
+    return TaskRevision.objects.create(task=task, number=last + 1, equivalent_mutants=mutants, **data)
 
 
 def _compare(

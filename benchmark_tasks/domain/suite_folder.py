@@ -15,11 +15,20 @@ CategorySourceName = Literal["upstream", "ours", "none"]
 
 
 @dataclass(frozen=True, slots=True)
+class EquivalentMutant:
+    """A change of the golden function, as the audit writes it, and why nobody could tell it from the original."""
+
+    mutant: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckInfo:
     """``check`` of one task: where the cases are, and the settings with every default written out."""
 
     cases_file: str
     settings: dict[str, Any]
+    equivalent_mutants: tuple[EquivalentMutant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,7 @@ class TaskInfo:
     protocol: ProtocolName
     environment: str
     check: CheckInfo | None
+    equivalent_mutants: tuple[EquivalentMutant, ...] = ()
     refused_keys: frozenset[str] = frozenset()
 
 
@@ -75,38 +85,53 @@ class GradingFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamFiles:
+    """What grades a task of the upstream protocol: the golden file, and the test's path in the repository."""
+
+    golden: bytes
+    unit_test_file: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFolder:
     """One task and the state of its files. ``reasons`` say why it is not runnable; without any it is.
 
     ``masked_source`` are the goal definition's lines as they stand in the masked repository (line ends as LF),
     ``masked_line`` is the number of the first; ``grading`` is None where a file is missing or unusable.
+    ``unit_test_file`` is set under the upstream protocol alone: the test's path in the repository.
     """
 
     info: TaskInfo
     reasons: tuple[str, ...] = ()
     masked_source: str = ""
     masked_line: int = 0
-    grading: GradingFiles | None = None
+    grading: GradingFiles | UpstreamFiles | None = None
+    unit_test_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFolder:
     """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
 
-    ``paper_file`` holds the publication itself (PDF, or upstream's JSON) and is None where there is none.
+    ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
+    says how its environment is built.
     """
 
     info: PaperInfo
     path: Path
     repository: Path | None
     repository_files: tuple[str, ...]
-    paper_file: bytes | None
+    paper_file: Path | None
+    dockerfile: Path | None
     tasks: tuple[TaskFolder, ...]
 
 
 @dataclass(slots=True)
 class SuiteFolder:
-    """A whole suite folder, and every problem found in it in the order of its files."""
+    """A whole suite folder, and every problem found in it in the order of its files.
+
+    ``left_out`` maps the slugs of papers that have errors of form to their folders.
+    """
 
     path: Path
     title: str = ""
@@ -115,9 +140,15 @@ class SuiteFolder:
     source: str = ""
     changelog: tuple[str, ...] = ()
     papers: list[PaperFolder] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     problems: list[ImportProblem] = field(default_factory=list)
 
     @property
-    def refused(self) -> bool:
-        """Whether an error of form forbids importing any of it."""
+    def faulty(self) -> bool:
+        """Whether there is any error of form."""
         return any(problem.fatal for problem in self.problems)
+
+    @property
+    def refused(self) -> bool:
+        """Whether nothing of it can be imported: an error concerns all of it, or leaves no paper."""
+        return any(problem.whole for problem in self.problems) or (self.faulty and not self.papers)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.folders import (
+    LFS_ADVICE,
+    MAXIMUM_FILE_BYTES,
+    MAXIMUM_SOURCE_BYTES,
     Listing,
     PathLeavesFolderError,
     UnusableFileError,
     is_folder,
     list_files,
+    pointers_among,
     read_regular,
+    regular_file,
 )
 from benchmark_tasks.domain.goals import FoundGoal, Goal, defines_function, find_goal
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
-from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, TaskFolder
+from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, TaskFolder, UpstreamFiles
+from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from benchmark_tasks.domain.suite_folder import PaperInfo, TaskInfo
 
 PAPER_FILES: Final = ("paper.pdf", "paper.json")
-UPSTREAM_NOT_SUPPORTED: Final = "the upstream protocol is not supported by this version yet"
+DOCKERFILE: Final = "Dockerfile"
+_MOST_REMARKS: Final = 20
 
 
 def read_paper_folder(folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> PaperFolder:
@@ -40,9 +49,20 @@ class _Reader:
         self._problems = problems
         self._repository_reason = ""
         self._repository, self._listing = self._open_repository()
+        self.pointers: Collection[str] = ()
+        """Repository files that are Git LFS pointers."""
+        if self._repository is not None:
+            self.pointers = frozenset(pointers_among(self._repository, self._listing.sizes))
+
+    @property
+    def repository_files(self) -> Collection[str]:
+        """The paths of what is imported of the masked repository."""
+        return self._listing.sizes.keys()
 
     def read(self) -> PaperFolder:
+        """Everything; problems are reported on the way."""
         leaks = self._leaks()
+        self._remark_pointers()
         tasks = []
         for task in self._info.tasks:
             state = _TaskReader(self, task)
@@ -53,20 +73,29 @@ class _Reader:
             repository=self._repository,
             repository_files=tuple(self._listing.sizes),
             paper_file=self._paper_file(),
+            dockerfile=self._dockerfile(),
             tasks=tuple(tasks),
         )
 
     def remark(self, relative: str, message: str, *, fatal: bool = False, line: int | None = None) -> None:
-        """Report a problem of a file below the paper's folder."""
+        """Report a problem of a file below the paper's folder; a fatal one refuses the whole import."""
         file = f"{self._info.folder_name}/{relative}"
-        problem = ImportProblem(file, message, line, None, fatal)
+        problem = ImportProblem(file, message, line, None, fatal, fatal)
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def read_file(self, relative: str) -> bytes:
-        """A file below the paper's folder. Raises UnusableFileError; a path that leads out is reported as fatal."""
+    def read_file(self, relative: str, *, limit: int = MAXIMUM_SOURCE_BYTES) -> bytes:
+        """A file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
         try:
-            return read_regular(self._folder, relative)
+            return read_regular(self._folder, relative, limit=limit)
+        except PathLeavesFolderError as error:
+            self.remark(relative, str(error), fatal=True)
+            raise UnusableFileError("leads out of the folder") from error
+
+    def place_of(self, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
+        """The place of such a file."""
+        try:
+            return regular_file(self._folder, relative, limit=limit)
         except PathLeavesFolderError as error:
             self.remark(relative, str(error), fatal=True)
             raise UnusableFileError("leads out of the folder") from error
@@ -101,9 +130,13 @@ class _Reader:
         except UnusableFileError as error:
             self.remark(name, str(error))
             found = False
-        if not found:
+        other = "" if found else self._only_repository()
+        if not found and not other:
             self._repository_reason = f"the repository folder {name!r} is missing"
             return None, Listing()
+        if other:
+            self.remark(other, f"is taken as the repository, since there is no folder {name!r}")
+            self._info, name = replace(self._info, repository_folder=other), other
         listing = list_files(self._folder / name)
         for file, why in listing.skipped:
             self.remark(self.in_repository(file), why)
@@ -112,20 +145,49 @@ class _Reader:
             return None, Listing()
         return self._folder / name, listing
 
-    def _paper_file(self) -> bytes | None:
+    def _only_repository(self) -> str:
+        """The one folder that holds every goal file: upstream renames repositories and forgets to say so."""
+        if any(task.protocol != "upstream" for task in self._info.tasks):
+            return ""
+        goals = [task.goal_file for task in self._info.tasks]
+        folders = [path.name for path in self._folder.iterdir() if path.is_dir() and not path.is_symlink()]
+        found = [
+            name
+            for name in folders
+            if goals and name.isprintable() and all(goal and (self._folder / name / goal).is_file() for goal in goals)
+        ]
+        return found[0] if len(found) == 1 else ""
+
+    def _remark_pointers(self) -> None:
+        pointers = sorted(self.pointers)
+        for name in pointers[:_MOST_REMARKS]:
+            self.remark(self.in_repository(name), LFS_ADVICE)
+        if len(pointers) > _MOST_REMARKS:
+            left = len(pointers) - _MOST_REMARKS
+            self.remark(self._info.repository_folder, f"holds {left} more files that are Git LFS pointers")
+
+    def _dockerfile(self) -> Path | None:
+        try:
+            return self.place_of(DOCKERFILE, limit=MAXIMUM_SOURCE_BYTES)
+        except UnusableFileError as error:
+            if str(error) != "is missing":
+                self.remark(DOCKERFILE, str(error))
+            return None
+
+    def _paper_file(self) -> Path | None:
         """Upstream keeps the publication beside the repository or in it, as PDF or as JSON."""
         places = [*PAPER_FILES, *(self.in_repository(name) for name in PAPER_FILES if self._repository)]
         for place in places:
             try:
-                data = self.read_file(place)
+                found = self.place_of(place)
             except UnusableFileError as error:
                 if str(error) != "is missing":
                     self.remark(place, str(error))
                 continue
-            if place.endswith(".pdf") and not data.startswith(b"%PDF-"):
+            if place.endswith(".pdf") and not _is_pdf(found):
                 self.remark(place, "is not a PDF file; left out")
                 continue
-            return data
+            return found
         self.remark(PAPER_FILES[0], "is missing: there is no publication to read with the task")
         return None
 
@@ -149,6 +211,11 @@ class _Reader:
         return ""
 
 
+def _is_pdf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(5) == b"%PDF-"
+
+
 class _TaskReader:
     """One task while its files are being checked: collects reasons, each also as a problem of its file."""
 
@@ -168,17 +235,21 @@ class _TaskReader:
         golden, solved = self._golden()
         if not paper_reason:
             self._masked(solved)
+        unit_test_file = ""
         cases, run = self._probe() if info.protocol == "sealed" else (None, None)
-        if info.protocol == "upstream":
-            self._upstream_test()
+        if info.protocol == "upstream" and not paper_reason:
+            unit_test_file = self._upstream_test()
         for path in info.retrieval_context:
             if not paper_reason and not self._paper.has_repository_file(path):
                 self._paper.remark(
                     self._paper.in_repository(path), f"is named as context of {info.slug} but is missing"
                 )
-        whole = golden is not None and cases is not None and run is not None
-        grading = GradingFiles(golden or b"", cases or b"", run or b"") if whole and not self._reasons else None
-        return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading)
+        grading: GradingFiles | UpstreamFiles | None = None
+        if not self._reasons and golden is not None:
+            grading = UpstreamFiles(golden, unit_test_file) if unit_test_file else None
+            if cases is not None and run is not None:
+                grading = GradingFiles(golden, cases, run)
+        return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading, unit_test_file)
 
     def _blame_unnamed(self, key: str) -> None:
         """Say that ``key`` is not given, unless it was: then its own problem has been told, and refuses the import."""
@@ -260,15 +331,27 @@ class _TaskReader:
         except SourceError as error:
             self._blame(relative, f"{relative} {error}", line=error.line)
 
-    def _upstream_test(self) -> None:
-        """Upstream keeps unit tests in the repository, which is where its tests run."""
-        info = self._info
-        inside = bool(info.unit_test_file) and self._paper.has_repository_file(info.unit_test_file)
-        place = self._paper.in_repository(info.unit_test_file) if inside else info.unit_test_file
-        data = self._read("unit_test_file", place, hidden=False)
-        if data is not None:
-            try:
-                parse_source(data)
-            except SourceError as error:
-                self._blame(place, f"{place} {error}", line=error.line)
-        self._blame("info.json", UPSTREAM_NOT_SUPPORTED, line=info.line)
+    def _upstream_test(self) -> str:
+        """The unit test's path in the repository, which is where upstream's tests run; empty with the reason why."""
+        info, paper = self._info, self._paper
+        path = choose_unit_test(info.unit_test_file, info.index, paper.repository_files)
+        place = paper.in_repository(path or info.unit_test_file)
+        if not path and not info.unit_test_file:
+            self._blame_unnamed("unit_test_file")
+        elif not path:
+            self._blame(place, f"unit_test_file {info.unit_test_file} is missing")
+        if not path:
+            return ""
+        if path != info.unit_test_file:
+            paper.remark(place, f"is taken as the unit test of {info.slug}, whose own does not exist")
+        try:
+            tree = parse_source(paper.read_file(place, limit=MAXIMUM_SOURCE_BYTES))
+        except UnusableFileError as error:
+            self._blame(place, f"unit_test_file {path} {error}")
+            return ""
+        except SourceError as error:
+            self._blame(place, f"unit_test_file {path} {error}", line=error.line)
+            return ""
+        for reason in missing_data(path, tree, paper.repository_files, paper.pointers):
+            self._blame(place, reason)
+        return path

@@ -114,6 +114,8 @@ class TaskRevision(models.Model):
 
     ``statement_hash`` covers what a system is told, ``repository_hash`` the masked repository, ``grading_hash``
     golden file, cases, runner and check. The files themselves lie in the content store under these hashes.
+    Only tasks of the upstream protocol have a ``unit_test_file`` (a path in the repository) and a Dockerfile.
+    ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that change nothing one can see.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="revisions")
@@ -128,12 +130,15 @@ class TaskRevision(models.Model):
     protocol = models.CharField(max_length=10, choices=Protocol, default=Protocol.NONE)
     environment = models.CharField(max_length=80, blank=True)
     check_settings = models.JSONField(default=dict, blank=True)
+    unit_test_file = models.CharField(max_length=300, blank=True)
+    equivalent_mutants = models.JSONField(default=list, blank=True)
     masked_source = models.TextField(blank=True)
     masked_line = models.PositiveIntegerField(default=0)
     statement_hash = models.CharField(max_length=64)
     repository_hash = models.CharField(max_length=64, blank=True)
     grading_hash = models.CharField(max_length=64, blank=True)
     paper_hash = models.CharField(max_length=64, blank=True)
+    dockerfile_hash = models.CharField(max_length=64, blank=True)
     not_runnable_reasons = models.JSONField(default=list, blank=True)
     audit_state = models.CharField(max_length=10, choices=AuditState, default=AuditState.UNAUDITED)
     audit = models.JSONField(default=dict, blank=True)

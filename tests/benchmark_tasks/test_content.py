@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain import content
 from benchmark_tasks.domain.content import (
     ContentMissingError,
+    file_hash,
     file_path,
     put_file,
     put_tree,
@@ -20,6 +24,9 @@ from benchmark_tasks.domain.content import (
     tree_hash,
     tree_path,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FILES = {"b.txt": b"second", "a/b/c.bin": b"\x00\xff", "a/empty": b""}
 
@@ -63,6 +70,57 @@ def test_a_failed_write_leaves_nothing(data_dir: Path) -> None:
     with pytest.raises(TypeError):
         put_tree({"a": b"x", "b/c": "text"})  # type: ignore[dict-item]
     assert [path for path in data_dir.rglob("*") if path.is_file()] == []
+
+
+class TestFilesFromDisk:
+    """Whole repositories come as paths: their bytes pass through, they are never held."""
+
+    def test_paths_and_bytes_give_the_same_tree(self, tmp_path: Path) -> None:
+        for name, data in FILES.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(data)
+        paths = {name: tmp_path / name for name in FILES}
+        assert tree_hash(paths) == tree_hash(FILES)
+        root = tree_path(put_tree(paths))
+        assert {name: (root / name).read_bytes() for name in FILES} == FILES
+        assert not any((root / name).samefile(tmp_path / name) for name in FILES)
+        assert put_file(tmp_path / "b.txt") == put_file(b"second") == file_hash(tmp_path / "b.txt")
+
+    def test_files_of_the_store_are_shared(self) -> None:
+        first = tree_path(put_tree(FILES))
+        second = tree_path(put_tree({"copy": first / "b.txt", "own": b"new"}))
+        assert (second / "copy").samefile(first / "b.txt")
+        assert stat.S_IMODE((second / "copy").stat().st_mode) == 0o444
+
+    def test_a_file_system_without_links_gets_copies(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+        first = tree_path(put_tree(FILES))
+        second = tree_path(put_tree({"copy": first / "b.txt"}))
+        assert ((second / "copy").read_bytes(), (second / "copy").samefile(first / "b.txt")) == (b"second", False)
+
+    @pytest.mark.parametrize("put", [lambda path: put_tree({"a": path}), put_file], ids=["tree", "file"])
+    def test_a_file_that_changes_meanwhile_is_not_stored(
+        self, put: Callable[[Path], str], tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source = tmp_path / "growing"
+        source.write_bytes(b"first")
+        write = content._write
+
+        def write_something_else(path: Path, _: Path) -> None:
+            write(path, b"second")
+
+        monkeypatch.setattr(content, "_write", write_something_else)
+        with pytest.raises(OSError, match="it changed while it was read"):
+            put(source)
+        assert [path for path in data_dir.rglob("*") if path.is_file()] == []
+
+    def test_a_missing_file_leaves_nothing(self, tmp_path: Path, data_dir: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            put_tree({"a": b"x", "b": tmp_path / "gone"})
+        assert not data_dir.exists()
 
 
 def test_a_file_comes_back_under_its_own_hash() -> None:

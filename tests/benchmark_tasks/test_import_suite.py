@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from benchmark_tasks.models import Suite
-from tests.benchmark_tasks.factories import write_paper
+from tests.benchmark_tasks.factories import INFO, info, write_paper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,21 +17,72 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def test_summary(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (suite_folder / "01-Alpha/unit_test/run_2.py").unlink()
+    (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()
     call_command("import_suite", suite_folder, "--slug", "small")
     out, err = capsys.readouterr()
-    assert out.splitlines() == [
+    lines = out.splitlines()
+    assert lines[:-1] == [
         "Small Suite (small): new version 1",
-        "  created         2  alpha/1 alpha/2",
-        "  changed         0",
-        "  unchanged       0",
-        "  removed         0",
-        "  not runnable    1  alpha/2",
+        "  alpha/1  created    runnable",
+        "  alpha/2  created    not runnable: golden_file golden_files/core_golden_2.py is missing",
+        "                      not runnable: unit_test_file unit_test/run_2.py is missing",
+        "Tasks: 2; 1 runnable, 1 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
     ]
-    assert err == (
-        "01-Alpha/unit_test/run_2.py: alpha/2 is not runnable: unit_test_file unit_test/run_2.py is missing\n"
-    )
+    assert lines[-1] == "Task kit: 0.0 MB"
+    golden, test = "golden_files/core_golden_2.py", "unit_test/run_2.py"
+    assert err.splitlines() == [
+        f"01-Alpha/{golden}: alpha/2 is not runnable: golden_file {golden} is missing",
+        f"01-Alpha/{test}: alpha/2 is not runnable: unit_test_file {test} is missing",
+    ]
+
+
+def test_the_task_kit_is_made_at_once(suite_folder: Path, data_dir: Path) -> None:
+    call_command("import_suite", suite_folder, "--slug", "small")
+    assert [kit.name.startswith("small-v1-") for kit in (data_dir / "kits").iterdir()] == [True]
+
+
+def test_removed_tasks_are_listed(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_suite", suite_folder, "--slug", "small")
+    capsys.readouterr()
+    write_paper(suite_folder, info=info(implementations=INFO["implementations"][:1]))
+    call_command("import_suite", suite_folder, "--slug", "small")
+    assert capsys.readouterr().out.splitlines()[:4] == [
+        "Small Suite (small): new version 2",
+        "  alpha/1  unchanged  runnable",
+        "  alpha/2  removed",
+        "Tasks: 1; 1 runnable, 0 not runnable; 0 created, 0 changed, 1 unchanged, 1 removed",
+    ]
+
+
+def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
+    assert capsys.readouterr().out.splitlines() == [
+        "Small Suite (small): dry run, new version 1",
+        "  alpha/1  created    runnable",
+        "  alpha/2  created    runnable",
+        "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
+    ]
+    assert not data_dir.exists()
+    assert not Suite.objects.exists()
+    call_command("import_suite", suite_folder, "--slug", "small")
+    capsys.readouterr()
+    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["imported"], found["version"], found["unchanged"]) == (False, None, ["alpha/1", "alpha/2"])
+
+
+def test_a_broken_paper_is_left_out(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_paper(suite_folder, "02-Beta", info=b'{"year": 2024,\n "x" }')
+    call_command("import_suite", suite_folder, "--slug", "small")
+    out, err = capsys.readouterr()
+    advice = "Correct the errors above and run this again; what the suite had of them before stays."
+    assert out.splitlines()[3:5] == [
+        "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
+        f"Left out: 02-Beta. {advice}",
+    ]
+    assert err == "02-Beta/info.json:2:6: is not JSON: expecting ':' after a key\n"
 
 
 def test_nothing_changed(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +95,7 @@ def test_nothing_changed(suite_folder: Path, capsys: pytest.CaptureFixture[str])
 def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_paper(suite_folder, "02-Beta", info=b'{"year": 2024,\n "x" }')
     with pytest.raises(SystemExit) as caught:
-        call_command("import_suite", suite_folder, "--slug", "small")
+        call_command("import_suite", suite_folder, "--slug", "small", "--strict")
     assert caught.value.code == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -68,7 +119,12 @@ def test_json(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "changed": [],
         "unchanged": [],
         "removed": [],
+        "tasks": [
+            {"task": "alpha/1", "change": "created", "runnable": True, "reasons": []},
+            {"task": "alpha/2", "change": "created", "runnable": True, "reasons": []},
+        ],
         "not_runnable": {},
+        "left_out": [],
         "problems": [
             {"file": "extra", "line": None, "column": None, "message": "has no info.json; left out", "fatal": False}
         ],

@@ -9,8 +9,10 @@ import pytest
 
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
 from benchmark_tasks.domain.importing import ImportReport, import_suite
+from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.domain.problems import ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, runnable_revisions_of
+from benchmark_tasks.domain.suite_folder import SuiteFolder
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Category, Paper, Suite, SuiteVersion, Task, TaskRevision
 from benchmark_tasks.signals import suite_imported
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
 
 pytestmark = pytest.mark.django_db
 
@@ -243,16 +247,17 @@ class TestNotRunnable:
         pointer = suite_folder / "01-Alpha/scoring-repo/weights.bin"
         pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
         assert [str(problem).split("; ")[0] for problem in load(suite_folder).problems] == [
-            "01-Alpha/scoring-repo/weights.bin: is only a Git LFS pointer"
+            "01-Alpha/scoring-repo/weights.bin: is a Git LFS pointer"
         ]
+        assert revision("alpha/1").runnable
 
 
-class TestRefusal:
-    def test_nothing_is_imported_and_everything_is_listed(self, suite_folder: Path, data_dir: Path) -> None:
+class TestErrorsOfForm:
+    def test_strictly_nothing_is_imported_and_everything_is_listed(self, suite_folder: Path, data_dir: Path) -> None:
         write_paper(suite_folder, "02-Beta", info=b"{")
         write_paper(suite_folder, "03-Gamma", info=info({"category": "Cooking"}), files={"unit_test/run_2.py": None})
         with pytest.raises(ImportRefusedError) as caught:
-            load(suite_folder)
+            load(suite_folder, strict=True)
         assert [(p.file, p.fatal) for p in caught.value.problems] == [
             ("02-Beta/info.json", True),
             ("03-Gamma/info.json", True),
@@ -260,6 +265,56 @@ class TestRefusal:
         ]
         assert not Suite.objects.exists()
         assert not data_dir.exists()
+
+    @pytest.mark.parametrize(
+        "broken",
+        [b"", b"{", b'{"a": 1,}', b"\xff\xfe{\x00}\x00", json.dumps(info(year="2024")).encode(), LFS_POINTER],
+        ids=["empty", "cut off", "trailing comma", "UTF-16", "wrong type", "LFS pointer"],
+    )
+    def test_a_broken_paper_leaves_the_others_alone(self, suite_folder: Path, broken: bytes) -> None:
+        write_paper(suite_folder, "02-Beta", info=broken)
+        report = load(suite_folder)
+        assert (report.created, report.left_out) == (("alpha/1", "alpha/2"), ("02-Beta",))
+        assert [(p.file, p.fatal, p.whole) for p in report.problems] == [("02-Beta/info.json", True, False)]
+
+    def test_a_paper_that_breaks_keeps_what_it_had(self, suite_folder: Path) -> None:
+        write_paper(suite_folder, "02-Beta")
+        load(suite_folder)
+        write_paper(suite_folder, "02-Beta", info=b"{")
+        report = load(suite_folder)
+        assert (report.version, report.removed, report.tasks) == (None, (), ("alpha/1", "alpha/2", "beta/1", "beta/2"))
+        write_paper(suite_folder, info=info({"instruction": "Do it."}))
+        report = load(suite_folder)
+        assert report.version is not None
+        assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r2", "alpha/2 r1", "beta/1 r1", "beta/2 r1"]
+
+    @pytest.mark.parametrize(
+        ("folder", "given"),
+        [("1-alpha", info()), ("02-Beta", info({"golden_file": "../g.py"})), ("02-Beta", info(repo_folder_name="/"))],
+        ids=["two of one slug", "a path that leaves", "a repository outside"],
+    )
+    def test_what_would_mix_tasks_or_leave_the_folder_refuses_all(
+        self, suite_folder: Path, folder: str, given: dict[str, Any]
+    ) -> None:
+        write_paper(suite_folder, folder, info=given)
+        with pytest.raises(ImportRefusedError):
+            load(suite_folder)
+        assert not Suite.objects.exists()
+
+    def test_a_file_that_is_gone_when_it_is_stored(self, suite_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_paper(suite_folder, "02-Beta")
+
+        def read_and_lose(folder: Path) -> SuiteFolder:
+            found = read_suite(folder)
+            (folder / "02-Beta/scoring-repo/README.md").unlink()
+            return found
+
+        monkeypatch.setattr("benchmark_tasks.domain.importing.read_suite", read_and_lose)
+        report = load(suite_folder)
+        assert (report.created, report.left_out) == (("alpha/1", "alpha/2"), ("02-Beta",))
+        assert [str(problem) for problem in report.problems] == [
+            "02-Beta/scoring-repo/README.md: cannot be imported (No such file or directory)"
+        ]
 
     @pytest.mark.parametrize("slug", ["", "Small", "a b", "a/b", "a" * 51, "ä"])
     def test_slug(self, suite_folder: Path, slug: str) -> None:

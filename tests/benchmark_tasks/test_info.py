@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmark_tasks.domain.info import read_suite
-from benchmark_tasks.domain.suite_folder import TaskInfo
+from benchmark_tasks.domain.suite_folder import EquivalentMutant, GradingFiles, TaskInfo
 from tests.benchmark_tasks.factories import (
     CASES,
     CHECK,
@@ -49,7 +49,9 @@ class TestGoodFolder:
         )
         assert paper.repository == suite_folder / "01-Alpha" / "scoring-repo"
         assert paper.repository_files == ("README.md", "scoring/__init__.py", "scoring/core.py", "scoring/tables.py")
-        assert paper.paper_file == PDF
+        assert paper.paper_file is not None
+        assert paper.paper_file.read_bytes() == PDF
+        assert paper.dockerfile is None
 
     def test_a_sealed_task_is_read_with_all_defaults_written_out(self, suite_folder: Path) -> None:
         task = first_task(read_suite(suite_folder))
@@ -85,11 +87,8 @@ class TestGoodFolder:
             'def double(x):\n    """Twice x."""\n    # TODO: implement\n    raise NotImplementedError\n'
         )
         assert task.grading is not None
-        assert (task.grading.golden, task.grading.cases, task.grading.run) == (
-            GOLDEN_1.encode(),
-            CASES.encode(),
-            RUN_1.encode(),
-        )
+        assert task.grading == GradingFiles(GOLDEN_1.encode(), CASES.encode(), RUN_1.encode())
+        assert task.unit_test_file == ""
 
     def test_a_method_is_found(self, suite_folder: Path) -> None:
         task = read_suite(suite_folder).papers[0].tasks[1]
@@ -128,6 +127,14 @@ class TestGoodFolder:
                 "b": {**CLOSE, "ordered": False, "rtol": 0.5},
             },
         }
+
+    def test_equivalent_mutants_are_no_part_of_the_settings(self, tmp_path: Path) -> None:
+        mutant = {"mutant": "line 3: `x` -> `1 * x`", "reason": "a product with one"}
+        given = info({"check": {**CHECK, "equivalent_mutants": [mutant]}})
+        task = first_task(read_suite(write_suite(tmp_path / "s", info=given)))
+        assert task.info.equivalent_mutants == (EquivalentMutant(**mutant),)
+        assert task.info.check is not None
+        assert "equivalent_mutants" not in task.info.check.settings
 
     def test_litter_and_stray_folders(self, suite_folder: Path) -> None:
         for name in (".DS_Store", "01-Alpha/.DS_Store", "01-Alpha/scoring-repo/.DS_Store"):
@@ -214,25 +221,11 @@ class TestTraps:
         data = b"\xef\xbb\xbf" + json.dumps(INFO).encode()
         assert first_task(read_suite(write_suite(tmp_path / "s", info=data))).reasons == ()
 
-    def test_upstreams_test_in_the_repository_which_is_the_goal_file(self, tmp_path: Path) -> None:
-        task = {
-            "goal_file": "unit_test/unit_test_1.py",
-            "unit_test_file": "unit_test/unit_test_1.py",
-            "protocol": ...,
-            "check": ...,
-        }
-        files = {"scoring-repo/unit_test/unit_test_1.py": MASKED}
-        read = first_task(read_suite(write_suite(tmp_path / "s", info=info(task), files=files)))
-        assert (read.info.protocol, read.info.environment) == ("upstream", "")
-        assert read.reasons == ("the upstream protocol is not supported by this version yet",)
-        assert read.grading is None
-        assert read.masked_line == 8
-
     def test_the_paper_may_lie_in_the_repository_as_json(self, tmp_path: Path) -> None:
         files = {"paper.pdf": None, "scoring-repo/paper.json": '{"title": "Alpha"}'}
         suite = read_suite(write_suite(tmp_path / "s", files=files))
         assert suite.problems == []
-        assert suite.papers[0].paper_file == b'{"title": "Alpha"}'
+        assert suite.papers[0].paper_file == tmp_path / "s/01-Alpha/scoring-repo/paper.json"
 
     @pytest.mark.upstream
     def test_upstreams_own_files(self, tmp_path: Path, shared: Path) -> None:

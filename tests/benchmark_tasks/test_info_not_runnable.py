@@ -9,7 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmark_tasks.domain.folders import MAXIMUM_FILE_BYTES, MAXIMUM_TREE_BYTES, UnusableFileError, read_files
+from benchmark_tasks.domain.folders import (
+    MAXIMUM_FILE_BYTES,
+    MAXIMUM_SOURCE_BYTES,
+    MAXIMUM_TREE_BYTES,
+    MAXIMUM_TREE_FILES,
+    Listing,
+)
 from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.domain.problems import ImportProblem
 from tests.benchmark_tasks.factories import (
@@ -60,7 +66,8 @@ NOT_RUNNABLE = [
         {},
         {},
         {"golden_files/core_golden_1.py": LFS},
-        "golden_file golden_files/core_golden_1.py is only a Git LFS pointer; fetch the file with 'git lfs pull'",
+        "golden_file golden_files/core_golden_1.py is a Git LFS pointer; fetch the file with 'git lfs pull' "
+        "and import again",
         id="LFS",
     ),
     pytest.param(
@@ -177,7 +184,7 @@ class TestBigAndChangingFolders:
         with big.open("wb") as file:
             file.truncate(MAXIMUM_FILE_BYTES + 1)
         assert first_task(read_suite(suite_folder)).reasons == (
-            "the repository folder 'scoring-repo' holds a file of more than 16 MB (data.bin)",
+            "the repository folder 'scoring-repo' holds a file of more than 64 MB (data.bin)",
         )
 
     def test_a_repository_that_is_too_big(self, suite_folder: Path) -> None:
@@ -185,19 +192,23 @@ class TestBigAndChangingFolders:
             with (suite_folder / f"01-Alpha/scoring-repo/{number}.bin").open("wb") as file:
                 file.truncate(MAXIMUM_FILE_BYTES)
         assert first_task(read_suite(suite_folder)).reasons == (
-            "the repository folder 'scoring-repo' holds more than 128 MB",
+            "the repository folder 'scoring-repo' holds more than 256 MB",
         )
 
     def test_a_golden_file_that_is_too_big(self, suite_folder: Path) -> None:
         with (suite_folder / "01-Alpha/golden_files/core_golden_1.py").open("ab") as file:
-            file.truncate(MAXIMUM_FILE_BYTES + 1)
+            file.truncate(MAXIMUM_SOURCE_BYTES + 1)
         assert first_task(read_suite(suite_folder)).reasons == (
-            "golden_file golden_files/core_golden_1.py is larger than 16 MB",
+            "golden_file golden_files/core_golden_1.py is larger than 4 MB",
         )
 
-    def test_a_file_that_is_gone_when_it_is_read(self, suite_folder: Path) -> None:
-        with pytest.raises(UnusableFileError, match=r"gone\.py cannot be read \(No such file or directory\)"):
-            read_files(suite_folder, ["suite.json", "gone.py"])
+    def test_a_listing_of_too_many_files(self) -> None:
+        listing = Listing()
+        for number in range(MAXIMUM_TREE_FILES):
+            listing.add(f"{number}.py", 1)
+        assert (listing.excess, listing.total) == ("", MAXIMUM_TREE_FILES)
+        listing.add("one_more.py", 1)
+        assert listing.excess == "holds more than 20000 files"
 
 
 class TestRemarks:

@@ -136,6 +136,17 @@ CHECK_ERRORS = [
         "check.comparison.outputs.x.ordered must be true or false, not a whole number",
         id="flag",
     ),
+    pytest.param({"equivalent_mutants": {}}, "check.equivalent_mutants must be a list, not an object", id="mutants"),
+    pytest.param(
+        {"equivalent_mutants": [{"mutant": "line 1"}]},
+        "check.equivalent_mutants[0] must name a mutant, and the reason why it changes nothing",
+        id="mutant without a reason",
+    ),
+    pytest.param(
+        {"equivalent_mutants": [{"mutant": "m" * 301, "reason": "r"}]},
+        "check.equivalent_mutants[0].mutant is longer than 300 characters",
+        id="long mutant",
+    ),
     pytest.param({"comparison": {"outputs": {"\n": {}}}}, "check.comparison.outputs names an output '\\n'", id="name"),
 ]
 
@@ -145,6 +156,7 @@ class TestErrorsOfForm:
     def test_json(self, tmp_path: Path, data: bytes, message: str) -> None:
         suite = read_suite(write_suite(tmp_path / "s", info=data))
         assert fatal(suite) == [f"01-Alpha/{message}"]
+        assert suite.left_out == {"alpha": "01-Alpha"}
 
     @pytest.mark.parametrize(("task", "changes", "message"), VALUE_ERRORS)
     def test_values(self, tmp_path: Path, task: dict[str, Any], changes: dict[str, Any], message: str) -> None:
@@ -280,3 +292,4 @@ class TestErrorsOfForm:
             "01-Alpha/info.json:7:10",
             "02-Beta/info.json:1:2",
         ]
+        assert read_suite(folder).refused

@@ -16,6 +16,7 @@ from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite, SuiteVersion
 from tests.benchmark_tasks.factories import MASKED, PDF, TaskRevisionFactory, write_paper
+from tests.benchmark_tasks.upstream_layout import json_info, write_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +74,8 @@ def test_tasks(suite_folder: Path) -> None:
         "class_name": "",
         "goal_line": 8,
         "retrieval_context": ["scoring/tables.py"],
+        "protocol": "sealed",
+        "unit_test_file": "",
         "repository": "repositories/alpha",
         "paper": "papers/alpha.pdf",
         "paper_address": "https://example.org/alpha",
@@ -166,6 +169,29 @@ def test_a_json_paper_and_none(suite_folder: Path) -> None:
     found = members(build_kit(version_of(suite_folder)))
     assert [name for name in found if name.startswith("papers/")] == []
     assert json.loads(found["tasks.json"])["tasks"][0]["paper"] == ""
+
+
+class TestUpstreamTasks:
+    @pytest.fixture
+    def kit(self, tmp_path: Path) -> dict[str, bytes]:
+        """The kit of one paper in upstream's layout."""
+        return members(build_kit(version_of(write_dataset(tmp_path / "benchmark", {"05-SimPO": json_info()}))))
+
+    def test_the_unit_test_is_handed_out_and_named(self, kit: dict[str, bytes]) -> None:
+        (task,) = json.loads(kit["tasks.json"])["tasks"]
+        assert (task["protocol"], task["unit_test_file"]) == ("upstream", "unit_test/unit_test_1.py")
+        assert b"Test Passed" in kit["repositories/simpo/unit_test/unit_test_1.py"]
+        readme = kit["README.md"].decode()
+        assert "- `upstream` (1 of 1 tasks): the unit test that the benchmark's authors publish" in readme
+        assert "`sealed`" not in readme
+
+    def test_golden_files_dockerfile_and_litter_are_not(self, kit: dict[str, bytes]) -> None:
+        assert [name for name, data in kit.items() if b"solved-" in data or b"FROM python" in data] == []
+        assert [name for name in kit if name.endswith((".pyc", ".DS_Store")) or "checkpoint" in name] == []
+
+    def test_the_stub_is_the_masked_function(self, kit: dict[str, bytes]) -> None:
+        stub = kit["example-bundle/answers/simpo/1/answer.py"].decode()
+        assert stub == 'def total(*arguments):\n    raise NotImplementedError("total")\n'
 
 
 def test_a_suite_of_facts_has_no_kit() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand
 
 from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.domain.kit import KitUnavailableError, build_kit
 from benchmark_tasks.domain.problems import ImportRefusedError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.importing import ImportReport
     from benchmark_tasks.domain.problems import ImportProblem
 
+CHANGES = ("created", "changed", "unchanged", "removed")
+
 
 class Command(BaseCommand):
     """Exit status 0: imported, or nothing to do. 1: refused, nothing was imported."""
@@ -26,22 +29,30 @@ class Command(BaseCommand):
     help = "Import a suite folder (docs/authoring-tasks.md). Same content changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The folder, the suite's slug and title, and the form of the report."""
+        """The folder, the suite's slug and title, how much may go wrong, and the form of the report."""
         parser.add_argument("path", type=Path, help="the folder that holds one folder per paper")
         parser.add_argument("--slug", required=True, help="the suite's slug, such as lmr-bench")
         parser.add_argument(
             "--title", default="", help="the suite's title; default: as before, or what suite.json says"
         )
+        parser.add_argument("--dry-run", action="store_true", help="say what an import would do, and store nothing")
+        parser.add_argument(
+            "--strict", action="store_true", help="import nothing if any paper's info.json has an error of form"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
-    def handle(self, *, path: Path, slug: str, title: str, json: bool, **_: Any) -> None:
-        """Print every problem as ``file:line:column: reason``, then what changed."""
+    def handle(self, *, path: Path, slug: str, title: str, dry_run: bool, strict: bool, json: bool, **_: Any) -> None:
+        """Print every problem as ``file:line:column: reason``, then each task and what became of it."""
         try:
-            report = import_suite(folder=path, slug=slug, title=title)
+            report = import_suite(folder=path, slug=slug, title=title, strict=strict, dry_run=dry_run)
         except ImportRefusedError as refusal:
             self._refuse(refusal.problems, as_json=json)
+        if json:
+            self._print_json(_as_json(report, dry_run=dry_run))
         else:
-            self._tell(report, as_json=json)
+            self._tell(report, dry_run=dry_run)
+        if not dry_run:
+            self._prepare_kit(report, quiet=json)
 
     def _refuse(self, problems: list[ImportProblem], *, as_json: bool) -> None:
         if as_json:
@@ -53,35 +64,74 @@ class Command(BaseCommand):
             self.stderr.write(f"Nothing was imported: {count} error(s) of form. Correct them and run this again.")
         raise SystemExit(1)
 
-    def _tell(self, report: ImportReport, *, as_json: bool) -> None:
-        if as_json:
-            self._print_json(
-                {
-                    "imported": True,
-                    "suite": report.suite.slug,
-                    "version": report.version.number if report.version else None,
-                    "created": report.created,
-                    "changed": report.changed,
-                    "unchanged": report.unchanged,
-                    "removed": report.removed,
-                    "not_runnable": report.not_runnable,
-                    "problems": _problems(report.problems),
-                }
-            )
-            return
+    def _tell(self, report: ImportReport, *, dry_run: bool) -> None:
         for problem in report.problems:
             self.stderr.write(str(problem))
         what = f"new version {report.version.number}" if report.version else "nothing changed"
-        self.stdout.write(f"{report.suite.title} ({report.suite.slug}): {what}")
-        for name in ("created", "changed", "unchanged", "removed"):
-            self._row(name, getattr(report, name))
-        self._row("not runnable", list(report.not_runnable))
+        self.stdout.write(f"{report.suite.title} ({report.suite.slug}): {'dry run, ' if dry_run else ''}{what}")
+        lines = _lines(report)
+        width = max((len(slug) for slug, _, _ in lines), default=0)
+        for slug, change, state in lines:
+            self.stdout.write(f"  {slug:<{width}}  {change:<9}  {state}".rstrip())
+        for line in _counts(report):
+            self.stdout.write(line)
 
-    def _row(self, name: str, slugs: tuple[str, ...] | list[str]) -> None:
-        self.stdout.write(f"  {name:<12} {len(slugs):>4}  {' '.join(slugs)}".rstrip())
+    def _prepare_kit(self, report: ImportReport, *, quiet: bool) -> None:
+        """Make the archive now: a big one would keep its first visitor waiting."""
+        if report.version is None:
+            return
+        try:
+            kit = build_kit(report.version)
+        except KitUnavailableError:
+            return
+        if not quiet:
+            self.stdout.write(f"Task kit: {kit.stat().st_size / 1024**2:.1f} MB")
 
     def _print_json(self, value: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(value, indent=2))
+
+
+def _lines(report: ImportReport) -> list[tuple[str, str, str]]:
+    """Slug, change and state of every task; more reasons than one stand below each other."""
+    changes = {slug: name for name in CHANGES for slug in getattr(report, name)}
+    lines = []
+    for slug in (*report.tasks, *report.removed):
+        reasons = [f"not runnable: {reason}" for reason in report.not_runnable.get(slug, ())]
+        states = [""] if slug in report.removed else reasons or ["runnable"]
+        lines += [(slug, changes[slug], states[0]), *(("", "", state) for state in states[1:])]
+    return lines
+
+
+def _counts(report: ImportReport) -> list[str]:
+    total, failing = len(report.tasks), len(report.not_runnable)
+    changes = ", ".join(f"{len(getattr(report, name))} {name}" for name in CHANGES)
+    lines = [f"Tasks: {total}; {total - failing} runnable, {failing} not runnable; {changes}"]
+    if report.left_out:
+        advice = "Correct the errors above and run this again; what the suite had of them before stays."
+        lines.append(f"Left out: {', '.join(report.left_out)}. {advice}")
+    return lines
+
+
+def _as_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
+    changes = {slug: name for name in CHANGES for slug in getattr(report, name)}
+    return {
+        "imported": not dry_run,
+        "suite": report.suite.slug,
+        "version": report.version.number if report.version else None,
+        **{name: getattr(report, name) for name in CHANGES},
+        "tasks": [
+            {
+                "task": slug,
+                "change": changes[slug],
+                "runnable": slug not in report.not_runnable,
+                "reasons": report.not_runnable.get(slug, ()),
+            }
+            for slug in report.tasks
+        ],
+        "not_runnable": report.not_runnable,
+        "left_out": report.left_out,
+        "problems": _problems(report.problems),
+    }
 
 
 def _problems(problems: Iterable[ImportProblem]) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark_tasks.domain.catalogue import FACTS_SUITE, load_catalogue
+from benchmark_tasks.domain.catalogue import load_catalogue
+from benchmark_tasks.domain.facts_suite import FACTS_SUITE
 from benchmark_tasks.domain.problems import ImportRefusedError
 
 if TYPE_CHECKING:

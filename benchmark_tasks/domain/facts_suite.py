@@ -1,0 +1,83 @@
+"""Upstream's suite as facts: tasks that every instance knows, whether or not an operator has imported their code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.domain.revisions import PaperContent, TaskContent, store_papers
+from benchmark_tasks.enums import Protocol
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from benchmark_tasks.models import Suite, TaskRevision
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from benchmark_tasks.domain.revisions import SuiteChanges
+    from benchmark_tasks.facts.lmr_bench import PaperFacts
+
+FACTS_SUITE: Final = "lmr-bench"
+CODE_NOT_SHIPPED: Final = "its code is not shipped; an operator adds it with manage.py import_suite"
+
+FACTS_DESCRIPTION: Final = (
+    "The 28 masked functions of 23 language modelling papers that the benchmark's authors published. Shown here as "
+    "facts with the published results; papers, repositories and tests are not part of this site."
+)
+IMPORTED_DESCRIPTION: Final = (
+    "The masked functions of language modelling papers that the benchmark's authors published, imported from their "
+    "data set by this site's operator."
+)
+
+
+def load_facts(*, actor: Any = None) -> SuiteChanges | None:
+    """Give the suite the benchmark's tasks as facts; None, and nothing done, where an operator has imported more.
+
+    What was published about the benchmark belongs to a version that has exactly these tasks, so there always is one.
+    """
+    with transaction.atomic():
+        facts = lmr_bench()
+        suite, _ = Suite.objects.get_or_create(
+            slug=FACTS_SUITE,
+            defaults={
+                "title": facts.title,
+                "description": FACTS_DESCRIPTION,
+                "source": facts.repository_address,
+                "position": 1,
+            },
+        )
+        current = current_version(suite)
+        if current and TaskRevision.objects.filter(suite_versions=current).exclude(protocol=Protocol.NONE).exists():
+            return None
+        return store_papers(suite=suite, papers=facts_papers(), actor=actor)
+
+
+def facts_papers(*, without: Collection[str] = ()) -> list[PaperContent]:
+    """The papers of the benchmark, but for those with the slugs ``without``; all their tasks are not runnable."""
+    return [_facts_content(paper) for paper in lmr_bench().papers if paper.slug not in without]
+
+
+def _facts_content(paper: PaperFacts) -> PaperContent:
+    return PaperContent(
+        slug=paper.slug,
+        instance_id=str(paper.instance_id),
+        folder_name=paper.folder_name,
+        title=paper.title,
+        address=paper.address,
+        year=paper.year,
+        repository_address=paper.repository_address,
+        repository_folder=paper.repo_folder_name,
+        tasks=tuple(
+            TaskContent(
+                index=task.index,
+                goal_file=task.goal_file,
+                goal_function=task.goal_function,
+                class_name=task.class_name,
+                category=task.category,
+                category_source=task.category_source,
+                not_runnable_reasons=(CODE_NOT_SHIPPED,),
+            )
+            for task in paper.tasks
+        ),
+    )

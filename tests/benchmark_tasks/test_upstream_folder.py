@@ -1,0 +1,324 @@
+"""Reading and importing folders of upstream's layout, with every trap that is known of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.content import file_path, tree_files, tree_path
+from benchmark_tasks.domain.folders import LFS_ADVICE
+from benchmark_tasks.domain.importing import ImportReport, import_suite
+from benchmark_tasks.domain.info import read_suite
+from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.suite_folder import TaskFolder, UpstreamFiles
+from benchmark_tasks.models import TaskRevision
+from tests.benchmark_tasks.reading import fatal, remarks
+from tests.benchmark_tasks.upstream_layout import (
+    LFS_POINTER,
+    PAPER,
+    TASK,
+    json_info,
+    put,
+    write_dataset,
+    write_upstream_paper,
+)
+
+NOT_PYTHON = "unit_test_file unit_test/unit_test_1.py is not valid Python:"
+REPOSITORY = "05-SimPO/SimPO"
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A data set of one paper, ``simpo/1``."""
+    return write_dataset(tmp_path / "benchmark", {"05-SimPO": json_info()})
+
+
+def task_of(folder: Path) -> TaskFolder:
+    suite = read_suite(folder)
+    assert fatal(suite) == []
+    return suite.papers[0].tasks[0]
+
+
+class TestReading:
+    def test_a_folder_as_it_is(self, dataset: Path) -> None:
+        suite = read_suite(dataset)
+        assert suite.problems == []
+        (paper,) = suite.papers
+        assert (paper.info.slug, paper.info.instance_id) == ("simpo", "5")
+        assert paper.paper_file == dataset / REPOSITORY / "paper.pdf"
+        assert paper.dockerfile == dataset / "05-SimPO/Dockerfile"
+        assert paper.repository_files == (
+            "README.md",
+            "paper.json",
+            "paper.pdf",
+            "data/archive.tar.gz",
+            "data/archive.zip",
+            "src/trainers.py",
+            "unit_test/unit_test_1.py",
+        )
+        (task,) = paper.tasks
+        assert (task.info.protocol, task.info.environment, task.unit_test_file) == (
+            "upstream",
+            "",
+            "unit_test/unit_test_1.py",
+        )
+        assert (task.reasons, task.masked_line) == ((), 4)
+        golden = (dataset / "05-SimPO/golden_files/trainers_golden.py").read_bytes()
+        assert task.grading == UpstreamFiles(golden, "unit_test/unit_test_1.py")
+
+    def test_an_environment_may_be_named(self, tmp_path: Path) -> None:
+        assert (
+            task_of(write_dataset(tmp_path, {"05-SimPO": json_info({"environment": "torch"})})).info.environment
+            == "torch"
+        )
+
+    @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+    def test_line_ends_of_windows(self, tmp_path: Path, mark: bytes) -> None:
+        data = mark + json.dumps(PAPER, indent=1).replace("\n", "\r\n").encode()
+        assert task_of(write_dataset(tmp_path, {"05-SimPO": data})).reasons == ()
+
+    @pytest.mark.parametrize("folder_name", [..., None, 5, "17-Other", ["x"]])
+    def test_what_a_folder_calls_itself_does_not_count(self, tmp_path: Path, folder_name: object) -> None:
+        given = {**PAPER, "folder_name": folder_name}
+        if folder_name is ...:
+            del given["folder_name"]
+        assert task_of(write_dataset(tmp_path, {"05-SimPO": json.dumps(given).encode()})).info.slug == "simpo/1"
+
+    @pytest.mark.parametrize(
+        "task",
+        [
+            {"class_name": "Trainer"},
+            {"class_name": "total", "goal_function": "total"},
+            {"class_name": "Trainer", "goal_function": "Trainer"},
+            {"goal_file": "unit_test/unit_test_1.py", "golden_file": "golden_files/unit_test_1_golden.py"},
+        ],
+        ids=["method", "function called a class", "whole class", "goal in the test itself"],
+    )
+    def test_kinds_of_goals(self, tmp_path: Path, task: dict[str, Any]) -> None:
+        read = task_of(write_dataset(tmp_path, {"05-SimPO": json_info(task)}))
+        assert read.reasons == ()
+        assert isinstance(read.grading, UpstreamFiles)
+
+    def test_a_test_of_another_name_is_taken_with_a_remark(self, dataset: Path) -> None:
+        put(dataset / "05-SimPO/info.json", json_info({"unit_test_file": "unit_test/unit_test.py"}))
+        assert task_of(dataset).unit_test_file == "unit_test/unit_test_1.py"
+        assert remarks(read_suite(dataset)) == [
+            f"{REPOSITORY}/unit_test/unit_test_1.py: is taken as the unit test of simpo/1, whose own does not exist"
+        ]
+
+    def test_a_repository_of_another_name_is_taken_with_a_remark(self, dataset: Path) -> None:
+        (dataset / REPOSITORY).rename(dataset / "05-SimPO/SimPO-main")
+        suite = read_suite(dataset)
+        assert suite.papers[0].tasks[0].reasons == ()
+        assert suite.papers[0].info.repository_folder == "SimPO-main"
+        remark = "is taken as the repository, since there is no folder 'SimPO'"
+        assert remarks(suite) == [f"05-SimPO/SimPO-main: {remark}"]
+
+    def test_of_two_possible_repositories_none_is_taken(self, dataset: Path) -> None:
+        shutil.copytree(dataset / REPOSITORY, dataset / "05-SimPO/SimPO-old")
+        (dataset / REPOSITORY).rename(dataset / "05-SimPO/SimPO-main")
+        assert task_of(dataset).reasons == ("the repository folder 'SimPO' is missing",)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "reason"),
+        [
+            (
+                "05-SimPO/golden_files/trainers_golden.py",
+                None,
+                "golden_file golden_files/trainers_golden.py is missing",
+            ),
+            (f"{REPOSITORY}/unit_test/unit_test_1.py", None, "unit_test_file unit_test/unit_test_1.py is missing"),
+            (
+                f"{REPOSITORY}/unit_test/unit_test_1.py",
+                LFS_POINTER,
+                f"unit_test_file unit_test/unit_test_1.py {LFS_ADVICE}",
+            ),
+            (
+                f"{REPOSITORY}/unit_test/unit_test_1.py",
+                b"def f(:\n",
+                f"{NOT_PYTHON} invalid syntax",
+            ),
+            (
+                f"{REPOSITORY}/unit_test/unit_test_1.py",
+                "# 结果\n".encode("gbk"),
+                f"{NOT_PYTHON} it cannot be read as text (invalid or missing encoding declaration); save it as UTF-8",
+            ),
+            (f"{REPOSITORY}/unit_test/tensors/losses.pt", LFS_POINTER, f"unit_test/tensors/losses.pt {LFS_ADVICE}"),
+            (f"{REPOSITORY}/src/helpers.py", LFS_POINTER, f"src/helpers.py {LFS_ADVICE}"),
+        ],
+        ids=["golden", "test", "test not fetched", "test is no Python", "test in GBK", "data", "module"],
+    )
+    def test_not_runnable(self, dataset: Path, name: str, content: bytes | None, reason: str) -> None:
+        if content is None:
+            (dataset / name).unlink()
+        else:
+            put(dataset / name, content)
+        read = task_of(dataset)
+        assert read.reasons == (reason,)
+        assert read.grading is None
+        assert any(f"simpo/1 is not runnable: {reason}" in remark for remark in remarks(read_suite(dataset)))
+
+    def test_golden_code_where_candidates_see_it(self, dataset: Path) -> None:
+        golden = (dataset / "05-SimPO/golden_files/trainers_golden.py").read_bytes()
+        put(dataset / REPOSITORY / "old/trainers.py", golden)
+        (reason,) = task_of(dataset).reasons
+        assert reason.startswith(
+            "the masked repository holds a copy of golden_files/trainers_golden.py (old/trainers.p"
+        )
+
+    def test_a_golden_file_in_the_repository(self, tmp_path: Path) -> None:
+        folder = write_dataset(tmp_path, {"05-SimPO": json_info({"golden_file": "SimPO/golden.py"})})
+        assert (
+            task_of(folder).reasons
+            == (
+                "golden_file SimPO/golden.py lies inside the masked repository, where candidates can read it",
+                "the masked repository holds a copy of SimPO/golden.py (golden.py): it gives the answer away",
+            )[::-1]
+        )
+
+    def test_a_pointer_that_no_test_needs_is_only_told(self, dataset: Path) -> None:
+        put(dataset / REPOSITORY / "weights.bin", LFS_POINTER)
+        assert task_of(dataset).reasons == ()
+        assert remarks(read_suite(dataset)) == [f"{REPOSITORY}/weights.bin: {LFS_ADVICE}"]
+
+    def test_many_pointers_are_counted(self, dataset: Path) -> None:
+        for number in range(23):
+            put(dataset / REPOSITORY / f"{number:02}.bin", LFS_POINTER)
+        told = remarks(read_suite(dataset))
+        assert (len(told), told[-1]) == (21, f"{REPOSITORY}: holds 3 more files that are Git LFS pointers")
+
+    def test_links_pipes_and_names_that_cannot_be_stored(self, dataset: Path) -> None:
+        (dataset / REPOSITORY / "link").symlink_to("/etc")
+        os.mkfifo(dataset / REPOSITORY / "pipe")
+        (dataset / REPOSITORY / "a\nb").write_bytes(b"")
+        Path(os.fsdecode(os.fsencode(dataset / REPOSITORY) + b"/\xff.py")).write_bytes(b"")
+        assert task_of(dataset).reasons == ()
+        assert sorted(remark.split(": ")[1] for remark in remarks(read_suite(dataset))) == [
+            "has a name that cannot be stored; left out",
+            "has a name that cannot be stored; left out",
+            "is a symbolic link; left out",
+            "is neither a file nor a folder; left out",
+        ]
+
+
+@pytest.mark.django_db
+class TestImporting:
+    def load(self, folder: Path, **changes: Any) -> ImportReport:
+        return import_suite(folder=folder, slug="up", **changes)
+
+    def test_rows_and_content(self, dataset: Path) -> None:
+        report = self.load(dataset)
+        assert (report.created, report.not_runnable, report.problems) == (("simpo/1",), {}, ())
+        revision = TaskRevision.objects.get()
+        assert (revision.protocol, revision.unit_test_file, revision.environment, revision.check_settings) == (
+            "upstream",
+            "unit_test/unit_test_1.py",
+            "",
+            {},
+        )
+        assert file_path(revision.dockerfile_hash).read_bytes().startswith(b"FROM python")
+        repository = tree_files(revision.repository_hash)
+        grading = tree_files(revision.grading_hash)
+        assert {*grading} == {"check.json", *(f"reference/{name}" for name in repository)}
+        assert json.loads(grading["check.json"].read_text()) == {
+            "protocol": "upstream",
+            "unit_test": "unit_test/unit_test_1.py",
+        }
+        changed = [n for n, path in repository.items() if path.read_bytes() != grading[f"reference/{n}"].read_bytes()]
+        assert changed == ["src/trainers.py"]
+        golden = (dataset / "05-SimPO/golden_files/trainers_golden.py").read_bytes()
+        assert grading["reference/src/trainers.py"].read_bytes() == golden
+
+    def test_what_does_not_change_takes_no_second_room(self, dataset: Path) -> None:
+        self.load(dataset)
+        revision = TaskRevision.objects.get()
+        stored = tree_path(revision.repository_hash) / "data/archive.zip"
+        assert (tree_path(revision.grading_hash) / "reference/data/archive.zip").samefile(stored)
+
+    def test_where_the_goal_is_the_test_the_golden_file_replaces_it_whole(self, tmp_path: Path) -> None:
+        task = {"goal_file": "unit_test/unit_test_1.py", "golden_file": "golden_files/unit_test_1_golden.py"}
+        self.load(write_dataset(tmp_path, {"05-SimPO": json_info(task)}))
+        reference = tree_path(TaskRevision.objects.get().grading_hash) / "reference/unit_test/unit_test_1.py"
+        assert reference.read_bytes() == (tmp_path / "05-SimPO/golden_files/unit_test_1_golden.py").read_bytes()
+
+    def test_a_missing_file_that_comes_makes_the_task_runnable(self, dataset: Path) -> None:
+        pointer = dataset / REPOSITORY / "unit_test/tensors/losses.pt"
+        put(pointer, LFS_POINTER)
+        reason = "unit_test/tensors/losses.pt is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
+        assert self.load(dataset).not_runnable == {"simpo/1": (reason,)}
+        assert self.load(dataset).version is None
+        pointer.write_bytes(b"the real data")
+        report = self.load(dataset)
+        assert (report.changed, report.not_runnable) == (("simpo/1",), {})
+        assert report.version is not None
+        assert report.version.number == 2
+        assert self.load(dataset).version is None
+
+    @pytest.mark.parametrize(
+        ("name", "differing"),
+        [
+            ("05-SimPO/Dockerfile", {"dockerfile_hash"}),
+            (f"{REPOSITORY}/unit_test/unit_test_1.py", {"repository_hash", "grading_hash"}),
+            ("05-SimPO/golden_files/trainers_golden.py", {"grading_hash"}),
+        ],
+    )
+    def test_which_hash_changes(self, dataset: Path, name: str, differing: set[str]) -> None:
+        self.load(dataset)
+        with (dataset / name).open("ab") as file:
+            file.write(b"\n# more\n")
+        assert self.load(dataset).changed == ("simpo/1",)
+        before, after = TaskRevision.objects.order_by("number")
+        hashes = ("statement_hash", "repository_hash", "grading_hash", "paper_hash", "dockerfile_hash")
+        assert {field for field in hashes if getattr(before, field) != getattr(after, field)} == differing
+
+    def test_declared_equivalent_mutants_make_no_revision(self, dataset: Path) -> None:
+        self.load(dataset)
+        mutant = {"mutant": "line 5: `a < b` -> `a <= b`", "reason": "a and b are never equal"}
+        put(dataset / "05-SimPO/info.json", json_info({"equivalent_mutants": [mutant]}))
+        report = self.load(dataset)
+        assert (report.version, report.unchanged) == (None, ("simpo/1",))
+        assert TaskRevision.objects.get().equivalent_mutants == [mutant]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("unit_test/x.py"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+task_keys = st.sampled_from([*TASK, "retrieval_context", "protocol", "environment", "equivalent_mutants", "check"])
+fuzzed = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+class TestFuzz:
+    """Whatever lies in a folder of upstream's layout: problems and reasons, never an exception."""
+
+    @fuzzed
+    @given(st.dictionaries(task_keys, json_values, max_size=3), st.sampled_from([*PAPER]), json_values)
+    def test_values(self, dataset: Path, task: dict[str, Any], key: str, value: object) -> None:
+        put(dataset / "05-SimPO/info.json", json.dumps({**PAPER, "implementations": [{**TASK, **task}], key: value}))
+        suite = read_suite(dataset)
+        assert all(isinstance(problem, ImportProblem) for problem in suite.problems)
+        assert suite.refused or suite.papers
+
+    @fuzzed
+    @given(st.integers(0, 600), st.binary(max_size=4))
+    def test_damaged_bytes(self, dataset: Path, place: int, damage: bytes) -> None:
+        whole = json_info()
+        put(dataset / "05-SimPO/info.json", whole[:place] + damage + whole[place + len(damage) :])
+        suite = read_suite(dataset)
+        assert suite.refused or suite.papers
+
+    @fuzzed
+    @given(st.binary(max_size=200), st.sampled_from(["unit_test/unit_test_1.py", "src/trainers.py", "paper.pdf"]))
+    def test_any_file(self, tmp_path: Path, data: bytes, name: str) -> None:
+        folder = tmp_path / "any"
+        write_upstream_paper(folder, "05-SimPO", json_info())
+        put(folder / REPOSITORY / name, data)
+        assert read_suite(folder).papers

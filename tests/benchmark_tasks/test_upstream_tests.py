@@ -1,0 +1,144 @@
+"""Upstream's unit tests: which file is taken, and which data is missing."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.folders import LFS_ADVICE, is_litter
+from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
+
+TEST = "unit_test/unit_test_1.py"
+
+
+def reasons(code: str, *, files: tuple[str, ...] = (), pointers: tuple[str, ...] = ()) -> list[str]:
+    return missing_data(TEST, ast.parse(code), {TEST, *files, *pointers}, pointers)
+
+
+class TestChoice:
+    @pytest.mark.parametrize(
+        ("named", "index", "files", "chosen"),
+        [
+            ("unit_test/unit_test_1.py", 1, ["unit_test/unit_test_1.py", "unit_test/unit_test_2.py"], TEST),
+            ("unit_test/unit_test.py", 1, ["unit_test/unit_test_1.py"], TEST),
+            ("unit_test/unit_test.py", 1, ["unit_test/unit_test_1.py", "unit_test/unit_test_backup.py"], TEST),
+            ("unit_test/unit_test_1.py", 1, ["unit_test/unit_test.py"], "unit_test/unit_test.py"),
+            ("", 1, ["unit_test/unit_test_1.py"], TEST),
+            ("unit_test/unit_test_1.py", 1, ["unit_test/test_lion_init.py", "unit_test/test_lion_step.py"], ""),
+            ("unit_test/unit_test_3.py", 3, ["unit_test/unit_test_1.py", "unit_test/unit_test_2.py"], ""),
+            ("unit_test/unit_test_1.py", 1, ["tests/unit_test_1.py", "unit_test/data/unit_test_1.py"], ""),
+            ("unit_test_1.py", 1, ["unit_test.py", "main.py"], "unit_test.py"),
+        ],
+    )
+    def test_chosen(self, named: str, index: int, files: list[str], chosen: str) -> None:
+        assert choose_unit_test(named, index, files) == chosen
+
+
+class TestPointers:
+    def test_the_one_that_a_test_names(self) -> None:
+        code = 'import torch\nx = torch.load("data/losses.pt")\n'
+        assert reasons(code, pointers=("data/losses.pt", "data/other.pt")) == [
+            "data/losses.pt is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
+        ]
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            'open("./data//a.tsv")',
+            'Path(__file__).parent / "data" / "a.tsv"',
+            'os.path.join(root, "data", "a.tsv")',
+            'open(f"data/{name}.tsv")',
+            'open(f"{root}/a.tsv")',
+            'DATA = "data/a.tsv"',
+            'class T:\n    def setUp(self):\n        self.x = read(path="data/a.tsv")',
+        ],
+    )
+    def test_spellings_of_a_path(self, code: str) -> None:
+        assert reasons(code, pointers=("data/a.tsv",)) == [f"data/a.tsv {LFS_ADVICE}"]
+
+    def test_all_in_the_tests_own_folder_and_all_modules(self) -> None:
+        pointers = ("unit_test/tensors/losses.pt", "unit_test/x.npy", "src/model.py", "weights.bin")
+        assert reasons("pass", pointers=pointers) == [
+            f"{path} {LFS_ADVICE}" for path in ("src/model.py", "unit_test/tensors/losses.pt", "unit_test/x.npy")
+        ]
+
+    def test_a_real_file_of_that_name_is_preferred(self) -> None:
+        code = 'open("a.tsv")'
+        assert reasons(code, files=("a.tsv",), pointers=("data/a.tsv",)) == []
+        assert reasons(code, files=("unit_test/a.tsv",), pointers=("data/a.tsv",)) == []
+        assert reasons(code, files=("other/a.tsv",), pointers=("data/a.tsv",)) == []
+
+    def test_many_are_counted(self) -> None:
+        found = reasons("pass", pointers=tuple(f"unit_test/{number:02}.pt" for number in range(12)))
+        assert (len(found), found[-1]) == (11, "2 more of its files are pointers or missing")
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("code", "path"),
+        [
+            ('torch.load("unit_test/tensors/losses.pt")', "unit_test/tensors/losses.pt"),
+            ('np.load(os.path.join(here, "list_acc.npy"))', "list_acc.npy"),
+            ('with open("unit_test/out.pkl", "rb") as file:\n    pickle.load(file)', "unit_test/out.pkl"),
+        ],
+    )
+    def test_data_that_is_not_there(self, code: str, path: str) -> None:
+        assert reasons(code) == [f"{path}, which {TEST} reads, is missing"]
+        assert reasons(code, files=(path,)) == []
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            'torch.save(x, "out.pt")',
+            'with open("out.pkl", "wb") as file:\n    pickle.dump(x, file)',
+            'with open("out.pkl", mode="wb") as file:\n    pickle.dump(x, file)',
+            'path = "out.pt"\ntorch.save(x, path)\ntorch.load(path)',
+            'class T:\n    def f(self):\n        self.path = "out.npy"\n        np.save(self.path, x)',
+            'path = "tensors/state.pt"\nif os.path.exists(path):\n    torch.load(path)',
+            '"""Reads nothing.pt."""\n',
+            'def f():\n    "a.pt"\n',
+            'x = f"test_data_seed{seed}.pt"',
+            'url = "https://example.org/a.pt"',
+            'path = "/home/user/a.pt"',
+            'path = "../a.pt"',
+            'name = "sshleifer/tiny-gpt2"',
+            'logging.basicConfig(filename="unit_test/logs/unit_test_1.log")',
+            'x.endswith(".pt")',
+            "x = b'a.pt'\ny = 3.5\nz = ''",
+        ],
+    )
+    def test_what_is_no_missing_data(self, code: str) -> None:
+        assert reasons(code) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "litter"),
+    [
+        (".git/config", True),
+        ("a/__pycache__/b.cpython-310.pyc", True),
+        ("a/.ipynb_checkpoints/b.py", True),
+        ("a/._b.py", True),
+        ("a/.DS_Store", True),
+        ("a/b.pyc", True),
+        (".gitignore", False),
+        ("a/git/b.py", False),
+    ],
+)
+def test_litter(path: str, litter: bool) -> None:
+    assert is_litter(path) is litter
+
+
+@given(st.lists(st.text(max_size=12), max_size=8), st.sets(st.sampled_from(["a.pt", "b/c.npy", "unit_test/d.pkl"])))
+def test_any_texts_are_read(texts: list[str], pointers: set[Any]) -> None:
+    code = "\n".join(f"f({text!r})\nx = {text!r}" for text in texts)
+    found = reasons(code, pointers=tuple(pointers))
+    assert all(isinstance(reason, str) for reason in found)
+
+
+def test_deep_expressions_are_read() -> None:
+    assert reasons("x = " + "+".join(["'a.pt'"] * 900)) == [f"a.pt, which {TEST} reads, is missing"]
+    assert reasons("torch.save(" + "a" + ".b" * 80 + ", 'a.pt')") == []
