@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.db.models import Sum
 
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.intake import ArchiveLimits, readable
 from submissions.answers.manifest import hidden_character
 from submissions.domain.described import described_by
+from submissions.domain.masked import tree_limits
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.enums import Inputs
 from submissions.models import Upload, User
@@ -32,14 +35,16 @@ LONGEST_REASON = 1000
 LONGEST_LINK = 300
 MOST_LINKS = 10
 WAITING_UPLOADS = 20
-"""How many checked but not submitted uploads one person may keep; each is up to 20 MB until the daily sweep."""
+"""How many checked but not submitted uploads one person may keep until the daily sweep."""
+WAITING_TREES = 3
+"""How many times the largest output tree they may be together."""
 
 DESCRIBING_FIELDS = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "links", "notes")
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"
 _NO_LICENCE = "Choose the licence under which the code may be shown."
-_NO_FILE = "Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."
+_NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or .jsonl predictions."
 
 
 def _refuse_user_name(link: str) -> None:
@@ -100,7 +105,7 @@ def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.C
 
 
 class UploadForm(forms.Form):
-    """A bundle, or JSONL predictions with what ``submission.json`` would say.
+    """A bundle, or JSONL predictions or an output tree with what ``submission.json`` would say.
 
     ``stored`` names an upload of ``owner`` that was received before, so that a corrected field needs no second upload.
     """
@@ -108,7 +113,6 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
         max_length=200,
-        help_text=f"A .zip or .tar.gz bundle, or .jsonl predictions; at most {readable(ArchiveLimits().upload)}.",
         widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl"}),
     )
     stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
@@ -130,6 +134,11 @@ class UploadForm(forms.Form):
         self.fields["file"].error_messages["required"] = _NO_FILE
         stored = self.fields["stored"]
         assert isinstance(stored, forms.ModelChoiceField)  # noqa: S101 - for the type checker: declared above
+        most, most_of_tree = readable(ArchiveLimits().upload), readable(tree_limits().upload)
+        self.fields["file"].help_text = (
+            f"A .zip or .tar.gz bundle, or .jsonl predictions, at most {most}; or a .zip or .tar.gz output tree, "
+            f"at most {most_of_tree}."
+        )
         stored.queryset = Upload.objects.filter(owner=owner)
         suite = self.fields["suite"]
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
@@ -138,7 +147,7 @@ class UploadForm(forms.Form):
     def clean_file(self) -> UploadedFile[bytes] | None:
         """The file, if one was sent and is not too large."""
         file: UploadedFile[bytes] | None = self.cleaned_data.get("file")
-        limit = ArchiveLimits().upload
+        limit = max(ArchiveLimits().upload, tree_limits().upload)
         if file is not None and (file.size or 0) > limit:
             msg = (
                 f"{file.name} has more than the {readable(limit)} that are accepted. "
@@ -151,13 +160,33 @@ class UploadForm(forms.Form):
                 "(they are listed under My submissions), then send this one."
             )
             raise ValidationError(msg)
+        if file is not None:
+            self._refuse_hoarding(file.size or 0)
         return file
+
+    def _refuse_hoarding(self, size: int) -> None:
+        waiting = Upload.objects.filter(owner=self._owner).aggregate(size=Sum("size"))["size"] or 0
+        most = WAITING_TREES * tree_limits().upload
+        if waiting + size > max(most, WAITING_UPLOADS * ArchiveLimits().upload):
+            msg = (
+                f"Your waiting uploads hold {readable(waiting)} already. Submit or discard some of them "
+                "(they are listed under My submissions), then send this one."
+            )
+            raise ValidationError(msg)
 
     def clean(self) -> dict[str, Any]:
         """Require a file, now or before."""
         data = super().clean() or self.cleaned_data
         if not data.get("file") and not data.get("stored") and not self.errors.get("file"):
             self.add_error("file", _NO_FILE)
+        file, limit = data.get("file"), ArchiveLimits().upload
+        if file is not None and (file.size or 0) > limit and not data.get("suite"):
+            # At this field, not at the file's, so that the file is kept and need not be sent again.
+            message = (
+                f"{file.name} has more than the {readable(limit)} that bundles and predictions may have. If it is an "
+                "output tree, choose the suite that it answers; else shorten trajectories, or send fewer trials."
+            )
+            self.add_error("suite", message)
         return data
 
     def described(self) -> Manifest | None:
@@ -180,13 +209,14 @@ def described_by_stored(fields: Mapping[str, Any], *, owner: User) -> Manifest |
 
 
 def _open_suites() -> list[tuple[str, str]]:
-    """Suites that take answers, as choices."""
+    """Suites that take answers, as choices; where titles are equal their slugs tell them apart."""
     suites = []
     for suite in Suite.objects.all():
         version = current_version(suite)
         if version is not None and has_code(version):
-            suites.append((suite.slug, suite.title))
-    return suites
+            suites.append(suite)
+    titles = Counter(suite.title for suite in suites)
+    return [(s.slug, s.title if titles[s.title] == 1 else f"{s.title} ({s.slug})") for s in suites]
 
 
 class SubmitForm(forms.Form):

@@ -48,6 +48,11 @@ class Archive:
     refused: frozenset[str] = frozenset()
 
 
+def is_packed(data: bytes) -> bool:
+    """Whether this is the beginning of a zip or gzip file."""
+    return data.startswith((_ZIP, _GZIP))
+
+
 def read_archive(stream: BinaryIO, limits: ArchiveLimits, problems: ProblemList) -> Archive:
     """Read a zip, tar.gz or JSONL file from ``stream``; what is wrong with single files is added to ``problems``.
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from submissions.answers.archives import Archive, ArchiveKind, read_archive
+from submissions.answers.archives import Archive, ArchiveKind, is_packed, read_archive
 from submissions.answers.foreign_json import ForeignJsonError
-from submissions.answers.intake import ArchiveLimits, Member, ProblemList, refuse
-from submissions.answers.manifest import MANIFEST_FILE, nearest, parse_usage, read_manifest
+from submissions.answers.intake import ArchiveLimits, Member, ProblemList, readable, refuse
+from submissions.answers.manifest import MANIFEST_FILE, check_manifest, nearest, parse_usage, read_manifest
 from submissions.answers.predictions import read_predictions
 from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
+from submissions.answers.tree_reader import TREE_LIMITS, TreeFolder, TreeReading, read_trees
 from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from submissions.answers.tree_index import TreeIndex
 
 _ANSWERS = "answers"
 _ANSWER_FILES = {"answer.diff": AnswerKind.DIFF, "answer.patch": AnswerKind.DIFF, "answer.py": AnswerKind.SOURCE}
@@ -27,6 +31,10 @@ _TRAJECTORY_SUFFIXES = (".json", ".jsonl", ".txt", ".log")
 _INDEX = re.compile(r"0*([1-9][0-9]{0,2})")
 _TRIAL = re.compile(r"trial-0*([1-9][0-9]{0,2})")
 _LAYOUT = "answers/<paper>/<index>[/trial-N]/answer.diff or answer.py"
+_NO_DEFAULTS = (
+    "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
+    "form or on the command line."
+)
 _TOP_FILES = ("readme.md", "readme.txt", "license.txt", "license.md")
 
 
@@ -47,13 +55,16 @@ class BundleReading:
     """As much of a bundle as could be read, and what is wrong with the rest of it.
 
     Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``problems`` are
-    bounded; ``left_out`` is how many more there were.
+    bounded; ``left_out`` is how many more there were. ``trees`` are the papers of an output tree, from which answers
+    are still to be made (:mod:`submissions.answers.tree_answers`), and ``remarks`` what was passed over in it.
     """
 
     manifest: Manifest | None
     answers: tuple[RawAnswer, ...]
     problems: tuple[Problem, ...] = ()
     left_out: int = 0
+    trees: tuple[TreeFolder, ...] = ()
+    remarks: tuple[Problem, ...] = ()
 
     def bundle(self) -> Bundle:
         """The bundle, where nothing is wrong with it. Raises BundleError with the problems."""
@@ -63,20 +74,35 @@ class BundleReading:
 
 
 def read_bundle(
-    stream: BinaryIO, *, defaults: Manifest | None = None, limits: ArchiveLimits | None = None
+    stream: BinaryIO,
+    *,
+    defaults: Manifest | None = None,
+    limits: ArchiveLimits | None = None,
+    index: TreeIndex | None = None,
+    tree_limits: ArchiveLimits | None = None,
 ) -> BundleReading:
     """Read what can be read of a bundle from an open file; what is wrong with one file does not stop the others.
 
     ``defaults`` stands in for ``submission.json``, which JSONL does not have; empty ``system`` and ``backbone`` are
-    then filled from ``model_name_or_path``. A zip or tar.gz ignores it.
+    then filled from ``model_name_or_path``. A bundle in a zip or tar.gz ignores it; an output tree needs it, and is
+    compared with the ``index`` of the suite that it names.
 
     Whether the answers parse and apply is not looked at here (see :mod:`submissions.answers.check`).
 
     Raises BundleError, with every problem found until then, for a file that cannot be read to its end.
     """
     limits = limits or ArchiveLimits()
+    tree_limits = tree_limits or TREE_LIMITS
     problems = ProblemList(limits.problems)
-    archive = read_archive(stream, limits, problems)
+    data = stream.read(max(limits.upload, tree_limits.upload) + 1)
+    if is_packed(data) and len(data) <= tree_limits.upload:
+        trees = read_trees(data, index, limits=tree_limits, plain=limits, problems=problems)
+        if trees is not None:
+            return _from_trees(trees, defaults, problems)
+    if index is not None and len(data) > tree_limits.upload:
+        message = f"The file is larger than {readable(tree_limits.upload)}; leave out data, checkpoints and caches."
+        raise BundleError([refuse(message)])
+    archive = read_archive(io.BytesIO(data), limits, problems)
     if archive.kind is ArchiveKind.JSONL:
         manifest, answers = read_predictions(archive.members[0].content, defaults, limits, problems)
     else:
@@ -86,6 +112,23 @@ def read_bundle(
         answers=tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial))),
         problems=tuple(problems.kept),
         left_out=problems.left_out,
+    )
+
+
+def _from_trees(trees: TreeReading, defaults: Manifest | None, problems: ProblemList) -> BundleReading:
+    manifest = None
+    if defaults is None:
+        problems.add(refuse(_NO_DEFAULTS))
+    else:
+        manifest, found = check_manifest(defaults)
+        problems.extend(found)
+    return BundleReading(
+        manifest=manifest,
+        answers=(),
+        problems=tuple(problems.kept),
+        left_out=problems.left_out,
+        trees=trees.folders,
+        remarks=trees.remarks,
     )
 
 

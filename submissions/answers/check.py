@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from submissions.answers.manifest import nearest
-from submissions.answers.patches import apply_diff, apply_source
+from submissions.answers.patches import apply_diff, apply_files, apply_source
 from submissions.answers.protection import Protection
 from submissions.answers.types import (
     AnswerError,
@@ -75,6 +75,10 @@ def check_answers(answers: Iterable[RawAnswer], tasks: Mapping[str, TaskFiles]) 
 
 def apply_answer(answer: RawAnswer, task: TaskFiles) -> AppliedAnswer:
     """Apply one answer to its task's masked repository. Raises AnswerError or ProtectedPathError."""
+    if answer.wrong:
+        raise AnswerError(answer.wrong)
+    if answer.kind is AnswerKind.TREE:
+        return apply_files(task.repository, answer.files, task.goal, protection=task.protection)
     if answer.kind is AnswerKind.DIFF:
         return apply_diff(task.repository, answer.content, task.goal, protection=task.protection)
     return apply_source(task.repository, task.goal, answer.content, protection=task.protection)

@@ -52,7 +52,9 @@ class Member:
 
 
 def readable(size: int) -> str:
-    """A size in bytes as people write it: ``20 MB``, ``64 KB``, ``12 bytes``."""
+    """A size in bytes as people write it: ``1 GB``, ``20 MB``, ``64 KB``, ``12 bytes``."""
+    if size >= 1024 * _MEGABYTE:
+        return f"{size / (1024 * _MEGABYTE):.3g} GB"
     if size >= _MEGABYTE:
         return f"{size / _MEGABYTE:.3g} MB"
     return f"{size // 1024} KB" if size >= 1024 else f"{size} bytes"

@@ -11,25 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.goals import FoundGoal, Goal
+from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
 from submissions.answers.git_tool import apply_in, unified_diff
+from submissions.answers.goal_in_test_file import check_goal_alone
 from submissions.answers.protection import Protection, unsafe_name
 from submissions.answers.splice import goal_in, splice
+from submissions.answers.tree_index import MAX_FILE_BYTES
 from submissions.answers.trees import Tree, copy_tree, read_tree
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MAX_DIFF_BYTES = 1024 * 1024
-MAX_FILE_BYTES = 1024 * 1024
 MAX_CHANGED_FILES = 200
 
 _HEADERS = re.compile(rb"^(?:\+\+\+ |diff --git )", re.MULTILINE)
 _COPIES = re.compile(rb"^(?:copy|rename) from ", re.MULTILINE)
 _MOST_HEADERS = 2 * MAX_CHANGED_FILES
 _MOST_COPIES = 20
+_IS_PROTECTED = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,9 @@ def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protect
     diff = _checked_text(diff)
     with tempfile.TemporaryDirectory(prefix="lmr-patch-") as scratch:
         tree = Path(scratch, "tree")
-        copy_tree(repository, tree)
+        holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
         before = read_tree(tree)
-        apply_in(tree, diff)
+        _apply_beside(holes, tree, diff)
         after = read_tree(tree)
         paths = after.changed_from(before)
         _refuse_new_folders(before, after)
@@ -70,6 +72,20 @@ def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protect
     return _applied(repository, changes, goal, protection, ProtectedPathError)
 
 
+def _apply_beside(holes: list[str], tree: Path, diff: bytes) -> None:
+    """Apply ``diff``, and say so where it fails since it changes a file that is too long."""
+    try:
+        apply_in(tree, diff)
+    except ProtectedPathError:
+        raise
+    except AnswerError:
+        too_long = next((path for path in holes if path.encode() in diff), None)
+        if too_long is None:
+            raise
+        message = f"{too_long} is longer than {MAX_FILE_BYTES // 1024} KB, so no answer may change it."
+        raise AnswerError(message) from None
+
+
 def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Protection | None = None) -> AppliedAnswer:
     """Splice the definition in ``answer`` into the goal's file and say what came out. ``repository`` stays untouched.
 
@@ -84,6 +100,42 @@ def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Pro
         )
     change = _Change(path=goal.file, old=pristine, new=result)
     return _applied(repository, [change], goal, protection or Protection(), AnswerError)
+
+
+def apply_files(
+    repository: Path, files: Mapping[str, bytes], goal: Goal, *, protection: Protection | None = None
+) -> AppliedAnswer:
+    """Put whole new contents (repository path to bytes) in the place of the masked files and say what came out.
+
+    Raises as :func:`apply_diff` does.
+    """
+    protection = protection or Protection()
+    tree = read_tree(repository)
+    changes = []
+    for path, content in files.items():
+        reason = path_problem(path, tree, goal, protection)
+        if reason:
+            raise _protected(path, reason)
+        if len(content) > MAX_FILE_BYTES:
+            raise AnswerError(f"{path} grows beyond {MAX_FILE_BYTES // 1024} KB.")
+        pristine = (repository / path).read_bytes() if path in tree.entries else None
+        if pristine != content:
+            changes.append(_Change(path=path, old=pristine, new=content))
+    if len(changes) > MAX_CHANGED_FILES:
+        raise AnswerError(f"{len(changes)} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
+    if not changes:
+        raise AnswerError("Nothing in the masked repository is changed.")
+    return _applied(repository, changes, goal, protection, ProtectedPathError)
+
+
+def path_problem(path: str, masked: Tree, goal: Goal, protection: Protection) -> str:
+    """Why an answer may not change or add the file ``path``, or an empty text."""
+    reason = unsafe_name(path)
+    if not reason and path in masked.entries and not masked.entries[path].is_regular:
+        reason = "is a link or special file"
+    if not reason and path != goal.file and protection.is_protected_name(path):
+        reason = _IS_PROTECTED
+    return reason or ("" if path in masked.entries else _new_name_reason(path, masked, goal, protection))
 
 
 def _checked_text(diff: bytes) -> bytes:
@@ -124,7 +176,7 @@ def _protected(path: str, reason: str) -> ProtectedPathError:
 def _refuse_protected(path: str, before: Tree, after: Tree, goal: Goal, protection: Protection) -> None:
     reason = unsafe_name(path) or _entry_reason(path, before, after)
     if not reason and path != goal.file and protection.is_protected_name(path):
-        reason = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
+        reason = _IS_PROTECTED
     if not reason and path not in before.entries:
         reason = _new_name_reason(path, before, goal, protection)
     if reason:
@@ -209,7 +261,7 @@ def _applied(
         result = (repository / goal.file).read_bytes()
     found = goal_in(result, goal, subject=f"After the change {goal.file}")
     if pristine is not None and protection.is_protected_name(goal.file):
-        _refuse_outside_goal(goal_in(pristine, goal), found, goal, outside_goal)
+        check_goal_alone(goal_in(pristine, goal), found, goal, outside_goal)
     return AppliedAnswer(
         files={path: content.decode("utf-8") for path, content in new.items()},
         deleted=tuple(sorted(old.keys() - new.keys())),
@@ -226,21 +278,3 @@ def _check_python(path: str, content: bytes) -> None:
             parse_source(content)
         except SourceError as error:
             raise AnswerError(error.about(f"After the change {path}"), file=path) from None
-
-
-def _refuse_outside_goal(
-    pristine: FoundGoal, result: FoundGoal, goal: Goal, refusal: Callable[..., AnswerError]
-) -> None:
-    """Where the goal's file is itself a test file, only the goal's own lines may differ."""
-    if _around(pristine) != _around(result):
-        raise refusal(
-            f"{goal.file} is a protected file that also holds the goal; only the definition of {goal.function!r} "
-            "may change there (put imports and helpers inside it).",
-            file=goal.file,
-        )
-
-
-def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
-    """What is not the goal: the byte order mark and the lines before and after."""
-    lines = found.source.lines
-    return found.source.mark, lines[: found.first_line - 1], lines[found.last_line :]

@@ -44,12 +44,29 @@ class Tree:
         return sorted(path for path in paths if self.entries.get(path) != before.entries.get(path))
 
 
-def copy_tree(repository: Path, target: Path) -> None:
-    """Copy ``repository``, without git's own data and bytecode, times kept, links as links, writable for us."""
-    shutil.copytree(repository, target, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+def copy_tree(repository: Path, target: Path, *, longest: int) -> list[str]:
+    """Copy ``repository``, without git's own data and bytecode, times kept, links as links, writable for us.
+
+    Of files longer than ``longest`` bytes, which no answer may change, only a hole of their size is made; returns
+    their paths.
+    """
+    holes: list[str] = []
+
+    def copy(source: str, place: str) -> str:
+        size = os.lstat(source).st_size
+        if size <= longest:
+            return shutil.copy2(source, place, follow_symlinks=False)
+        with open(place, "wb") as hole:  # noqa: PTH123 - shutil gives strings
+            hole.truncate(size)
+        holes.append(os.path.relpath(place, target))
+        return place
+
+    ignored = shutil.ignore_patterns(".git", "__pycache__")
+    shutil.copytree(repository, target, symlinks=True, ignore=ignored, copy_function=copy)
     for folder, _, _ in os.walk(target):
         # A read-only checkout would else make every answer look as if it did not apply.
         os.chmod(folder, 0o700)  # noqa: PTH101 - os.walk gives strings
+    return holes
 
 
 def read_tree(folder: Path) -> Tree:

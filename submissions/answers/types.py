@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Severity(StrEnum):
-    """``REFUSE`` stops the whole bundle; ``BAD_ANSWER`` scores one answer ``bad_patch`` if it is sent anyway."""
+    """``REFUSE`` stops the whole bundle; ``BAD_ANSWER`` scores one answer ``bad_patch`` if it is sent anyway.
+
+    ``REMARK`` stops nothing: it says what of an output tree was left aside.
+    """
 
     REFUSE = "refuse"
     BAD_ANSWER = "bad_answer"
+    REMARK = "remark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +33,29 @@ class Problem:
 
 
 class AnswerKind(StrEnum):
-    """How an answer came: a unified diff, or the source of the goal definition."""
+    """How an answer came: a unified diff, the source of the goal definition, or a whole modified repository."""
 
     DIFF = "diff"
     SOURCE = "source"
+    TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A change that came with an answer and is no part of it: why, in which file, and the change itself (a diff)."""
+
+    message: str
+    file: str
+    diff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """One answer as it lay in the bundle, not yet applied to anything."""
+    """One answer as it lay in the bundle, not yet applied to anything.
+
+    Of a modified repository ``content`` is the unified diff, ``files`` what it was made from (repository path to whole
+    new content), ``wrong`` why nothing can be made of it, and ``aside`` what was left out.
+    """
 
     task: str
     trial: int
@@ -43,6 +65,9 @@ class RawAnswer:
     usage: dict[str, float] = field(default_factory=dict)
     trajectory: bytes | None = None
     trajectory_name: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    wrong: str = ""
+    aside: tuple[SetAside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a form or a command line says about a bundle that carries no ``submission.json`` (JSONL predictions)."""
+"""What a form or a command line says about answers without ``submission.json`` (JSONL predictions, output trees)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def add_manifest_arguments(parser: ArgumentParser) -> None:
     """The options of ``validate`` and ``submit`` that stand in for ``submission.json``."""
-    group = parser.add_argument_group("for JSONL predictions, which carry no submission.json")
+    group = parser.add_argument_group("for JSONL predictions and output trees, which carry no submission.json")
     group.add_argument("--suite", default="", help="the suite's slug")
-    group.add_argument("--system", default="", help="the system's name; else model_name_or_path")
-    group.add_argument("--backbone", default="", help="the backbone model; else model_name_or_path")
+    group.add_argument("--system", default="", help="the system's name; else the predictions' model_name_or_path")
+    group.add_argument("--backbone", default="", help="the backbone model; else the predictions' model_name_or_path")
     group.add_argument("--scaffold", default="none")
     group.add_argument("--inputs", default=Inputs.FULL.value, choices=Inputs.values)
     group.add_argument("--organisation", default="")

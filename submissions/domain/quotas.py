@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
@@ -12,6 +13,9 @@ from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
 from submissions.models import Submission, User
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
 
 
 def limit(user: User) -> int:
@@ -23,9 +27,23 @@ def limit(user: User) -> int:
 
 def used_today(user: User) -> int:
     """Submissions since midnight UTC. Cancelled ones are given back, and held ones, since those are faults of ours."""
-    midnight = datetime.combine(timezone.now().astimezone(UTC).date(), time.min, tzinfo=UTC)
     given_back = [SubmissionState.CANCELLED, SubmissionState.HELD]
-    return Submission.objects.filter(owner=user, created__gte=midnight).exclude(state__in=given_back).count()
+    return _today(user).exclude(state__in=given_back).count()
+
+
+def cancelled_today(user: User) -> int:
+    """Submissions since midnight UTC that were cancelled when workers had begun with them."""
+    return _today(user).filter(cancelled_after_start=True).count()
+
+
+def cancel_limit(user: User) -> int:
+    """How many of those there may be a day: cancelling gives the quota back, but not what the workers did."""
+    return max(int(settings.ENVIRONMENT.daily_cancelled), user.daily_submissions or 0)
+
+
+def _today(user: User) -> QuerySet[Submission]:
+    midnight = datetime.combine(timezone.now().astimezone(UTC).date(), time.min, tzinfo=UTC)
+    return Submission.objects.filter(owner=user, created__gte=midnight)
 
 
 def remaining(user: User) -> int:
@@ -43,6 +61,12 @@ def require(user: User) -> None:
         msg = (
             f"You have sent {sent} today (UTC); your limit is {most}. The quota is renewed at midnight; "
             "cancelled and held submissions do not count. A maintainer can raise it."
+        )
+        raise QuotaExceededError(msg)
+    if cancelled_today(user) >= cancel_limit(user):
+        msg = (
+            f"You have cancelled {cancel_limit(user)} submissions today (UTC) after their evaluation had begun, which "
+            "is as many as one account may. You can submit again after midnight."
         )
         raise QuotaExceededError(msg)
 

@@ -9,17 +9,27 @@ from submissions.answers.types import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_WORDS = {
+    Severity.REFUSE: "refused",
+    Severity.BAD_ANSWER: "bad_patch if sent",
+    Severity.REMARK: "remark",
+}
+
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """One line a problem, refusals first, then a summary. ``report`` is that of ``CheckedBundle.report``."""
-    problems = sorted(report["problems"], key=lambda problem: problem["severity"] != Severity.REFUSE)
-    for problem in problems:
-        place = ":".join(str(part) for part in (problem["file"], problem["line"]) if part)
-        where = " ".join(part for part in (problem["task"], place) if part)
-        word = "refused" if problem["severity"] == Severity.REFUSE else "bad_patch if sent"
-        yield f"{word}: {where + ': ' if where else ''}{problem['message']}"
+    yield from problem_lines(report["problems"])
     verdict = "can be submitted" if report["acceptable"] else "cannot be submitted"
     yield f"{verdict}: {_answers(report)}"
+
+
+def problem_lines(problems: list[dict[str, Any]]) -> Iterator[str]:
+    """One line for each of a report's problems, refusals first and remarks last."""
+    for problem in sorted(problems, key=lambda problem: list(_WORDS).index(Severity(problem["severity"]))):
+        place = ":".join(str(part) for part in (problem["file"], problem["line"]) if part)
+        where = " ".join(part for part in (problem["task"], place) if part)
+        word = _WORDS[Severity(problem["severity"])]
+        yield f"{word}: {where + ': ' if where else ''}{problem['message']}"
 
 
 def _answers(report: dict[str, Any]) -> str:

@@ -10,16 +10,15 @@ import json
 import zipfile
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.references import golden_definition, same_definition
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion, TaskRevision
 
-SHIPPED_SUITES = Path(__file__).resolve().parents[2] / "benchmark_tasks" / "suites"
 _EPOCH = (2026, 1, 1, 0, 0, 0)
 
 
@@ -84,20 +83,14 @@ def _stub(revision: TaskRevision) -> SampleAnswer:
     return SampleAnswer(source, "bad_patch" if same_definition(source, revision.masked_source) else "raised")
 
 
-def _shipped(revision: TaskRevision, name: str) -> str | None:
-    task = revision.task
-    file = SHIPPED_SUITES / task.suite.slug / task.paper.folder_name / "samples" / f"{name}_{task.index}.py"
-    return file.read_text(encoding="utf-8") if file.is_file() else None
-
-
 def _rewritten(revision: TaskRevision) -> SampleAnswer:
     """A right answer that is not the golden one."""
-    return SampleAnswer(_shipped(revision, "alternative") or golden_definition(revision), "passed")
+    return SampleAnswer(shipped_sample(revision, "alternative") or golden_definition(revision), "passed")
 
 
 def _mistaken(revision: TaskRevision) -> SampleAnswer:
     """A plausible mistake that runs; the stub where the suite ships none."""
-    wrong = _shipped(revision, "wrong")
+    wrong = shipped_sample(revision, "wrong")
     return SampleAnswer(wrong, "wrong_output") if wrong else _stub(revision)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """``created`` is false when the same person had submitted the same bundle before."""
+    """``created`` is false when the same person had submitted the same bundle before.
+
+    ``remarks`` say what of an output tree was left aside.
+    """
 
     submission: Submission
     created: bool
+    remarks: tuple[Problem, ...] = ()
 
 
 def submit(*, owner: User, path: Path, described: Manifest | None = None, publish_licence: str = "") -> Submitted:
@@ -70,7 +74,8 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
         if existing is None:
             raise
         return Submitted(existing, created=False)
-    return Submitted(submission, created=True)
+    remarks = tuple(problem for problem in checked.problems if problem.severity is Severity.REMARK)
+    return Submitted(submission, created=True, remarks=remarks)
 
 
 def submit_upload(*, upload: Upload, described: Manifest | None, publish_licence: str = "") -> Submitted:
@@ -91,10 +96,13 @@ def cancel(*, submission: Submission, actor: User) -> None:
     if not may_manage(actor, submission):
         msg = "Only the owner of a submission or a maintainer may cancel it."
         raise NotAllowedError(msg)
-    open_states = [SubmissionState.QUEUED, SubmissionState.RUNNING, SubmissionState.HELD]
     with transaction.atomic():
-        if not Submission.objects.filter(pk=submission.pk, state__in=open_states).update(
-            state=SubmissionState.CANCELLED
+        mine = Submission.objects.filter(pk=submission.pk)
+        # A held submission was stopped by a fault of ours, whatever it had used by then.
+        unused = mine.filter(state__in=[SubmissionState.QUEUED, SubmissionState.HELD])
+        used = mine.filter(state=SubmissionState.RUNNING)
+        if not unused.update(state=SubmissionState.CANCELLED) and not used.update(
+            state=SubmissionState.CANCELLED, cancelled_after_start=True
         ):
             msg = "Only a submission that is queued, running or held can be cancelled."
             raise WrongStateError(msg)
@@ -168,6 +176,7 @@ def _implementation(
         "\x00", "\N{REPLACEMENT CHARACTER}"
     )
     implementation.usage = json.loads(json.dumps(answer.usage))
+    implementation.set_aside = [asdict(aside) for aside in answer.aside]
     applied = checked.applied.get((answer.task, trial))
     if applied is None:
         problem = errors.get((answer.task, answer.file))

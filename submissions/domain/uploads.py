@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from submissions.answers.archives import is_packed
 from submissions.answers.bundle import Bundle, BundleReading
 from submissions.answers.check import TaskFiles, check_answers
-from submissions.answers.intake import ArchiveLimits, ProblemList
+from submissions.answers.intake import ArchiveLimits, ProblemList, refuse
 from submissions.answers.limited import read_bundle_limited
+from submissions.answers.tree_answers import answers_of, remarks_on
 from submissions.answers.types import AppliedAnswer, BundleError, Manifest, Problem, Severity
 from submissions.domain.audit import record
+from submissions.domain.masked import closed_reason, index_of, tree_limits
 from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
@@ -31,9 +34,13 @@ if TYPE_CHECKING:
 
     from django.core.files.uploadedfile import UploadedFile
 
+    from submissions.answers.tree_index import TreeIndex
 
 KEPT_FOR = timedelta(days=1)
 """How long an upload waits for its owner's decision."""
+
+CHECKED_AT_ONCE = 4 * 1024 * 1024
+"""Uploads of up to so many bytes are checked while their sender waits, larger ones beside the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +109,14 @@ class BundleRefusedError(SubmissionError):
 def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundle:
     """Read the bundle at ``path`` in a limited process and hold it against its suite. Never raises for bad bundles.
 
-    ``described`` stands in for ``submission.json`` where the bundle has none (JSONL predictions).
+    ``described`` stands in for ``submission.json`` where there is none (JSONL predictions, output trees).
     """
     try:
-        reading = read_bundle_limited(path, defaults=described)
+        index = _index(path, described)
+        reading = read_bundle_limited(path, defaults=described, index=index, tree_limits=tree_limits())
     except BundleError as error:
         return CheckedBundle(problems=tuple(error.problems))
-    problems = list(reading.problems)
+    problems = [*reading.problems, *reading.remarks]
     version = None
     applied: Mapping[tuple[str, int], AppliedAnswer] = {}
     # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
@@ -116,9 +124,11 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
         version, problem = _find_version(reading.manifest)
         problems += [problem] if problem else []
     if version is not None:
-        tried = check_answers(reading.answers, task_files(version))
+        tasks = task_files(version)
+        reading, remarks = _with_tree_answers(reading, tasks)
+        tried = check_answers(reading.answers, tasks)
         applied = tried.applied
-        problems += tried.problems
+        problems += [*remarks, *tried.problems]
     return CheckedBundle(
         problems=_bounded(problems, reading.left_out),
         reading=reading,
@@ -126,6 +136,40 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
         suite_version=version,
         applied=dict(applied),
     )
+
+
+def _index(path: Path, described: Manifest | None) -> TreeIndex | None:
+    """What an output tree is compared with: the masked repositories of the suite that ``described`` names.
+
+    None where the file is none, or the suite takes no answers (which :func:`_find_version` says). Raises BundleError.
+    """
+    with path.open("rb") as stream:
+        if described is None or not is_packed(stream.read(4)):
+            return None
+    version, _ = _find_version(described)
+    try:
+        return index_of(version) if version is not None else None
+    except ContentMissingError:
+        message = f"The files of the suite {described.suite!r} are missing here; an operator must import it again."
+        raise BundleError([refuse(message)]) from None
+
+
+def _with_tree_answers(reading: BundleReading, tasks: Mapping[str, TaskFiles]) -> tuple[BundleReading, list[Problem]]:
+    """``reading`` with an answer for each goal that an output tree changes, and what is to be said about them."""
+    if not reading.trees:
+        return reading, []
+    problems: list[Problem] = []
+    answers = list(reading.answers)
+    for folder in reading.trees:
+        of_paper = {slug: task for slug, task in tasks.items() if slug.rpartition("/")[0] == folder.paper}
+        made, remarks = answers_of(folder, of_paper)
+        answers += made
+        problems += [*remarks, *remarks_on(made)]
+    answers.sort(key=lambda answer: (answer.task, answer.trial))
+    if not answers:
+        nothing = refuse("No goal is changed in any of these repositories, so there is nothing to submit.")
+        return replace(reading, problems=(*reading.problems, nothing)), [*problems, nothing]
+    return replace(reading, answers=tuple(answers)), problems
 
 
 def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
@@ -147,8 +191,7 @@ def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
 def _files_of(revision: TaskRevision) -> TaskFiles:
     if revision.runnable:
         return TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
-    closed = "; ".join(revision.not_runnable_reasons) or "it failed its audit"
-    return TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed)
+    return TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision))
 
 
 def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | None]:
@@ -174,7 +217,7 @@ def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | No
     if any(revision.runnable and revision.audit_state == AuditState.UNAUDITED for revision in revisions):
         return version, refuse(
             f"The tasks of {manifest.suite!r} are being audited; submissions open when that is done. "
-            "Operators: manage.py audit_tasks."
+            f"Operators: manage.py audit_tasks --suite {manifest.suite}"
         )
     if manifest.suite_version not in {None, version.number}:
         return version, refuse(
@@ -185,7 +228,10 @@ def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | No
 
 
 def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Store an uploaded file, check it, and keep the report beside it. ``fields`` are the form's, kept as typed."""
+    """Store an uploaded file, check it, and keep the report beside it. ``fields`` are the form's, kept as typed.
+
+    A large one is only stored: :func:`submissions.domain.checking.go_on` checks it.
+    """
     digest = hashlib.sha256()
     for chunk in file.chunks():
         digest.update(chunk)
@@ -199,7 +245,10 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
     file.seek(0)
     # The name on disk is ours: a submitted name never becomes a path.
     upload.file.save(f"{upload.digest}.bundle", file, save=False)
-    upload.report = check_file(path=Path(upload.file.path), described=described).report()
+    is_small = upload.size <= CHECKED_AT_ONCE
+    if is_small:
+        upload.report = check_file(path=Path(upload.file.path), described=described).report()
+    upload.checked = is_small
     with transaction.atomic():
         upload.save()
         record(verb=Verb.UPLOADED, subject=upload, actor=owner, data={"digest": upload.digest, "size": upload.size})
@@ -209,9 +258,19 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
 def check_again(*, upload: Upload, described: Manifest | None, fields: dict[str, Any]) -> Upload:
     """Check a stored upload anew, with other ``fields`` beside it; the file need not be sent again."""
     upload.fields = fields
-    upload.report = check_file(path=Path(upload.file.path), described=described).report()
-    upload.save(update_fields=["fields", "report"])
+    upload.checked, upload.checking_since, upload.report = False, None, {}
+    upload.save(update_fields=["fields", "report", "checked", "checking_since"])
+    if upload.size <= CHECKED_AT_ONCE:
+        check_stored(upload=upload, described=described)
     return upload
+
+
+def check_stored(*, upload: Upload, described: Manifest | None) -> None:
+    """Check a stored upload and keep the report, unless the upload was discarded or given other fields meanwhile."""
+    began = upload.checking_since
+    upload.report = check_file(path=Path(upload.file.path), described=described).report()
+    upload.checked = True
+    Upload.objects.filter(pk=upload.pk, checking_since=began).update(report=upload.report, checked=True)
 
 
 def discard(*, upload: Upload) -> None:

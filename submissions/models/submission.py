@@ -41,7 +41,10 @@ class System(models.Model):
 
 
 class Upload(models.Model):
-    """A bundle that was received and checked, and not (yet) submitted. Swept after a day."""
+    """A bundle that was received and checked, and not (yet) submitted. Swept after a day.
+
+    A large one is not ``checked`` at once; ``checking_since`` is when its check began. ``report`` is empty until then.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
     file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
@@ -50,6 +53,8 @@ class Upload(models.Model):
     digest = models.CharField(max_length=64)
     fields = models.JSONField(default=dict, blank=True)
     report = models.JSONField(default=dict, blank=True)
+    checked = models.BooleanField(default=True)
+    checking_since = models.DateTimeField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -62,8 +67,8 @@ class Upload(models.Model):
 class Submission(models.Model):
     """One run of a system on a suite version.
 
-    ``environment_digest`` is pinned by the first worker that claims one of its runs. ``publish_when_scored`` is the
-    owner's consent, given in advance.
+    ``environment_digest`` is that of its first decided run. ``publish_when_scored`` is the owner's consent, given in
+    advance. ``cancelled_after_start`` counts towards a cap of its own.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
@@ -83,6 +88,7 @@ class Submission(models.Model):
     visibility_reason = models.TextField(blank=True)
     code_licence = models.CharField(max_length=60, blank=True)
     publish_when_scored = models.BooleanField(default=False)
+    cancelled_after_start = models.BooleanField(default=False)
     created = models.DateTimeField(auto_now_add=True)
     scored_at = models.DateTimeField(null=True, blank=True)
     published_at = models.DateTimeField(null=True, blank=True)
@@ -110,7 +116,8 @@ class Implementation(models.Model):
     ``files`` maps each changed repository path to its new text, ``deleted`` lists removed paths: what is evaluated.
     ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
     ``identical_to_reference`` flags code that is the golden function's but for formatting, comments and docstrings:
-    shipped golden files are public, so this is worth knowing, and no offence by itself.
+    shipped golden files are public, so this is worth knowing, and no offence by itself. ``set_aside`` lists
+    ``{message, file, diff}``: changes that came with the answer and were not applied, such as those of tests.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
@@ -124,6 +131,7 @@ class Implementation(models.Model):
     raw_answer = models.TextField(blank=True)
     answer_error = models.JSONField(default=dict, blank=True)
     identical_to_reference = models.BooleanField(default=False)
+    set_aside = models.JSONField(default=list, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)
 

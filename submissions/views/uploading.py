@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
 from submissions.answers.types import Severity
-from submissions.domain import quotas, submitting, uploads
+from submissions.domain import checking, quotas, submitting, uploads
 from submissions.enums import Inputs, Kind
 from submissions.exceptions import SubmissionError
 from submissions.forms import SubmitForm, UploadForm, described_by_stored
@@ -95,6 +95,9 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     if existing is not None:
         uploads.discard(upload=stored)
         return _already(request, existing)
+    if not stored.checked:
+        checking.go_on(upload=stored, described=described_by_stored(stored.fields, owner=user))
+        return render(request, "submissions/upload_checking.html", {"upload": stored})
     if request.method != "POST":
         return _check_page(request, stored, SubmitForm())
     form = SubmitForm(request.POST)
@@ -142,6 +145,7 @@ def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpR
     report = stored.report
     problems = report["problems"]
     refusals = [problem for problem in problems if problem["severity"] == Severity.REFUSE.value]
+    remarks = [problem for problem in problems if problem["severity"] == Severity.REMARK.value and not problem["task"]]
     tasks = _tasks(report)
     may_consent = report["manifest"].get("kind") != Kind.CALIBRATION.value or _user(request).is_staff
     context = {
@@ -150,6 +154,7 @@ def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpR
         "report": report,
         "inputs": dict(Inputs.choices).get(report["manifest"].get("inputs"), ""),
         "refusals": refusals,
+        "remarks": remarks,
         "tasks": tasks,
         "answered": sum(answer["applies"] for answer in report["answers"]),
         "bad": sum(not answer["applies"] for answer in report["answers"]),

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
+from benchmark_tasks.domain.content import tree_files
 from evaluator.management.commands.submit import NO_QUEUE, Command
 from submissions.domain.samples import build_sample
+from submissions.models import Implementation
 from tests.leaderboard.test_settings import manage
 
 if TYPE_CHECKING:
@@ -46,6 +48,35 @@ def test_without_a_queue_it_says_that_nothing_runs_yet(lmr_mini: SuiteVersion, t
     assert end.value.code == 0
     assert json.loads(out.getvalue())["state"] == "queued"
     assert errors.getvalue() == f"{NO_QUEUE}\n"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_folder_is_an_output_tree(lmr_mini: SuiteVersion, tmp_path: Path, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    revision = lmr_mini.revisions.select_related("task__paper").get(task__slug="dpo/1")
+    paper = revision.task.paper
+    repository = tmp_path / "gpt4o" / paper.folder_name.lstrip("0") / paper.repository_folder
+    for name, file in tree_files(revision.repository_hash).items():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_bytes(file.read_bytes())
+    goal = repository / revision.goal_file
+    goal.write_text(goal.read_text().replace("raise NotImplementedError", "return policy", 1))
+    (repository / "run.log").write_text("noise")
+    out = io.StringIO()
+    arguments = ["--suite", "lmr-mini", "--system", "Agent", "--backbone", "model-1"]
+    with pytest.raises(SystemExit) as end:
+        call_command(Command(stdout=out, stderr=io.StringIO()), str(tmp_path / "gpt4o"), *arguments, "--json")
+    assert end.value.code == 0
+    assert [remark["message"] for remark in json.loads(out.getvalue())["remarks"]] == [
+        "Passed over as no part of an answer - logs and results: 1 (run.log)."
+    ]
+    assert [answer.revision.task.slug for answer in Implementation.objects.filter(attempted=True)] == ["dpo/1"]
+
+
+@pytest.mark.django_db
+def test_what_is_no_file_and_no_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"none\.zip is not a file or a folder\.$"):
+        call_command("submit", str(tmp_path / "none.zip"))
 
 
 @pytest.mark.redis

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from submissions.domain.audit import history, record
+from submissions.domain.operators import local_operator
 from submissions.enums import Verb
 from submissions.models import AuditEvent
 from tests.submissions.factories import SubmissionFactory
@@ -53,3 +54,12 @@ def test_nothing_rewrites_history(alice: User) -> None:
     with pytest.raises(TypeError, match="append-only"):
         AuditEvent.objects.all().delete()
     assert AuditEvent.objects.get().reason == ""
+
+
+@pytest.mark.django_db
+def test_the_command_line_s_own_maintainer_is_on_record_once() -> None:
+    operator = local_operator()
+    assert local_operator() == operator
+    event = history(operator).get()
+    assert (event.verb, event.actor, event.data) == (Verb.ROLE, None, {"before": None, "after": "maintainer"})
+    assert (operator.is_staff, operator.has_usable_password()) == (True, False)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 import time_machine
 from django.db import transaction
+from django.utils import timezone
 
 from submissions.domain import quotas
+from submissions.domain.submitting import cancel
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
 from submissions.models import AuditEvent
 from tests.submissions.factories import SubmissionFactory
 
 if TYPE_CHECKING:
+    from pytest_django import Settings
+
     from submissions.models import User
 
 
@@ -39,6 +44,27 @@ def test_cancelled_and_held_ones_are_given_back(alice: User, state: SubmissionSt
     SubmissionFactory(owner=alice, state=state)
     assert quotas.used_today(alice) == used
     assert quotas.remaining(alice) == 10 - used
+
+
+def test_cancelling_what_workers_had_begun_has_a_cap_of_its_own(alice: User, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, daily_cancelled=2)
+    for state in (SubmissionState.QUEUED, SubmissionState.HELD, SubmissionState.RUNNING, SubmissionState.RUNNING):
+        with transaction.atomic():
+            quotas.require(alice)
+        cancel(submission=SubmissionFactory(owner=alice, state=state), actor=alice)
+    assert (quotas.used_today(alice), quotas.cancelled_today(alice)) == (0, 2)
+    with (
+        pytest.raises(QuotaExceededError, match=r"^You have cancelled 2 submissions today \(UTC\) after"),
+        transaction.atomic(),
+    ):
+        quotas.require(alice)
+    with time_machine.travel(timezone.now() + timedelta(days=1)), transaction.atomic():
+        quotas.require(alice)
+    # Whoever may submit more may cancel as much more.
+    alice.daily_submissions = 3
+    alice.save()
+    with transaction.atomic():
+        quotas.require(alice)
 
 
 def test_submissions_of_others_do_not_count(alice: User, bob: User) -> None:

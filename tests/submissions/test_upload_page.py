@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,19 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.models import Suite
 from submissions.answers.intake import ArchiveLimits
+from submissions.domain.masked import tree_limits
 from submissions.enums import SubmissionState
-from submissions.forms import WAITING_UPLOADS
+from submissions.forms import WAITING_UPLOADS, UploadForm
 from submissions.models import Submission, Upload
-from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, zipped
+from tests.benchmark_tasks.factories import write_suite
+from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, zipped
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import Settings
 
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
@@ -192,22 +198,57 @@ def test_a_wrong_field_loses_neither_the_file_nor_the_other_fields(as_alice: Cli
 def test_no_file_is_said_at_the_field(as_alice: Client, small: SuiteVersion) -> None:
     response = as_alice.post(reverse("upload"), {"system": "Alpha Agent"})
     assert response.context["form"].errors == {
-        "file": ["Choose a file: a .zip or .tar.gz bundle, or .jsonl predictions."]
+        "file": ["Choose a file: a .zip or .tar.gz with a bundle or an output tree, or .jsonl predictions."]
     }
     assert 'value="Alpha Agent"' in response.content.decode()
 
 
-def test_a_file_that_is_too_large_is_said_in_plain_words(as_alice: Client, small: SuiteVersion) -> None:
-    response = send(as_alice, bytes(ArchiveLimits().upload + 1), "big.zip")
+def test_a_file_that_is_too_large_is_said_in_plain_words(
+    as_alice: Client, small: SuiteVersion, settings: Settings
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=21)
+    response = send(as_alice, bytes(tree_limits().upload + 1), "big.zip")
     assert response.context["form"].errors == {
         "file": [
             (
-                "big.zip has more than the 20 MB that are accepted. "
+                "big.zip has more than the 21 MB that are accepted. "
                 "Leave out or shorten trajectories, or send fewer trials."
             )
         ]
     }
     assert not Upload.objects.exists()
+
+
+def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
+    as_alice: Client, small: SuiteVersion
+) -> None:
+    response = send(as_alice, bytes(ArchiveLimits().upload + 1), "big.zip")
+    assert response.context["form"].errors == {
+        "suite": [
+            (
+                "big.zip has more than the 20 MB that bundles and predictions may have. If it is an output tree, "
+                "choose the suite that it answers; else shorten trajectories, or send fewer trials."
+            )
+        ]
+    }
+    assert response.context["stored"] == Upload.objects.get()
+
+
+def test_waiting_uploads_are_bounded_by_their_size_too(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+    UploadFactory(owner=alice, size=20 * ArchiveLimits().upload - 100)
+    errors = send(as_alice, bundle()).context["form"].errors
+    assert errors["file"][0].startswith("Your waiting uploads hold 400 MB already.")
+
+
+def test_suites_of_equal_titles_are_told_apart(as_alice: Client, small: SuiteVersion, tmp_path: Path) -> None:
+    def choices() -> Any:
+        field: Any = UploadForm(owner=UserFactory()).fields["suite"]
+        return field.choices[1:]
+
+    assert choices() == [("small", small.suite.title)]
+    import_suite(folder=write_suite(tmp_path / "other"), slug="other")
+    Suite.objects.update(title="Same")
+    assert choices() == [("other", "Same (other)"), ("small", "Same (small)")]
 
 
 def test_uploads_that_wait_are_bounded(as_alice: Client, alice: User, small: SuiteVersion) -> None:

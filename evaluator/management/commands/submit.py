@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,14 +15,17 @@ from evaluator.domain.claims import expire_leases
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.progress import summary
 from evaluator.domain.queueing import connect, plan
+from evaluator.enums import AttemptState
+from evaluator.models import Attempt
 from submissions.domain.described import add_manifest_arguments, described_by
 from submissions.domain.operators import OPERATOR, local_operator
+from submissions.domain.packing import packed
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.reports import lines
+from submissions.domain.reports import lines, problem_lines
 from submissions.domain.submitting import submit
 from submissions.domain.uploads import BundleRefusedError
 from submissions.enums import SubmissionState
-from submissions.exceptions import QuotaExceededError
+from submissions.exceptions import QuotaExceededError, SubmissionError
 from submissions.models import Submission, User
 
 if TYPE_CHECKING:
@@ -54,7 +58,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, in whose name, and whether to wait."""
-        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file")
+        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file, or an output tree's folder")
         parser.add_argument("--as", dest="username", default=OPERATOR, metavar="USER", help="the account to submit as")
         parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -68,35 +72,46 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Submit, perhaps wait, print, and end with the exit code that says how it went."""
-        path: Path = options["bundle"]
-        if not path.is_file():
-            msg = f"{path} is not a file."
-            raise CommandError(msg)
         self.as_json: bool = options["json"]
-        try:
-            submitted = submit(
-                owner=self._owner(options["username"]),
-                path=path,
-                described=described_by(options),
-                publish_licence=options["publish_as"],
-            )
-        except BundleRefusedError as error:
-            self._refuse(error)
-        except QuotaExceededError as error:
-            self._end({"error": str(error)}, str(error), EXIT_QUOTA)
-        submission = submitted.submission
-        if not submitted.created and not self.as_json:
-            self.stdout.write(f"The same bundle was submitted before, as submission {submission.pk}.")
+        submission = self._submit(options)
         if options["wait"]:
             try:
                 self._wait(submission)
             except KeyboardInterrupt:
                 submission.refresh_from_db()
                 text = f"Interrupted; submission {submission.pk} goes on with workers."
-                self._end(summary(submission), text, EXIT_INTERRUPTED)
+                self._end(summary(submission) | {"remarks": self.remarks}, text, EXIT_INTERRUPTED)
         elif submission.state not in ENDED and not _queue_answers():
             self.stderr.write(NO_QUEUE)
         self._report(submission)
+
+    def _submit(self, options: dict[str, Any]) -> Submission:
+        """The submission, new or of before; ends the command where there is none."""
+        path: Path = options["bundle"]
+        if not (path.is_file() or path.is_dir()):
+            msg = f"{path} is not a file or a folder."
+            raise CommandError(msg)
+        try:
+            with packed(path) as file:
+                submitted = submit(
+                    owner=self._owner(options["username"]),
+                    path=file,
+                    described=described_by(options),
+                    publish_licence=options["publish_as"],
+                )
+        except BundleRefusedError as error:
+            self._refuse(error)
+        except QuotaExceededError as error:
+            self._end({"error": str(error)}, str(error), EXIT_QUOTA)
+        except SubmissionError as error:
+            raise CommandError(str(error)) from None
+        self.remarks = [asdict(remark) for remark in submitted.remarks]
+        if not self.as_json:
+            if not submitted.created:
+                self.stdout.write(f"The same bundle was submitted before, as submission {submitted.submission.pk}.")
+            for line in problem_lines(self.remarks):
+                self.stdout.write(line)
+        return submitted.submission
 
     def _owner(self, username: str) -> User:
         if username == OPERATOR:
@@ -124,16 +139,25 @@ class Command(BaseCommand):
 
     def _report(self, submission: Submission) -> None:
         submission.refresh_from_db()
-        result = summary(submission)
+        result = summary(submission) | {"remarks": self.remarks}
         passed, total = result["tests"]["passed"], result["tests"]["total"]
         rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
         rows.append(f"submission {submission.pk}: {submission.state}, {passed} of {total} passed")
         text = "\n".join([*rows, submission.held_reason]).rstrip()
+        if submission.state == SubmissionState.HELD:
+            for reason in _infra_reasons(submission):
+                self.stderr.write(f"Held: {reason}")
         self._end(result, text, EXIT_HELD if submission.state == SubmissionState.HELD else 0)
 
     def _end(self, data: dict[str, Any], text: str, code: int) -> NoReturn:
         self.stdout.write(json.dumps(data) if self.as_json else text)
         raise SystemExit(code)
+
+
+def _infra_reasons(submission: Submission) -> list[str]:
+    """Why its tries failed, in full, which pages show to maintainers only; whoever is here can act on it."""
+    failed = Attempt.objects.filter(run__implementation__submission=submission, state=AttemptState.INFRA)
+    return sorted(set(failed.exclude(reason="").values_list("reason", flat=True)))
 
 
 def _queue_answers() -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from submissions.domain.described import add_manifest_arguments, described_by
+from submissions.domain.packing import packed
 from submissions.domain.reports import lines
 from submissions.domain.uploads import check_file
+from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -23,17 +25,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, and how to print."""
-        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file")
+        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file, or an output tree's folder")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         add_manifest_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Check and print."""
         path: Path = options["bundle"]
-        if not path.is_file():
-            msg = f"{path} is not a file."
+        if not (path.is_file() or path.is_dir()):
+            msg = f"{path} is not a file or a folder."
             raise CommandError(msg)
-        checked = check_file(path=path, described=described_by(options))
+        try:
+            with packed(path) as file:
+                checked = check_file(path=file, described=described_by(options))
+        except SubmissionError as error:
+            raise CommandError(str(error)) from None
         report = checked.report()
         if options["json"]:
             self.stdout.write(json.dumps(report))

@@ -242,10 +242,31 @@ def test_diffs_that_score_bad_patch(repository: Path, diff: bytes, line: int | N
     assert caught.value.line == line
 
 
-def test_a_file_that_grows_too_large_is_refused(repository: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (1024 * 1024, r"pkg/large\.txt grows beyond 1024 KB"),
+        (1024 * 1024 + 2, r"pkg/large\.txt is longer than 1024 KB, so no answer may change it"),
+    ],
+)
+def test_a_file_that_is_too_large_may_not_be_changed(repository: Path, size: int, message: str) -> None:
+    (repository / "pkg/large.txt").write_bytes(b"x\n" * (size // 2))
+    with pytest.raises(AnswerError, match=message):
+        apply_diff(repository, b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+yy\n", GOAL)
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "diff --git a/pkg/large.txt b/pkg/moved.txt\nrename from pkg/large.txt\nrename to pkg/moved.txt\n",
+        "--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -0,0 +1 @@\n+x = 1\n",
+    ],
+    ids=["rename", "no context"],
+)
+def test_the_hole_in_a_large_file_s_place_never_becomes_an_answer(repository: Path, diff: str) -> None:
     (repository / "pkg/large.txt").write_bytes(b"x\n" * 600_000)
-    with pytest.raises(AnswerError, match=r"pkg/large\.txt grows beyond 1024 KB"):
-        apply_diff(repository, b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+y\n", GOAL)
+    with pytest.raises(AnswerError, match=r"pkg/(large|moved)\.txt grows beyond 1024 KB"):
+        apply_diff(repository, diff.encode(), GOAL)
 
 
 def test_a_text_in_another_encoding_may_not_be_changed(repository: Path) -> None:

@@ -1,0 +1,177 @@
+"""Hostile variants of an answer whose goal stands in the test file itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmark_tasks.domain.goals import Goal
+from submissions.answers.patches import apply_files, apply_source
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+
+FILE = "unit_test/unit_test_1.py"
+GOAL = Goal("cad/1", FILE, "sample")
+MASKED = '''import logging
+
+import torch
+
+
+class Holder:
+    def run(self):
+        return 1
+
+
+@torch.no_grad()
+def sample(logits, count=1, *, temperature: float = 1.0):
+    """Sample."""
+    # TODO
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    assert sample(2) == 4
+    logging.info("Test Passed")
+'''
+SPAN = MASKED[MASKED.index("@torch") : MASKED.index("\n\nif __name__")]
+HEADER = SPAN[: SPAN.index('    """Sample."""')]
+BODY = "    return 2 * logits\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "unit_test").mkdir()
+    (tmp_path / FILE).write_text(MASKED)
+    return tmp_path
+
+
+def applied(repository: Path, definition: str | bytes, *, before: str = "", after: str = "") -> AppliedAnswer:
+    """The masked file with ``definition`` in the goal's place."""
+    new = definition.encode() if isinstance(definition, str) else definition
+    content = MASKED.encode().replace(SPAN.encode(), before.encode() + new + after.encode())
+    return apply_files(repository, {FILE: content}, GOAL)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        HEADER + BODY,
+        SPAN.replace("raise NotImplementedError", "import os\n    return [os.sep, logits]"),
+        SPAN.replace("@torch.no_grad()\n", "").replace("raise NotImplementedError", "return 1"),
+        SPAN.replace("@torch.no_grad()", "@torch.inference_mode(mode=True)"),
+        SPAN.replace("count=1", "count=-2 + 1, *rest").replace(" *,", ""),
+        SPAN.replace("float", "dict[str, list[int]] | None").replace("):", ") -> torch.Tensor:"),
+        HEADER + '    text = """\nif __name__ == "__main__":\n    """\n    return text\n',
+        HEADER + "    if logits:\n    \treturn 1\n",
+        HEADER + "\f    return 1\n",
+        HEADER + "    def inner():\n        exec('1')\n    return inner\n",
+        HEADER + "    # -*- coding: latin-1 -*-\n    return 1\n",
+    ],
+    ids=[
+        "body", "import inside", "no decorator", "known decorator", "constant default", "annotations",
+        "long string", "tabs", "form feed", "nested", "cookie in a comment",
+    ],
+)  # fmt: skip
+def test_the_definition_alone_may_change(repository: Path, definition: str) -> None:
+    answer = applied(repository, definition)
+    text = answer.files[FILE]
+    assert text.replace(answer.goal_source, "") == MASKED.replace(SPAN, "")
+
+
+AROUND = "is a protected file that also holds the goal; only the definition of 'sample' may change there"
+
+
+@pytest.mark.parametrize(
+    ("before", "definition", "after"),
+    [
+        ("import evil\n", HEADER + BODY, ""),
+        ("", HEADER + BODY, "evil()\n"),
+        ("", HEADER + BODY, "\n\ndef sample(logits, count=1):\n    return 4\n"),
+        ("", HEADER + '    """closes early"""\n    return 1\nevil = """\n', ""),
+        ("", HEADER + "    return 1\n\n    def other(self):\n        pass\nprint('Test Passed')\n", ""),
+        ("if True:\n", "    def sample(logits):\n        return 1\n", ""),
+        ("class Evil:\n", "    def sample(logits):\n        return 1\n", ""),
+        ("", "    def sample(logits):\n        return 1\n", ""),
+        ("x = \\\n    1\n", HEADER + BODY, ""),
+        ("", "x = 1; \\\n" + HEADER + BODY, ""),
+        ("# -*- coding: utf-8 -*-\n", HEADER + BODY, ""),
+        ("", HEADER + BODY, "\n"),
+    ],
+    ids=[
+        "import before", "call after", "second definition", "docstring closes early", "code after a nested one",
+        "inside an if", "inside a new class", "moved into the class above", "continued line before",
+        "joined line", "comment before", "blank line after",
+    ],
+)  # fmt: skip
+def test_nothing_around_it_may_change(repository: Path, before: str, definition: str, after: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        applied(repository, definition, before=before, after=after)
+    assert AROUND in caught.value.message or "is not valid Python" in caught.value.message, caught.value.message
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        HEADER + "    return 1 + \\\n",
+        HEADER + '    return """\n',
+        HEADER + "    return (\n",
+        b"def sample(logits):\n    return '\xe9'\n",
+        HEADER + "    return 1\0\n",
+    ],
+    ids=["continuation", "open string", "open bracket", "latin", "nul"],
+)
+def test_what_would_swallow_the_rest_is_refused(repository: Path, definition: str | bytes) -> None:
+    with pytest.raises(AnswerError):
+        applied(repository, definition)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        SPAN.replace("@torch.no_grad()", "@exec('import os')"),
+        SPAN.replace("@torch.no_grad()", "@(lambda f: evil(f))"),
+        SPAN.replace("@torch.no_grad()", "@torch.no_grad(evil())"),
+        SPAN.replace("@torch.no_grad()", "@[evil() for _ in 'a'][0]"),
+        SPAN.replace("count=1", "count=__import__('os').getcwd()"),
+        SPAN.replace("count=1", "count=(evil := 1)"),
+        SPAN.replace("1.0", "print('Test Passed')"),
+        SPAN.replace("float", "print('Test Passed')"),
+        SPAN.replace("):", ") -> exec('1'):"),
+        SPAN.replace("count=1", "count=f'{evil()}'"),
+    ],
+)
+def test_nothing_runs_when_the_definition_is_read(repository: Path, definition: str) -> None:
+    with pytest.raises(AnswerError, match="may only name things there; move the call into the body") as caught:
+        applied(repository, definition)
+    assert not isinstance(caught.value, ProtectedPathError)
+
+
+def test_a_call_that_stood_there_may_stay(repository: Path) -> None:
+    masked = MASKED.replace("count=1", "count=int('1')")
+    (repository / FILE).write_text(masked)
+    changed = masked.replace("raise NotImplementedError", "return count")
+    assert "return count" in apply_files(repository, {FILE: changed.encode()}, GOAL).goal_source
+
+
+def test_windows_line_ends_stay_those_of_the_file(repository: Path) -> None:
+    (repository / FILE).write_bytes(MASKED.replace("\n", "\r\n").encode())
+    answer = apply_source(repository, GOAL, (HEADER + BODY).encode())
+    assert answer.files[FILE] == MASKED.replace(SPAN, HEADER + BODY).replace("\n", "\r\n")
+    with pytest.raises(AnswerError, match="only the definition of 'sample' may change"):
+        apply_files(repository, {FILE: MASKED.replace(SPAN, HEADER + BODY).encode()}, GOAL)
+
+
+@pytest.mark.parametrize("file", ["unit_test/new.py", "unit_test/conftest.py", "conftest.py", "setup.cfg"])
+def test_other_protected_files_stay_protected(repository: Path, file: str) -> None:
+    with pytest.raises(ProtectedPathError, match="is protected"):
+        apply_files(repository, {file: b"x = 1\n"}, GOAL)
+
+
+def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> None:
+    goal = Goal("cad/2", FILE, "Holder", "Holder")
+    good = MASKED.replace("return 1\n", "return 2\n", 1)
+    assert "return 2" in apply_files(repository, {FILE: good.encode()}, goal).goal_source
+    for bad in ("    evil()\n", "    x = evil()\n", "    def run(self, x=evil()):\n"):
+        changed = MASKED.replace("    def run(self):\n", bad + ("" if "def" in bad else "    def run(self):\n"))
+        with pytest.raises(AnswerError, match="may only name things there"):
+            apply_files(repository, {FILE: changed.encode()}, goal)

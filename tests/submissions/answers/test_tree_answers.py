@@ -1,0 +1,199 @@
+"""An answer for each task of a modified repository."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from submissions.answers.check import apply_answer
+from submissions.answers.tree_answers import with_line_ends_of
+from submissions.answers.types import AnswerError, AnswerKind
+from tests.submissions.answers.tree_makers import ALPHA, IN_TEST, SCORES, answers, task_files, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from submissions.answers.check import TaskFiles
+
+FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
+SECOND = SCORES.replace(b"def second(x):\n    raise NotImplementedError\n", b"def second(x):\n    return 2 * x\n")
+BOTH = SECOND.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> dict[str, TaskFiles]:
+    return task_files(tmp_path)
+
+
+def test_an_untouched_tree_answers_nothing(tasks: dict[str, TaskFiles]) -> None:
+    assert answers(tree(), tasks) == ({}, [])
+
+
+def test_each_task_gets_its_own_goal_and_the_others_stay_masked(tasks: dict[str, TaskFiles]) -> None:
+    made, remarks = answers(tree({"src/scores.py": BOTH}), tasks)
+    assert (list(made), remarks) == (["alpha/1", "alpha/2"], [])
+    assert made["alpha/1"].files == {"src/scores.py": FIRST}
+    assert made["alpha/2"].files == {"src/scores.py": SECOND}
+    answer = made["alpha/1"]
+    assert (answer.kind, answer.trial, answer.file) == (AnswerKind.TREE, 1, "01-Alpha/alpha-repo/src/scores.py")
+    assert b"+    return helper(x) + 1\n" in answer.content
+    assert b"second" not in answer.content
+    applied = apply_answer(answer, tasks["alpha/1"])
+    assert applied.files == {"src/scores.py": FIRST.decode()}
+    assert applied.diff.encode() == answer.content
+    assert applied.goal_source == "def first(x):\n    return helper(x) + 1\n"
+
+
+def test_what_is_changed_beside_the_goals_goes_to_every_task_that_was_attempted(tasks: dict[str, TaskFiles]) -> None:
+    changed = BOTH.replace(b"def helper(x):\n    return x\n", b"def helper(x):\n    return x + 7\n")
+    made, _ = answers(tree({"src/scores.py": changed, "src/extra.py": b"E = 1\n", "README.md": b"New.\n"}), tasks)
+    for task, own in (("alpha/1", FIRST), ("alpha/2", SECOND)):
+        assert made[task].files == {
+            "src/scores.py": own.replace(b"def helper(x):\n    return x\n", b"def helper(x):\n    return x + 7\n"),
+            "src/extra.py": b"E = 1\n",
+            "README.md": b"New.\n",
+        }
+    assert "alpha/3" not in made
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        SCORES.replace(b"\n", b"\r\n"),
+        SCORES.replace(b'"""The first."""', b'"""Another text."""  # and a comment'),
+        SCORES + b"# later\n",
+    ],
+    ids=["line ends", "docstring and comment", "below"],
+)
+def test_a_goal_that_does_the_same_is_not_attempted(tasks: dict[str, TaskFiles], changed: bytes) -> None:
+    assert answers(tree({"src/scores.py": changed}), tasks)[0] == {}
+
+
+def test_a_change_elsewhere_in_the_goal_s_file_is_said(tasks: dict[str, TaskFiles]) -> None:
+    made, remarks = answers(tree({"src/scores.py": FIRST}), tasks)
+    assert list(made) == ["alpha/1"]
+    (remark,) = remarks
+    assert (remark.severity.value, remark.task, remark.file, remark.message) == (
+        "remark",
+        "alpha/2",
+        "01-Alpha/alpha-repo/src/scores.py",
+        "The file is changed, but not 'second': this counts as not attempted.",
+    )
+
+
+def test_converted_line_ends_do_not_make_a_file_of_changes(tasks: dict[str, TaskFiles]) -> None:
+    made, _ = answers(tree({"src/scores.py": FIRST.replace(b"\n", b"\r\n")}), tasks)
+    assert made["alpha/1"].files == {"src/scores.py": FIRST}
+    assert with_line_ends_of(b"a\r\nb\r\n", b"a\nc\n") == b"a\r\nc\r\n"
+    assert with_line_ends_of(b"a\r\nb\n", b"a\nc\r\n") == b"a\nc\r\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "src/scores.py, which holds the goal, is missing from the modified repository."),
+        (b"def first(x:\n", "src/scores.py, line 1, is not valid Python: '(' was never closed."),
+        (b"def other():\n    pass\n", "src/scores.py does not define the function 'first' at module level."),
+        (b"def first(x):\n    return '\xe9'\n", "src/scores.py is not readable as UTF-8 text"),
+    ],
+    ids=["missing", "broken", "gone", "latin"],
+)
+def test_what_is_left_of_a_goal_may_be_a_bad_answer(
+    tasks: dict[str, TaskFiles], content: bytes | None, message: str
+) -> None:
+    made, _ = answers(tree({"src/scores.py": content}), tasks)
+    assert set(made) == {"alpha/1", "alpha/2"}
+    with pytest.raises(AnswerError) as caught:
+        apply_answer(made["alpha/1"], tasks["alpha/1"])
+    assert caught.value.message.startswith(message)
+
+
+def test_another_task_s_broken_file_is_not_one_s_own_fault(tasks: dict[str, TaskFiles]) -> None:
+    made, _ = answers(tree({"src/scores.py": FIRST, "src/other.py": b"def third(x:\n"}), tasks)
+    assert made["alpha/1"].files == {"src/scores.py": FIRST}
+    (aside,) = made["alpha/1"].aside
+    assert (aside.file, aside.message[:48]) == ("src/other.py", "Not applied, since it breaks another task's goal")
+    assert made["alpha/3"].wrong.startswith("src/other.py, line 1, is not valid Python")
+
+
+def test_a_changed_test_is_kept_beside_and_not_applied(tasks: dict[str, TaskFiles]) -> None:
+    made, _ = answers(tree({"src/scores.py": FIRST, "unit_test/unit_test_1.py": b"print('Passed')\n"}), tasks)
+    answer = made["alpha/1"]
+    assert answer.files == {"src/scores.py": FIRST}
+    (aside,) = answer.aside
+    assert aside.file == "unit_test/unit_test_1.py"
+    assert aside.message == (
+        "This protected file is changed. The change is not applied: the answer is tested with the original."
+    )
+    assert "+print('Passed')\n" in aside.diff
+    assert set(apply_answer(answer, tasks["alpha/1"]).files) == {"src/scores.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("numpy.py", "would hide the installed module 'numpy'"),
+        ("src/json.py", "would hide the installed module 'json'"),
+        ("SRC/scores.py", "differs from src only in the case of letters"),
+    ],
+)
+def test_new_files_that_an_answer_may_not_have_are_left_out(
+    tasks: dict[str, TaskFiles], path: str, reason: str
+) -> None:
+    made, _ = answers(tree({"src/scores.py": FIRST, path: b"X = 1\n"}), tasks)
+    assert made["alpha/1"].files == {"src/scores.py": FIRST}
+    assert [(aside.file, aside.message) for aside in made["alpha/1"].aside] == [(path, f"Not applied: it {reason}.")]
+
+
+def test_too_many_changed_files_are_one_bad_answer(tasks: dict[str, TaskFiles]) -> None:
+    many: dict[str, bytes | None] = {f"src/part_{number}.py": b"X = 1\n" for number in range(200)}
+    made, _ = answers(tree({**many, "src/scores.py": FIRST}), tasks)
+    assert made["alpha/1"].wrong == "201 files are changed; at most 200 are allowed."
+
+
+SOLVED = IN_TEST.replace(b"    raise NotImplementedError\n", b"    import os\n    return x\n")
+
+
+def test_in_a_test_file_the_goal_alone_is_taken(tasks: dict[str, TaskFiles]) -> None:
+    made, _ = answers(tree(beta={"unit_test/unit_test_1.py": SOLVED}), tasks)
+    assert made["beta/1"].files == {"unit_test/unit_test_1.py": SOLVED}
+    assert made["beta/1"].aside == ()
+    cheat = b"import evil\n" + SOLVED.replace(b"assert goal(1) == 1", b"return") + b"print('Passed')\n"
+    made, _ = answers(tree(beta={"unit_test/unit_test_1.py": cheat, "model.py": b"SIZE = 2\n"}), tasks)
+    assert made["beta/1"].files == {"model.py": b"SIZE = 2\n", "unit_test/unit_test_1.py": SOLVED}
+    (aside,) = made["beta/1"].aside
+    assert aside.message == "Changes around 'goal' are not applied: the test, which is in this file, stays."
+    assert "+import evil\n" in aside.diff
+    assert apply_answer(made["beta/1"], tasks["beta/1"]).goal_source.endswith("    return x\n")
+
+
+def test_closed_tasks_are_passed_over(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
+    closed = type(tasks["alpha/1"])(goal=tasks["alpha/1"].goal, repository=tmp_path / "none", closed="no test")
+    made, remarks = answers(tree({"src/scores.py": BOTH}), {**tasks, "alpha/1": closed})
+    assert (list(made), remarks) == (["alpha/2"], [])
+    assert made["alpha/2"].files == {"src/scores.py": SECOND}
+    assert ALPHA["src/scores.py"] == SCORES
+
+
+PIECES = st.sampled_from(
+    [SCORES, FIRST, SECOND, IN_TEST, b"def first(x):\n    return 1\n", b"def second(x):\n    return 2\n", b"    ",
+     b'"""',      b"class A:\n    def second(self): pass\n", b"if x:\n", b"\\\n", b"\r\n", b"\r", b"\f",
+     b"# \xc3\xa9\n", b"\xff", b"@x\n",
+     b"def first(x): return second(x)\n", b"\t", b"(", b"import os; second = 1\n"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES, max_size=5).map(b"".join))
+def test_whatever_is_in_the_goal_s_file_is_an_answer_or_a_bad_one(tasks: dict[str, TaskFiles], content: bytes) -> None:
+    made, _ = answers(tree({"src/scores.py": content}, {"unit_test/unit_test_1.py": content}), tasks)
+    for task, answer in made.items():
+        with contextlib.suppress(AnswerError):
+            applied = apply_answer(answer, tasks[task])
+            assert set(applied.files) <= {"src/scores.py", "unit_test/unit_test_1.py"}
+            if task == "beta/1":
+                assert applied.files["unit_test/unit_test_1.py"].endswith('if __name__ == "__main__":\n    check()\n')

@@ -1,0 +1,321 @@
+"""Reading an output tree: which folders are papers, what differs, what is passed over, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tarfile
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from submissions.answers.bundle import read_bundle
+from submissions.answers.limited import read_bundle_limited
+from submissions.answers.tree_index import TreeIndex, load_index
+from submissions.answers.tree_reader import TREE_LIMITS, TreeFolder
+from submissions.answers.types import BundleError
+from tests.submissions.answers.archive_makers import (
+    GOOD_FILES,
+    gzip_of_zeros,
+    info,
+    make_tar,
+    make_tar_of,
+    make_zip,
+    make_zip_of_infos,
+    overlapping_zip,
+    raw_zip,
+    tar_header,
+    tar_info,
+)
+from tests.submissions.answers.tree_makers import ALPHA, DESCRIBED, FOLDERS, INDEX, SCORES, paper, read, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from submissions.answers.bundle import BundleReading
+    from submissions.answers.intake import ArchiveLimits
+
+CHANGED = SCORES.replace(b"raise NotImplementedError", b"return x")
+REPOSITORY = FOLDERS["alpha"]
+
+
+def alpha_of(reading: BundleReading) -> TreeFolder:
+    return next(folder for folder in reading.trees if folder.paper == "alpha")
+
+
+def passed_over(reading: BundleReading) -> list[str]:
+    return [remark.message for remark in reading.remarks]
+
+
+def refusals(files: dict[str, bytes] | bytes) -> list[tuple[str, str]]:
+    try:
+        problems = read(files).problems
+    except BundleError as error:
+        problems = tuple(error.problems)
+    return [(problem.file, problem.message) for problem in problems]
+
+
+@pytest.mark.parametrize("root", ["", "gpt4o/", "outputs/gpt4o/", "a/b/c/"])
+@pytest.mark.parametrize("make", [make_zip, make_tar])
+def test_what_differs_is_found_wherever_the_papers_lie(root: str, make: type) -> None:
+    files = tree({"src/scores.py": CHANGED, "src/new.py": b"N = 1\n"}, root=root)
+    reading = read(make(files))
+    assert (reading.problems, reading.remarks, reading.manifest) == ((), (), DESCRIBED)
+    assert reading.trees == (
+        TreeFolder(
+            paper="alpha",
+            place=root + REPOSITORY.rstrip("/"),
+            changed={"src/scores.py": CHANGED, "src/new.py": b"N = 1\n"},
+        ),
+        TreeFolder(paper="beta", place=root + FOLDERS["beta"].rstrip("/")),
+    )
+
+
+@pytest.mark.parametrize(
+    "place", ["1-Alpha/alpha-repo/", "001-ALPHA/ALPHA-REPO/", "alpha/other-name/", "alpha/", "alpha-repo/"]
+)
+def test_a_paper_s_folder_may_be_called_in_several_ways(place: str) -> None:
+    files = {place + path: content for path, content in {**ALPHA, "src/scores.py": CHANGED}.items()}
+    (folder,) = read(files).trees
+    assert (folder.paper, folder.place, list(folder.changed)) == ("alpha", place.rstrip("/"), ["src/scores.py"])
+
+
+def test_folders_that_are_no_papers_are_named() -> None:
+    more = {
+        "__MACOSX/x": b"",
+        ".git/config": b"",
+        "logs/run.txt": b"x",
+        "77-Unknown/repo/a.py": b"x",
+        "summary.txt": b"x",
+    }
+    assert passed_over(read(tree(more=more))) == [
+        "Passed over, since no paper of 'small' is called so: 77-Unknown, logs"
+    ]
+
+
+def test_a_misspelt_paper_is_refused_with_the_nearest_name() -> None:
+    files = {name.replace("12-Beta", "12-Betta"): content for name, content in tree().items()}
+    assert refusals(files) == [("12-Betta", "There is no paper '12-Betta' in 'small'; did you mean '12-Beta'?")]
+
+
+def test_one_paper_twice_is_refused() -> None:
+    files = tree(more={"1-Alpha/alpha-repo/src/scores.py": CHANGED})
+    assert refusals(files) == [("1-Alpha", "01-Alpha and 1-Alpha are both the paper 'alpha'; keep one.")]
+
+
+def test_a_paper_that_takes_no_answers_is_passed_over() -> None:
+    index = TreeIndex("small", (paper("alpha", closed="no unit test"), paper("beta")))
+    reading = read(tree({"src/scores.py": CHANGED}), index=index)
+    assert [folder.paper for folder in reading.trees] == ["beta"]
+    assert passed_over(reading) == ["01-Alpha takes no answers here (no unit test); it was passed over."]
+
+
+def test_no_paper_at_all_is_refused() -> None:
+    message = "No folder here is a paper of 'small'; they are expected as 01-Alpha/alpha-repo/..."
+    assert refusals({"71-Other/repo/a.py": b"x = 1\n"}) == [("", message)]
+
+
+def test_a_tree_without_a_suite_says_what_is_missing() -> None:
+    with contextlib.closing(io.BytesIO(make_zip(tree()))) as stream:
+        reading = read_bundle(stream)
+    (problem,) = reading.problems
+    assert problem.message == (
+        "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in "
+        "the form or on the command line."
+    )
+
+
+def test_a_bundle_stays_a_bundle_beside_an_index() -> None:
+    reading = read(dict(GOOD_FILES))
+    assert ([answer.task for answer in reading.answers], reading.trees) == (["dpo/1"], ())
+
+
+def test_missing_goal_files_are_told_from_a_repository_that_is_not_there() -> None:
+    assert alpha_of(read(tree({"src/scores.py": None, "README.md": None}))).missing == ("src/scores.py",)
+    nothing: dict[str, bytes | None] = dict.fromkeys(ALPHA)
+    reading = read(tree({**nothing, "logs/run.log": b"it never began\n"}))
+    assert alpha_of(reading) == TreeFolder(paper="alpha", place="01-Alpha/alpha-repo")
+
+
+def test_noise_is_one_remark_a_paper() -> None:
+    noise = {
+        "__pycache__/a.pyc": b"\0",
+        "src/.DS_Store": b"\0",
+        "logs/run.log": b"x",
+        "results/out.json": b"{}",
+        "train.log": b"x",
+        "plot.png": b"\x89PNG",
+        "model.json": b"\0\1",
+        "test_mine.py": b"x = 1\n",
+        "conftest.py": b"x = 1\n",
+        "NOTES.rst": b"x",
+        "src/windows.py": b"A = 1\nB = 2\n",
+        "data/table.bin": b"\0\\9",
+        "big.csv": b"1" * (1024 * 1024 + 1),
+        "caf\xc3\xa9.py": b"x = 1\n",
+    }
+    reading = read(tree({"src/scores.py": CHANGED, **noise}))
+    assert list(alpha_of(reading).changed) == ["src/scores.py"]
+    assert alpha_of(reading).protected == {}
+    (remark,) = reading.remarks
+    assert (remark.severity.value, remark.file) == ("remark", "01-Alpha/alpha-repo")
+    assert remark.message == (
+        "Passed over as no part of an answer - "
+        "logs and results: 3 (logs/run.log, results/out.json, train.log); "
+        "new tests, configuration or compiled files: 3 (__pycache__/a.pyc, conftest.py, test_mine.py); "
+        "binary files: 2 (data/table.bin, model.json); "
+        "new files of other kinds: 2 (NOTES.rst, plot.png); "
+        "caches and editors' files: 1 (src/.DS_Store); "
+        "files larger than 1 MB: 1 (big.csv); "
+        "files with other line ends only: 1 (src/windows.py); "
+        "files with unusual names: 1 (caf????.py)."
+    )
+
+
+def test_a_changed_test_is_kept_apart() -> None:
+    folder = alpha_of(read(tree({"unit_test/unit_test_1.py": b"print('Passed')\n"})))
+    assert (folder.changed, folder.protected) == ({}, {"unit_test/unit_test_1.py": b"print('Passed')\n"})
+
+
+HOSTILE = {
+    "climbs": (
+        make_zip({**tree(), "01-Alpha/alpha-repo/../../x.py": b""}),
+        "The path climbs out of the archive with '..'; pack plain relative paths.",
+    ),
+    "absolute": (make_zip({**tree(), "/etc/cron.d/x": b""}), "The path is absolute; pack relative paths."),
+    "drive": (make_zip({**tree(), "C:x.py": b""}), "The path is absolute; pack relative paths."),
+    "backslash": (
+        make_zip({**tree(), "01-Alpha\\alpha-repo\\x.py": b""}),
+        "The name has a backslash or NUL; pack with forward slashes.",
+    ),
+    "twice": (
+        make_zip_of_infos(*((info(name), content) for name, content in [*tree().items(), *tree().items()])),
+        "The archive holds this name twice; every file needs its own.",
+    ),
+    "device": (
+        make_tar_of(
+            *((tar_info(name, size=len(content)), content) for name, content in tree().items()),
+            (tar_info(REPOSITORY + "null", kind=tarfile.CHRTYPE), b""),
+        ),
+        "This is a character device; only regular files are accepted.",
+    ),
+    "hard link": (
+        make_tar_of(
+            *((tar_info(name, size=len(content)), content) for name, content in tree().items()),
+            (tar_info(REPOSITORY + "x.py", kind=tarfile.LNKTYPE, target="/etc/passwd"), b""),
+        ),
+        "This is a hard link; only regular files are accepted.",
+    ),
+    "encrypted": (raw_zip(b"01-Alpha/alpha-repo/src/scores.py", CHANGED, flags=1), "This is a encrypted file; only"),
+    "lying size": (raw_zip(b"01-Alpha/alpha-repo/src/scores.py", CHANGED, size=5), "The file is damaged"),
+    "overlap": (
+        overlapping_zip(3, b"x" * 100).replace(b"answers/dpo/1/log.txt", b"01-Alpha/src/scores.p"),
+        "The archive holds this name twice",
+    ),
+    "cut off": (make_tar(tree())[:-60], "The tar.gz file is cut off"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives_are_refused(name: str) -> None:
+    data, message = HOSTILE[name]
+    found = [text for _, text in refusals(data)]
+    assert any(text.startswith(message) for text in found), found
+
+
+def test_symbolic_links_are_passed_over_and_lead_nowhere() -> None:
+    link = tar_info(REPOSITORY + "src/scores.py", kind=tarfile.SYMTYPE, target="/etc/passwd")
+    files = tree({"src/scores.py": None})
+    reading = read(make_tar_of(*((tar_info(n, size=len(c)), c) for n, c in files.items()), (link, b"")))
+    assert alpha_of(reading).missing == ("src/scores.py",)
+    assert passed_over(reading) == ["Passed over as no part of an answer - symbolic links: 1 (src/scores.py)."]
+
+
+def test_case_clashes_do_not_hide_a_file() -> None:
+    reading = read(tree({"SRC/Scores.py": b"X = 1\n", "src/scores.py": CHANGED}))
+    assert set(alpha_of(reading).changed) == {"SRC/Scores.py", "src/scores.py"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (replace(TREE_LIMITS, entries=5), "The archive has more than 5 entries"),
+        (replace(TREE_LIMITS, total=200_000), "The archive unpacks to more than 195 KB"),
+        (
+            replace(TREE_LIMITS, upload=100),
+            "The file is larger than 100 bytes; leave out data, checkpoints and caches.",
+        ),
+    ],
+)
+def test_every_bound_is_held(limits: ArchiveLimits, message: str) -> None:
+    data = make_tar(tree({"src/zz.txt": os.urandom(300_000)}))
+    with pytest.raises(BundleError) as caught:
+        read_bundle(io.BytesIO(data), defaults=DESCRIBED, index=INDEX, tree_limits=limits)
+    assert caught.value.problems[-1].message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "count", "message"),
+    [
+        ("txt", 34, "The changed files hold more than 32 MB; send the answers alone."),
+        ("py", 9, "The changed Python files hold more than 8 MB; send the answers alone."),
+    ],
+)
+def test_changed_text_is_bounded_in_all(suffix: str, count: int, message: str) -> None:
+    many = {f"src/part_{number}.{suffix}": os.urandom(500_000).hex().encode() for number in range(count)}
+    assert refusals(tree(many))[-1][1] == message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip_of_zeros(64 * 1024 * 1024, head=tar_header(b"01-Alpha/alpha-repo/x.py", 64 * 1024 * 1024)),
+        gzip_of_zeros(64 * 1024 * 1024, head=tar_header(b"x", 64 * 1024 * 1024, b"x")),
+    ],
+    ids=["zeros", "extended header"],
+)
+def test_bombs_cost_a_refusal_only(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "bomb"
+    file.write_bytes(data)
+    begun = time.monotonic()
+    with pytest.raises(BundleError):
+        read_bundle_limited(file, defaults=DESCRIBED, index=INDEX)
+    assert time.monotonic() - begun < 15
+
+
+def test_the_limited_child_says_what_the_reader_says(tmp_path: Path) -> None:
+    changes = {"src/scores.py": CHANGED, "unit_test/unit_test_1.py": b"x", "a.log": b"", "src/other.py": None}
+    file = tmp_path / "tree"
+    for data in (make_zip(tree(changes)), make_tar(tree(changes))):
+        file.write_bytes(data)
+        here = read(data)
+        assert read_bundle_limited(file, defaults=DESCRIBED, index=INDEX) == here
+        assert (here.trees[0].missing, len(here.remarks)) == (("src/other.py",), 1)
+
+
+def test_the_index_goes_through_json_unchanged() -> None:
+    assert load_index(INDEX.dump()) == INDEX
+
+
+NAMES = st.sampled_from(
+    ["01-Alpha/alpha-repo/src/scores.py", "1-ALPHA/x/y.py", "beta/", "../x", "/x", "a/b/c", "01-Alpha", "\xe9/x.py",
+     "01-Alpha/alpha-repo/unit_test/unit_test_1.py", "12-Beta/beta-repo/model.py", "answers/a/1/answer.py", "./x",
+     "01-Alpha/alpha-repo/src/scores.py/x", "01-Alpha//x", "12-Beta/beta-repo/.git/config"]
+) | st.text(min_size=1, max_size=12)  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.dictionaries(NAMES, st.binary(max_size=60) | st.just(CHANGED), max_size=8), st.booleans(), st.binary(max_size=3)
+)
+def test_any_archive_is_read_or_refused(files: dict[str, bytes], as_zip: bool, end: bytes) -> None:
+    with contextlib.suppress(BundleError, UnicodeError):
+        reading = read((make_zip if as_zip else make_tar)(files) + end)
+        for folder in reading.trees:
+            assert folder.paper in ("alpha", "beta")
+            assert all(".." not in path and not path.startswith("/") for path in folder.changed)

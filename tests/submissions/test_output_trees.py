@@ -1,0 +1,259 @@
+"""An output tree on its way from a file or folder to stored answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from submissions.answers.tree_index import MAX_FILE_BYTES, mark_of
+from submissions.domain import masked, uploads
+from submissions.domain.described import described_by
+from submissions.domain.packing import packed
+from submissions.domain.submitting import submit
+from submissions.exceptions import SubmissionError
+from submissions.models import Implementation, Submission, Upload
+from tests.benchmark_tasks.factories import FILES, GOLDEN_1, GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY, MASKED, STUB
+from tests.submissions.factories import zipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import Settings
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+DESCRIBED = {"suite": "small", "system": "Agent", "backbone": "model-1", "scaffold": "Hands 1"}
+MASKED_FILES = {
+    name.removeprefix("scoring-repo/"): str(content)
+    for name, content in FILES.items()
+    if name.startswith("scoring-repo/")
+}
+BOTH = MASKED.replace(STUB, GOLDEN_DOUBLE_BODY, 1).replace(
+    "        # TODO: implement\n        raise NotImplementedError\n", GOLDEN_SCORE_BODY
+)
+HALF = GOLDEN_1.replace("fsum([x, x])", "fsum([x, 0, x])")
+
+
+def tree(core: str = BOTH, **more: str) -> dict[str, str | bytes]:
+    """The files of an output tree with this goal file; underscores in ``more`` are slashes before a suffix."""
+    files = {**MASKED_FILES, "scoring/core.py": core, **more}
+    return {f"gpt4o/1-Alpha/scoring-repo/{name}": content for name, content in files.items()}
+
+
+def written(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def check(tmp_path: Path, files: dict[str, str | bytes], **described: Any) -> uploads.CheckedBundle:
+    file = tmp_path / "sent.bundle"
+    file.write_bytes(zipped(files))
+    return uploads.check_file(path=file, described=described_by({**DESCRIBED, **described}))
+
+
+def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
+    return [(problem.severity.value, problem.task, problem.message) for problem in checked.problems]
+
+
+def test_every_task_of_a_paper_gets_its_answer(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, tree())
+    assert (checked.acceptable, checked.problems) == (True, ())
+    assert checked.applied["alpha/1", 1].files == {"scoring/core.py": GOLDEN_1}
+    assert checked.applied["alpha/2", 1].files == {
+        "scoring/core.py": BOTH.replace(GOLDEN_DOUBLE_BODY, STUB),
+    }
+    bundle, _ = checked.require()
+    assert (bundle.manifest.system, bundle.manifest.scaffold) == ("Agent", "Hands 1")
+
+
+def test_packing_it_otherwise_is_the_same_bundle(tmp_path: Path, small: SuiteVersion) -> None:
+    first = check(tmp_path, tree()).require()[0].digest
+    other = {name.replace("gpt4o/1-Alpha", "01-ALPHA"): content for name, content in reversed(tree().items())}
+    assert check(tmp_path, {**other, "01-ALPHA/logs/a.log": "x"}).require()[0].digest == first
+    assert check(tmp_path, tree(HALF)).require()[0].digest != first
+
+
+def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
+    file = tmp_path / "tree.zip"
+    file.write_bytes(zipped(tree(HALF, **{"numpy.py": "X = 1\n", "scoring/extra.py": "E = 1\n"})))
+    submitted = submit(owner=alice, path=file, described=described_by(DESCRIBED))
+    first, second = Implementation.objects.order_by("revision__task__index")
+    assert (first.attempted, second.attempted) == (True, False)
+    assert first.files == {"scoring/core.py": HALF, "scoring/extra.py": "E = 1\n"}
+    assert first.raw_answer == first.diff
+    assert not first.identical_to_reference
+    (aside,) = first.set_aside
+    assert (aside["file"], aside["message"]) == (
+        "numpy.py",
+        "Not applied: it would hide the installed module 'numpy'.",
+    )
+    assert "+X = 1\n" in aside["diff"]
+    assert second.set_aside == []
+    assert [remark.task for remark in submitted.remarks] == ["alpha/2", "alpha/1"]
+
+
+def test_the_golden_answer_is_recognised(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
+    file = tmp_path / "tree.zip"
+    file.write_bytes(zipped(tree()))
+    submit(owner=alice, path=file, described=described_by(DESCRIBED))
+    assert list(Implementation.objects.values_list("identical_to_reference", flat=True)) == [True, True]
+
+
+def test_a_tree_in_which_no_goal_is_changed_is_refused(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, tree(MASKED, **{"README.md": "Another text.\n"}))
+    message = "No goal is changed in any of these repositories, so there is nothing to submit."
+    assert (checked.acceptable, messages(checked)) == (False, [("refuse", "", message)])
+
+
+def test_a_bad_answer_is_the_senders_risk(tmp_path: Path, small: SuiteVersion) -> None:
+    checked = check(tmp_path, tree("def double(x:\n"))
+    assert checked.acceptable
+    assert [(severity, task) for severity, task, _ in messages(checked)] == [
+        ("bad_answer", "alpha/1"),
+        ("bad_answer", "alpha/2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"suite": "smal"}, "There is no suite 'smal'. Did you mean 'small'?"),
+        ({"system": ""}, "'system' is missing; add it."),
+    ],
+)
+def test_what_is_wrong_with_the_description_is_said(
+    tmp_path: Path, small: SuiteVersion, described: dict[str, str], message: str
+) -> None:
+    checked = check(tmp_path, tree(), **described)
+    assert not checked.acceptable
+    assert ("refuse", "", message) in messages(checked)
+
+
+def test_unaudited_tasks_say_what_to_run(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    (problem,) = check(tmp_path, tree()).problems
+    assert problem.message.endswith("Operators: manage.py audit_tasks --suite small")
+
+
+def test_a_suite_whose_content_is_gone_is_a_clear_refusal(
+    tmp_path: Path, small: SuiteVersion, settings: Settings
+) -> None:
+    settings.DATA_DIR = tmp_path / "elsewhere"
+    (problem,) = check(tmp_path, tree()).problems
+    assert problem.message == "The files of the suite 'small' are missing here; an operator must import it again."
+
+
+def test_marks_are_made_once_and_made_again_when_they_do_not_read(
+    small: SuiteVersion, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = masked.index_of(small)
+    (kept,) = (data_dir / "cache" / "marks").iterdir()
+    (paper,) = index.papers
+    assert set(paper.files) == {"README.md", "scoring/__init__.py", "scoring/core.py", "scoring/tables.py"}
+    kept.write_text("{")
+    assert masked.index_of(small) == index
+    with monkeypatch.context() as patch:
+        patch.setattr(masked, "tree_files", lambda _: 1 / 0)
+        assert masked.index_of(small) == index
+
+
+def test_tasks_with_different_repositories_are_compared_with_each_one_s_own(small: SuiteVersion) -> None:
+    one, other = mark_of(b"1"), mark_of(b"2")
+    assert masked._merged([{"a": one, "b": one}, {"a": one, "b": other, "c": one}]) == {
+        "a": one,
+        "b": masked._DIFFERS,
+        "c": masked._DIFFERS,
+    }
+
+
+def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small: SuiteVersion) -> None:
+    files = tree(HALF, **{"logs/run.log": "x", "numpy.py": "X = 1\n"})
+    sent = {"file": SimpleUploadedFile("gpt4o.zip", zipped(files)), **DESCRIBED, "inputs": "full"}
+    assert as_alice.post(reverse("upload"), sent).status_code == 302
+    upload = Upload.objects.get()
+    text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "Every answer in it applies." in text
+    assert "1 remark on what was passed over" in text
+    assert "logs and results: 1 (logs/run.log)." in text
+    assert "would hide the installed module &#x27;numpy&#x27;" in text
+    assert "this counts as not attempted" in text
+    response = as_alice.post(reverse("upload_check", args=[upload.pk]), {})
+    assert response.status_code == 302
+    assert Submission.objects.get().system.scaffold == "Hands 1"
+
+
+def test_without_a_suite_the_page_asks_for_it_and_keeps_the_file(as_alice: Client, small: SuiteVersion) -> None:
+    as_alice.post(reverse("upload"), {"file": SimpleUploadedFile("gpt4o.zip", zipped(tree()))})
+    upload = Upload.objects.get()
+    text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "This looks like an output tree" in text
+    assert f"?from={upload.pk}" in text
+    as_alice.post(reverse("upload"), {"stored": upload.pk, **DESCRIBED, "inputs": "full"})
+    assert "Every answer in it applies." in as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+
+
+def test_a_folder_is_packed_without_what_no_answer_has(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "01-Alpha/repo/a.py": "x",
+        "01-Alpha/repo/.git/config": "x",
+        "01-Alpha/repo/__pycache__/a.pyc": "x",
+        "01-Alpha/repo/.DS_Store": "x",
+        "01-Alpha/repo/big.bin": bytes(MAX_FILE_BYTES + 1),
+        "01-Alpha/run.log": "kept, so that it is reported",
+    }
+    folder = written(tmp_path / "gpt4o", files)
+    (folder / "link.py").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe.py")
+    with packed(folder) as file:
+        assert zipfile.ZipFile(file).namelist() == ["01-Alpha/run.log", "01-Alpha/repo/a.py"]
+    assert not file.exists()
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_files=2)
+    folder = written(tmp_path / "many", {f"{number}.py": "" for number in range(3)})
+    with (
+        pytest.raises(SubmissionError, match="holds more than 2 files; remove data and caches, or raise"),
+        packed(folder),
+    ):
+        pass
+
+
+def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "outputs", tree(HALF, **{"a.log": "x"}))
+    options = [f"--{name}={value}" for name, value in DESCRIBED.items()]
+    call_command("validate", str(folder), *options)
+    repository = "gpt4o/1-Alpha/scoring-repo"
+    changed = "The file is changed, but not 'score': this counts as not attempted."
+    assert capsys.readouterr().out.splitlines() == [
+        f"remark: {repository}: Passed over as no part of an answer - logs and results: 1 (a.log).",
+        f"remark: alpha/2 {repository}/scoring/core.py: {changed}",
+        "can be submitted: 1 of 1 answer applies",
+    ]
+    call_command("validate", str(folder), *options, "--json")
+    assert json.loads(capsys.readouterr().out)["answers"] == [
+        {
+            "task": "alpha/1",
+            "trial": 1,
+            "kind": "tree",
+            "file": "gpt4o/1-Alpha/scoring-repo/scoring/core.py",
+            "applies": True,
+        }
+    ]
+    with pytest.raises(CommandError, match="is not a file or a folder"):
+        call_command("validate", str(tmp_path / "none"))
