@@ -32,21 +32,26 @@ from evaluator.sandbox.confinement import (
     Usage,
     tool,
 )
+from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import Environment, prepare_environment
+from evaluator.sandbox.host_faults import host_fault
 from evaluator.sandbox.ownership import BoxName
-from evaluator.sandbox.runtime import LIBRARIES
 from evaluator.sandbox.settings import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
+    PROBE,
     SHARED_MEMORY_BYTES,
     UNPRIVILEGED_ID,
     check_spec,
+    require_ready,
+    tail,
 )
 from evaluator.sandbox.staging import reachable_state_dir, stage_mounts
 from evaluator.sandbox.supervise import Pump, Ticker
 from evaluator.sandbox.types import (
     BoxResult,
     BoxSpec,
+    Dialogue,
     Ending,
     Limits,
     Mount,
@@ -60,8 +65,6 @@ DEFAULT_HOST_ID: Final = 64123
 _SET_CHILD_SUBREAPER: Final = 36
 _SIGNAL_BASE: Final = 128
 _ORPHAN_SECONDS: Final = 1.0
-_MESSAGE_BYTES: Final = 600
-_PROBE_LIMITS: Final = Limits(wall_seconds=20.0, cpu_seconds=10)
 
 
 class BubblewrapSandbox:
@@ -73,6 +76,7 @@ class BubblewrapSandbox:
         self,
         state_dir: Path,
         *,
+        environments: EnvironmentList = SHIPPED,
         python: Path = Path("/usr/bin/python3"),
         host_uid: int = DEFAULT_HOST_ID,
         host_gid: int = DEFAULT_HOST_ID,
@@ -82,12 +86,14 @@ class BubblewrapSandbox:
 
         Args:
             state_dir: where environments and copies of mounts are kept; see :func:`reachable_state_dir`.
+            environments: what the environments are made from.
             python: the host's interpreter that boxes get a copy of.
             host_uid: whom boxes run as when this process is root; nobody else's number.
             host_gid: the group likewise.
             allow_unconfined_resources: for development: run without control groups where there are none.
         """
         self._wanted_state_dir = state_dir
+        self._environments = environments
         self._python = python
         self._user = HostUser(host_uid, host_gid)
         self._allow_unconfined = allow_unconfined_resources
@@ -97,38 +103,35 @@ class BubblewrapSandbox:
         """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
         if self._checked:
             return
-        probe = BoxSpec(label="check", argv=("python", "-c", "print('ready')"), mounts=(), limits=_PROBE_LIMITS)
         try:
-            result = self.run(probe)
+            result = self.run(PROBE)
         except SandboxUnavailableError:
             raise
         except SandboxError as error:
             raise SandboxUnavailableError(f"bubblewrap cannot make a box here: {error}") from error
-        if result.stdout != b"ready\n":
-            raise SandboxUnavailableError(
-                f"a trivial bubblewrap box ended with {result.ending}, exit code {result.exit_code}: "
-                f"{_tail(result.stderr)}"
-            )
+        require_ready(result, "bubblewrap box")
         self._checked = True
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`; makes the environment when it is not there yet."""
         return self._environment(environment).digest
 
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
         """See :meth:`Sandbox.run`. A program's death by a signal is told by bubblewrap as exit code 128 + signal."""
         check_spec(spec)
         bwrap = tool("bwrap", "bubblewrap")
         environment = self._environment(spec.environment)
         name = BoxName.fresh(spec)
-        with ExitStack() as stack:
-            try:
+        try:
+            with ExitStack() as stack:
                 mounts = stage_mounts(spec, stack.enter_context(self._staging(name)))
-                box = stack.enter_context(_Box(spec, self._hold))
-                box.start(str(name), [bwrap, *_root_options(environment, mounts, spec.limits)])
+                box = stack.enter_context(_Box(spec, self._hold, dialogue))
+                box.start(str(name), [bwrap, *_root_options(environment, mounts, spec)], environment.python)
                 return box.finish(cancelled)
-            except OSError as error:
-                raise SandboxError(f"box {spec.label}: the host failed it: {error}") from error
+        except OSError as error:
+            raise host_fault(f"box {spec.label}", error) from error
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`. Scopes of user sessions end with their worker and leave only copies of mounts."""
@@ -155,7 +158,10 @@ class BubblewrapSandbox:
         return self._state_dir / "boxes"
 
     def _environment(self, name: str) -> Environment:
-        return prepare_environment(name, self._state_dir, python=self._python)
+        try:
+            return prepare_environment(name, self._state_dir, python=self._python, environments=self._environments)
+        except OSError as error:
+            raise host_fault(f"environment {name!r}", error) from error
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
@@ -193,10 +199,13 @@ class BubblewrapSandbox:
 class _Box:
     """One box from its start to its end; as a context it leaves nothing behind, whatever happens in between."""
 
-    def __init__(self, spec: BoxSpec, hold: Callable[[str, Limits, int], Confinement]) -> None:
+    def __init__(
+        self, spec: BoxSpec, hold: Callable[[str, Limits, int], Confinement], dialogue: Dialogue | None
+    ) -> None:
         self._spec = spec
         self._make_hold = hold
-        self._capture = Capture(spec.limits)
+        self._feed = dialogue.feed if dialogue else None
+        self._capture = Capture.of(spec.limits, dialogue)
         self._status = b""
         self._ended = False
 
@@ -209,8 +218,8 @@ class _Box:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, name: str, bubblewrap: list[str]) -> None:
-        """Start the program. ``bubblewrap`` is its command without filter, status pipe and program."""
+    def start(self, name: str, bubblewrap: list[str], python: str) -> None:
+        """Start the program by ``python``. ``bubblewrap`` is its command without filter, status pipe and program."""
         limits = self._spec.limits
         self._status_reader, status_writer = os.pipe()
         self._stack.callback(os.close, self._status_reader)
@@ -224,7 +233,7 @@ class _Box:
                     *_process_limits(limits),
                     *bubblewrap,
                     *("--seccomp", str(filter_file), "--json-status-fd", str(status_writer), "--"),
-                    *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
+                    *(python, *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
                 ]
                 self._begin(command, (filter_file, status_writer))
             finally:
@@ -246,7 +255,7 @@ class _Box:
             cwd="/",
         )
         self._stack.callback(self._end)
-        self._pump = Pump(self._process, stdin=self._spec.stdin, capture=self._capture)
+        self._pump = Pump(self._process, stdin=self._spec.stdin, capture=self._capture, feed=self._feed)
         self._stack.callback(self._pump.close)
 
     def _end(self) -> None:
@@ -297,10 +306,10 @@ class _Box:
         """Bubblewrap reports an exit code only of a program that it could start: without one the fault is ours."""
         if any("exit-code" in line for line in _status_lines(report)):
             return
-        raise SandboxError(
-            f"box {self._spec.label} could not be set up (exit code {self._process.returncode}): "
-            f"{_tail(bytes(self._capture.stderr)) or 'no message'}"
-        )
+        code, log = self._process.returncode, tail(bytes(self._capture.stderr)) or "no message"
+        if code < 0:
+            raise SandboxError(f"box {self._spec.label} was killed from outside (signal {-code}): {log}")
+        raise SandboxError(f"box {self._spec.label} could not be set up (exit code {code}): {log}")
 
     def _result(self, stopped: Ending | None, usage: Usage, wall_seconds: float) -> BoxResult:
         code = self._process.returncode
@@ -349,20 +358,22 @@ def _process_limits(limits: Limits) -> list[str]:
     ]  # fmt: skip
 
 
-def _root_options(environment: Environment, mounts: tuple[Mount, ...], limits: Limits) -> list[str]:
-    """Everything that bubblewrap is told about the box's walls and file system."""
+def _root_options(environment: Environment, mounts: tuple[Mount, ...], spec: BoxSpec) -> list[str]:
+    """What bubblewrap is told about the box's walls, file system and variables. It cannot limit a tmpfs's inodes."""
     identity = str(UNPRIVILEGED_ID)
     options = ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
     options += ["--uid", identity, "--gid", identity, "--cap-drop", "ALL", "--hostname", "box"]
     for folder in environment.top_folders():
         options += ["--ro-bind", str(environment.root / folder), f"/{folder}"]
+    for target, name in environment.links():
+        options += ["--symlink", target, f"/{name}"]
     options += ["--proc", "/proc", "--dev", "/dev"]
     options += ["--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
-    options += ["--perms", "1777", "--size", str(limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108
+    options += ["--perms", "1777", "--size", str(spec.limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108
     for mount in mounts:
         options += ["--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
-    for name, value in {**BOX_VARIABLES, "LD_LIBRARY_PATH": f"/{LIBRARIES}"}.items():
+    for name, value in {**BOX_VARIABLES, **environment.variables(), **dict(spec.variables)}.items():
         options += ["--setenv", name, value]
     return options
 
@@ -373,8 +384,3 @@ def _readable_copy(data: bytes) -> int:
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _tail(data: bytes) -> str:
-    text = data[-_MESSAGE_BYTES:].decode(errors="replace").strip()
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -24,6 +24,8 @@ PERIOD_MICROSECONDS: Final = 100_000
 HELPER_PROCESSES: Final = 2
 """bubblewrap's monitor and the box's first process count as well."""
 _EMPTY_SECONDS: Final = 10.0
+_USUAL_WEIGHTS: Final = {"cpu.shares": 1024, "cpu.weight": 100}
+_MOST_WEIGHT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +260,15 @@ class GroupStore:
         }
 
     def _prepare_parents(self) -> None:
+        fresh = [parent for parent in self._parents.values() if not parent.is_dir()]
         for parent in self._parents.values():
             parent.mkdir(exist_ok=True)
         if not self._is_v1:
             parent = self._parents[""]
             for directory in (parent.parent, parent):
                 _enable_controllers(directory)
+        for parent in fresh:
+            _weigh(parent)
 
 
 def _enable_controllers(directory: Path) -> None:
@@ -271,6 +276,18 @@ def _enable_controllers(directory: Path) -> None:
     missing = set(NEEDED) - set(control.read_text().split())
     if missing:
         control.write_text(" ".join(f"+{name}" for name in sorted(missing)))
+
+
+def _weigh(parent: Path) -> None:
+    """Let all boxes together count as much to the scheduler as that many processes, once; an operator may change it.
+
+    Otherwise they would all share one process's portion, and on a busy host a candidate would run out of wall time that
+    it never got.
+    """
+    processors = os.cpu_count() or 1
+    for name, usual in _USUAL_WEIGHTS.items():
+        if (parent / name).exists():
+            (parent / name).write_text(str(min(usual * processors, _MOST_WEIGHT)))
 
 
 def _read_counter(path: Path, key: str) -> int:

@@ -7,8 +7,6 @@ older engines lets vsock and io_uring through. No log driver: an output flood wo
 from __future__ import annotations
 
 import hashlib
-import importlib
-import os
 import shutil
 import signal
 import time
@@ -20,104 +18,109 @@ from typing import Any, Final, TypeAlias
 from evaluator.sandbox import docker_launcher, seccomp
 from evaluator.sandbox.attached import Attached
 from evaluator.sandbox.capture import Capture
-from evaluator.sandbox.ownership import BoxName, Owner
-from evaluator.sandbox.settings import (
-    BOX_SETTINGS_VERSION,
-    BOX_VARIABLES,
-    INTERPRETER_OPTIONS,
-    SHARED_MEMORY_BYTES,
-    TMPFS_INODES,
-    UNPRIVILEGED_ID,
-    check_spec,
+from evaluator.sandbox.docker_client import ENGINE_FAILED, Engine, engine_faults, sdk
+from evaluator.sandbox.docker_settings import (
+    DEADLINE_LABEL,
+    LABEL,
+    LAUNCH,
+    OWNER_LABEL,
+    BoxImage,
+    container_settings,
+    look_up,
 )
+from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
+from evaluator.sandbox.ownership import BoxName, Owner
+from evaluator.sandbox.settings import BOX_SETTINGS_VERSION, PROBE, check_spec, require_ready
 from evaluator.sandbox.staging import stage_mounts
 from evaluator.sandbox.supervise import Ticker
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, Limits, Mount, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.types import (
+    BoxResult,
+    BoxSpec,
+    Dialogue,
+    Ending,
+    Limits,
+    Mount,
+    SandboxError,
+    SandboxUnavailableError,
+)
 
-Client: TypeAlias = Any  # the SDK has no types
-Container: TypeAlias = Any
+Container: TypeAlias = Any  # the SDK has no types
 
-LABEL: Final = "lmr-board-box"
-OWNER_LABEL: Final = "lmr-board-owner"
-DEADLINE_LABEL: Final = "lmr-board-deadline"
+KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
+"""How the engine tells of a first process that was killed. The launcher ends with no such code: whatever runs in a box
+cannot kill its first process, so it was the kernel for want of memory, this process, or somebody else."""
 
-_LAUNCH: Final = "/launch"
-_ENGINE_SECONDS: Final = 30
+_KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)
 _STOP_SECONDS: Final = 10.0
-_SIGNAL_BASE: Final = 128
-_LAUNCHER_PROCESSES: Final = 1
-_PROBE_LIMITS: Final = Limits(wall_seconds=30.0, cpu_seconds=10)
+_EVENT_SECONDS: Final = 0.3
 
 
 class DockerSandbox:
-    """The :class:`evaluator.sandbox.types.Sandbox` on a Docker engine; one image serves one environment."""
+    """The :class:`evaluator.sandbox.types.Sandbox` on a Docker engine; each environment has an image."""
 
     name = "docker"
 
-    def __init__(self, image: str, state_dir: Path, *, environment: str = "numpy", base_url: str | None = None) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        environments: EnvironmentList = SHIPPED,
+        runtime: str = "",
+        base_url: str | None = None,
+    ) -> None:
         """Touches nothing yet.
 
         Args:
-            image: tag, digest or ID; it is resolved once to an ID, and every box starts from that.
             state_dir: where the launcher, its filter and copies of mounts are kept; the engine must see the same path.
-            environment: the name under which tasks ask for this image.
+            environments: which image each environment has; resolved once to an ID that every box starts from.
+            runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
             base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
         """
-        self._image = image
         self._state_dir = state_dir.resolve()
-        self._environment = environment
-        self._base_url = base_url
-        self._client: Client | None = None
-        self._client_of = 0
-        self._image_id = ""
+        self._environments = environments
+        self._runtime = runtime
+        self._connection = Engine(base_url)
+        self._images: dict[str, BoxImage] = {}
         self._checked = False
 
     def check(self) -> None:
         """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
         if self._checked:
             return
-        probe = BoxSpec(
-            label="check",
-            argv=("python", "-c", "print('ready')"),
-            mounts=(),
-            limits=_PROBE_LIMITS,
-            environment=self._environment,
-        )
         try:
-            result = self.run(probe)
+            result = self.run(PROBE)
         except SandboxUnavailableError:
             raise
         except SandboxError as error:
             raise SandboxUnavailableError(f"Docker cannot make a box here: {error}") from error
-        if result.stdout != b"ready\n":
-            raise SandboxUnavailableError(
-                f"a trivial Docker box of image {self._image} ended with {result.ending}, "
-                f"exit code {result.exit_code}: {result.stderr[-600:].decode(errors='replace').strip()}"
-            )
+        require_ready(result, f"Docker box of image {self._environments.image(PROBE.environment)}")
         self._checked = True
 
     def environment_digest(self, environment: str) -> str:
-        """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter and settings."""
-        self._require(environment)
-        parts = [str(BOX_SETTINGS_VERSION), self._resolve_image(), _launch_key()]
+        """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter, settings, a named runtime."""
+        parts = [str(BOX_SETTINGS_VERSION), self._image(environment).id, _launch_key()]
+        parts += [self._runtime] if self._runtime else []
         return "sha256:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
         """See :meth:`Sandbox.run`. ``peak_memory_bytes`` is not known to the engine once a container has ended."""
         check_spec(spec)
-        self._require(spec.environment)
-        image = self._resolve_image()
+        image = self._image(spec.environment)
         name = BoxName.fresh(spec)
-        with _engine_faults(f"box {spec.label}"), self._staging(name) as folder:
-            mounts = (*stage_mounts(spec, folder), Mount(self._launch_folder(), _LAUNCH))
-            with self._container(image, name, spec, mounts) as container:
-                return _watch(container, spec, cancelled)
+        with engine_faults(f"box {spec.label}"), self._staging(name) as folder:
+            mounts = (*stage_mounts(spec, folder), Mount(self._launch_folder(), LAUNCH))
+            settings = container_settings(name, spec, mounts, image, self._runtime)
+            with self._container(image, settings) as container:
+                return _watch(container, spec, cancelled, dialogue)
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`."""
         left_over: set[str] = set()
-        with _engine_faults("looking for boxes left behind"):
-            for container in self._engine().containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
+        with engine_faults("looking for boxes left behind"):
+            containers = self._connection.client().containers
+            for container in containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
                 name = _name_of(container)
                 if name is not None and name.is_left_over(keep=keep):
                     _remove(container)
@@ -131,33 +134,17 @@ class DockerSandbox:
 
     def close(self) -> None:
         """Let go of the connections to the engine; the next call makes new ones."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        self._connection.close()
 
     @property
     def _boxes(self) -> Path:
         return self._state_dir / "docker-boxes"
 
-    def _require(self, environment: str) -> None:
-        if environment != self._environment:
-            raise SandboxError(
-                f"environment {environment!r}: the Docker image {self._image} is for {self._environment!r}"
-            )
-
-    def _engine(self) -> Client:
-        if self._client is None or self._client_of != os.getpid():
-            # A worker forks for each job. Two processes on one connection would get each other's answers.
-            self.close()
-            self._client = _connect(self._base_url)
-            self._client_of = os.getpid()
-        return self._client
-
-    def _resolve_image(self) -> str:
-        if not self._image_id:
-            with _engine_faults(f"looking for the box image {self._image}"):
-                self._image_id = str(self._engine().images.get(self._image).id)
-        return self._image_id
+    def _image(self, environment: str) -> BoxImage:
+        if environment not in self._images:
+            reference = self._environments.image(environment)
+            self._images[environment] = look_up(self._connection.client(), reference, environment)
+        return self._images[environment]
 
     def _launch_folder(self) -> Path:
         """A folder with the launcher and the filter, made once for each version of them."""
@@ -185,56 +172,33 @@ class DockerSandbox:
             shutil.rmtree(folder)
 
     @contextmanager
-    def _container(self, image: str, name: BoxName, spec: BoxSpec, mounts: tuple[Mount, ...]) -> Iterator[Container]:
-        container = self._engine().containers.create(image, **_settings(name, spec, mounts))
+    def _container(self, image: BoxImage, settings: dict[str, Any]) -> Iterator[Container]:
+        try:
+            container = self._connection.client().containers.create(image.id, **settings)
+        except sdk().errors.ImageNotFound:
+            self._images.clear()  # built again meanwhile: the name may already lead to another one
+            raise
+        except sdk().errors.APIError as error:
+            self._refuse_unknown_runtime(error)
+            raise
         try:
             yield container
         finally:
             _remove(container)
 
-
-def _settings(name: BoxName, spec: BoxSpec, mounts: tuple[Mount, ...]) -> dict[str, Any]:
-    """The container's settings; each is explained in docs/sandboxes.md."""
-    types = _sdk().types
-    limits = spec.limits
-    identity = f"{UNPRIVILEGED_ID}:{UNPRIVILEGED_ID}"
-    tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={TMPFS_INODES}"
-    return {
-        "entrypoint": ["python3", "-I", "-S", f"{_LAUNCH}/launch.py", f"{_LAUNCH}/filter.bpf"],
-        "command": [*INTERPRETER_OPTIONS, *spec.argv[1:]],
-        "environment": BOX_VARIABLES,
-        "hostname": "box",
-        "working_dir": "/tmp",  # noqa: S108
-        "user": identity,
-        "stdin_open": True,
-        "network_mode": "none",
-        "ipc_mode": "private",
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges"],
-        "read_only": True,
-        "tmpfs": {"/tmp": tmpfs},  # noqa: S108
-        "shm_size": SHARED_MEMORY_BYTES,
-        "mem_limit": limits.memory_bytes,
-        "memswap_limit": limits.memory_bytes,
-        "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
-        "nano_cpus": 1_000_000_000,
-        "oom_score_adj": 500,
-        "ulimits": [
-            types.Ulimit(name="core", soft=0, hard=0),
-            types.Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files),
-            types.Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes),
-            types.Ulimit(name="cpu", soft=limits.cpu_seconds, hard=limits.cpu_seconds + 1),
-        ],
-        "log_config": types.LogConfig(type="none"),
-        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts],
-        "labels": {LABEL: name.label, OWNER_LABEL: str(name.owner), DEADLINE_LABEL: str(name.deadline)},
-        "name": f"lmr-board-{name.label}-{name.nonce}",
-    }
+    def _refuse_unknown_runtime(self, error: Exception) -> None:
+        """Raise :class:`SandboxUnavailableError` when that is what ``error``, the engine's own, is about."""
+        if self._runtime and "runtime" in str(error).lower():
+            known = ", ".join(sorted(self._connection.client().info().get("Runtimes") or ()))
+            raise SandboxUnavailableError(
+                f"the Docker engine does not know the runtime {self._runtime!r} that SANDBOX_RUNTIME names; it has "
+                f"{known}: install it and name it in the engine's daemon.json (docs/sandboxes.md) ({error})"
+            ) from error
 
 
-def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult:
-    capture = Capture(spec.limits)
-    attached = Attached(container, stdin=spec.stdin, capture=capture)
+def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
+    capture = Capture.of(spec.limits, dialogue)
+    attached = Attached(container, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None)
     try:
         container.start()
         started = time.monotonic()
@@ -244,9 +208,12 @@ def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool]) -
     finally:
         # First the connection, then the container: an engine whose output nobody reads answers no request for it.
         attached.close()
-    if stopped is not None:
+    if stopped is None:
+        state = _final_state(container)
+    else:
         _kill(container)
-    state = _final_state(container)
+        container.wait(timeout=_STOP_SECONDS)
+        state = _state(container)
     return _result(capture, stopped, state, spec.limits, wall_seconds)
 
 
@@ -262,7 +229,13 @@ def _await_end(container: Container, ticker: Ticker) -> Ending | None:
 
 def _final_state(container: Container) -> dict[str, Any]:
     container.wait(timeout=_STOP_SECONDS)
-    return _state(container)
+    state = _state(container)
+    # That a container was out of memory is an event of its own, which may come after its end.
+    deadline = time.monotonic() + _EVENT_SECONDS
+    while state["ExitCode"] in _KILLED and not state["OOMKilled"] and time.monotonic() < deadline:
+        time.sleep(0.05)
+        state = _state(container)
+    return state
 
 
 def _state(container: Container) -> dict[str, Any]:
@@ -276,8 +249,13 @@ def _result(
 ) -> BoxResult:
     code = int(state["ExitCode"])
     if state.get("Error"):
-        raise SandboxError(f"the Docker engine could not run the box: {state['Error']}")
-    number = max(0, code - _SIGNAL_BASE)
+        raise SandboxError(f"the Docker engine could not run the box: {state['Error']}", public=ENGINE_FAILED)
+    if stopped is None and code == KILLED_FROM_OUTSIDE and not state["OOMKilled"]:
+        raise SandboxError(
+            "somebody killed the box from outside: the Docker engine was stopped, or the container was",
+            public=ENGINE_FAILED,
+        )
+    number = int(signal.SIGKILL) if code == KILLED_FROM_OUTSIDE else max(0, code - docker_launcher.SIGNAL_BASE)
     ending = stopped or _natural_ending(state, number, limits, wall_seconds)
     signalled = stopped is not None or number > 0
     return BoxResult(
@@ -304,63 +282,30 @@ def _natural_ending(state: dict[str, Any], number: int, limits: Limits, wall_sec
 def _kill(container: Container) -> None:
     try:
         container.kill()
-    except _sdk().errors.APIError as error:
+    except sdk().errors.APIError as error:
         if not error.is_client_error():  # 409: it has just ended by itself
             raise
 
 
 def _remove(container: Container) -> None:
-    with suppress(_sdk().errors.NotFound):
-        container.remove(force=True, v=True)
+    """Remove it, in up to three tries: an engine that notes an event of it meanwhile finds its folder not empty."""
+    for pause in (0.2, 1.0, 0.0):
+        try:
+            container.remove(force=True, v=True)
+        except sdk().errors.NotFound:
+            return
+        except sdk().errors.APIError:
+            if not pause:
+                raise
+            time.sleep(pause)
+        else:
+            return
 
 
 def _name_of(container: Container) -> BoxName | None:
     labels = container.labels
     nonce = container.name.rpartition("-")[2]
     return BoxName.parse(f"{labels.get(LABEL)}.{labels.get(OWNER_LABEL)}.{labels.get(DEADLINE_LABEL)}.{nonce}")
-
-
-def _connect(base_url: str | None) -> Client:
-    sdk = _sdk()
-    options = {"timeout": _ENGINE_SECONDS}
-    try:
-        _require_access(base_url or sdk.utils.kwargs_from_env().get("base_url") or sdk.constants.DEFAULT_UNIX_SOCKET)
-        client = sdk.DockerClient(base_url=base_url, **options) if base_url else sdk.from_env(**options)
-        client.ping()
-    except (sdk.errors.DockerException, OSError) as error:
-        raise SandboxUnavailableError(f"no Docker engine answers ({error}): start it, or set DOCKER_HOST") from error
-    return client
-
-
-def _require_access(address: str) -> None:
-    """Say before the SDK is asked that a socket is not there or not ours: the SDK leaves its own end open then."""
-    socket = Path(address.removeprefix("http+").removeprefix("unix://"))
-    if "unix://" in address and not os.access(socket, os.R_OK | os.W_OK):
-        found = "may not be opened by this user" if socket.exists() else "does not exist"
-        raise SandboxUnavailableError(
-            f"no Docker engine answers ({socket} {found}): start it, or set DOCKER_HOST; its users are in group docker"
-        )
-
-
-@contextmanager
-def _engine_faults(what: str) -> Iterator[None]:
-    """Turn what the host, the SDK and its HTTP library (whose errors are OSErrors) raise into a fault of ours."""
-    errors = _sdk().errors
-    try:
-        yield
-    except errors.ImageNotFound as error:
-        raise SandboxUnavailableError(
-            f"{what}: the image is missing ({error}): make it with python -m evaluator.sandbox.build_image"
-        ) from error
-    except errors.DockerException as error:
-        raise SandboxError(f"{what}: the Docker engine says: {error}") from error
-    except OSError as error:
-        raise SandboxError(f"{what}: the host or the connection to the Docker engine failed: {error}") from error
-
-
-def _sdk() -> Any:
-    """The SDK, loaded late: it is slow to import, and who uses bubblewrap does not need it."""
-    return importlib.import_module("docker")
 
 
 def _launcher_source() -> bytes:

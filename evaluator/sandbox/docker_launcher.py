@@ -1,9 +1,13 @@
 """The first process of a Docker box: loads the call filter, starts the program, and ends as the program ended.
 
-It runs inside the box with the image's Python and imports nothing of ours. It stays the first process in place of
-the engine's own init, because a process without the filter, run by the same user, would be a way around it.
+It runs inside the box with the image's Python, which may be an older one, and imports nothing of ours. It stays the
+first process in place of the engine's own init, because a process without the filter, run by the same user, would be
+a way around it.
 
 Arguments: the filter's file, then the options and arguments of the Python that is started.
+
+It ends with the program's exit code, or with 192 plus the signal that killed it. A container that ends with 137 was
+therefore killed from outside, and is never taken for a program that was.
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ from pathlib import Path
 _SET_SECCOMP = 22
 _FILTER_MODE = 2
 _INSTRUCTION_BYTES = 8
-_SIGNAL_BASE = 128
+SIGNAL_BASE = 192
+
+_KILLED = 128 + 9
+_LAST_CODE = 255
 
 
 class _Program(ctypes.Structure):
@@ -34,12 +41,14 @@ def load_filter(path: str) -> None:
 
 
 def wait_for(child: int) -> int:
-    """Wait for ``child`` and, as the box's first process, for every orphan; return the exit code a shell would."""
+    """Wait for ``child`` and, as the box's first process, for every orphan; return what to end with."""
     while True:
         pid, status = os.wait()
         if pid == child:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else _SIGNAL_BASE - code
+            if os.WIFSIGNALED(status):
+                return min(_LAST_CODE, SIGNAL_BASE + os.WTERMSIG(status))
+            code = os.WEXITSTATUS(status)
+            return SIGNAL_BASE + 9 if code == _KILLED else code  # so says a shell of a killed program
 
 
 def main() -> None:

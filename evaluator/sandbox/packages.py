@@ -9,22 +9,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox.settings import check_environment_name
 from evaluator.sandbox.types import SandboxError
 
 REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 _INSTALL_SECONDS: Final = 900
 _SHOWN_CHARACTERS: Final = 1500
-
-
-def lock_file(environment: str, *, requirements: Path = REQUIREMENTS) -> Path:
-    """Where the lock of ``environment`` is. Raises :class:`SandboxError` when there is none."""
-    check_environment_name(environment)
-    path = requirements / f"box-{environment}.txt"
-    if not path.is_file():
-        known = sorted(other.stem.removeprefix("box-") for other in requirements.glob("box-*.txt"))
-        raise SandboxError(f"environment {environment!r}: {path} does not exist; known environments: {known}")
-    return path
+_NOT_FOUND: Final = "No solution found"
+"""What uv says when no package index that it knows has a package."""
 
 
 def install(lock: Path, *, target: Path, python: Path, python_version: str | None = None) -> None:
@@ -39,18 +30,26 @@ def install(lock: Path, *, target: Path, python: Path, python_version: str | Non
     Raises:
         SandboxError: nothing can install here, or the installation failed; with the end of its output.
     """
+    options = ["--quiet", "--target", str(target), "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy", *options]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile", *options]
+    has_pip = importlib.util.find_spec("pip") is not None and python_version is None
     if importlib.util.find_spec("uv") is not None:
-        command = [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy"]
-        command += ["--python-version", python_version] if python_version else []
-    elif importlib.util.find_spec("pip") is not None and python_version is None:
-        command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile"]
-    else:
+        uv += ["--python-version", python_version] if python_version else []
+        try:
+            run_step(uv, f"installing {lock}")
+        except SandboxError as error:
+            # pip may know a place that uv does not, such as a folder of wheels on this machine.
+            if not has_pip or _NOT_FOUND not in str(error):
+                raise
+        else:
+            return
+    elif not has_pip:
         raise SandboxError(f"{lock.name} cannot be installed: install uv into the site's environment (make setup)")
-    command += ["--quiet", "--target", str(target), "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
-    run_step(command, f"installing {lock}")
+    run_step(pip, f"installing {lock}")
 
 
-def run_step(command: list[str], what: str) -> str:
+def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) -> str:
     """Run one step of a build that we trust; return its output. Raises :class:`SandboxError` with the output's end."""
     try:
         done = subprocess.run(
@@ -58,7 +57,7 @@ def run_step(command: list[str], what: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SandboxError(f"{what} failed: {error}") from error
-    if done.returncode != 0:
+    if done.returncode not in allowed:
         output = (done.stdout + done.stderr).strip()[-_SHOWN_CHARACTERS:]
         raise SandboxError(f"{what} failed with exit code {done.returncode}: {output}")
     return done.stdout

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from evaluator.sandbox.types import BoxSpec, SandboxError
+from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, SandboxError, SandboxUnavailableError
 
 BOX_SETTINGS_VERSION: Final = 1
 """Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
@@ -16,7 +16,6 @@ INTERPRETER_OPTIONS: Final = ("-I", "-B")
 UNPRIVILEGED_ID: Final = 65534
 """The user and group that the program sees itself as (``nobody`` on Debian)."""
 
-TMPFS_INODES: Final = 4096
 SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
 
 BOX_VARIABLES: Final[dict[str, str]] = {
@@ -32,8 +31,33 @@ BOX_VARIABLES: Final[dict[str, str]] = {
     "NUMEXPR_NUM_THREADS": "1",
 }
 
+PROBE: Final = BoxSpec(
+    label="check",
+    argv=("python", "-c", "print('ready')"),
+    mounts=(),
+    limits=Limits(wall_seconds=30.0, cpu_seconds=10),
+)
+"""The trivial box that a sandbox is checked with."""
+
+_MESSAGE_BYTES: Final = 600
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _ENVIRONMENT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
+
+
+def require_ready(result: BoxResult, what: str) -> None:
+    """Raise :class:`SandboxUnavailableError` unless ``result`` is the probe's; ``what`` names the box."""
+    if result.stdout != b"ready\n":
+        raise SandboxUnavailableError(
+            f"a trivial {what} ended with {result.ending}, exit code {result.exit_code}: {tail(result.stderr)}"
+        )
+
+
+def tail(data: bytes) -> str:
+    """The end of a log as one printable line."""
+    text = data[-_MESSAGE_BYTES:].decode(errors="replace").strip()
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def check_environment_name(environment: str) -> None:
@@ -53,7 +77,23 @@ def check_spec(spec: BoxSpec) -> None:
     if any("\0" in argument for argument in spec.argv):
         raise SandboxError(f"box {spec.label}: an argument holds a NUL byte")
     check_environment_name(spec.environment)
+    _check_variables(spec)
     _check_targets(spec)
+
+
+def _check_variables(spec: BoxSpec) -> None:
+    names = [name for name, _ in spec.variables]
+    for name, value in spec.variables:
+        if not _VARIABLE.fullmatch(name):
+            raise SandboxError(
+                f"box {spec.label}: variable {name!r}: a name has only capital letters, digits and underscores"
+            )
+        if _OUR_VARIABLES.fullmatch(name):
+            raise SandboxError(f"box {spec.label}: variable {name} is the sandbox's own: it decides what is started")
+        if "\0" in value:
+            raise SandboxError(f"box {spec.label}: variable {name} holds a NUL byte")
+    if len(set(names)) != len(names):
+        raise SandboxError(f"box {spec.label}: a variable is set twice among {sorted(names)}")
 
 
 def _check_targets(spec: BoxSpec) -> None:

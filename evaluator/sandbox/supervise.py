@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import IO, Final
 
 from evaluator.sandbox.capture import Capture
+from evaluator.sandbox.feed import CHUNK, Feed, Outbox
 from evaluator.sandbox.types import Ending, RunCancelledError
 
-CHUNK: Final = 64 * 1024
 TICK_SECONDS: Final = 0.1
 CANCEL_SECONDS: Final = 0.5
 DRAIN_SECONDS: Final = 2.0
@@ -52,13 +52,15 @@ class Ticker:
 class Pump:
     """The three pipes of one child process."""
 
-    def __init__(self, process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture) -> None:
-        """``process`` has pipes for all three streams."""
+    def __init__(
+        self, process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture, feed: Feed | None = None
+    ) -> None:
+        """``process`` has pipes for all three streams; ``feed`` is what it is sent after ``stdin``."""
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("the process must be started with three pipes")
         self._process = process
         self._stdin: IO[bytes] = process.stdin
-        self._pending = memoryview(stdin)
+        self._outbox = Outbox(stdin, feed)
         self._capture = capture
         self._selector = selectors.DefaultSelector()
         self._pidfd = os.pidfd_open(process.pid)
@@ -68,11 +70,12 @@ class Pump:
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ, add)
         os.set_blocking(self._stdin.fileno(), False)
-        self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._aim()
 
     def close(self) -> None:
         """Close everything; the process itself is the caller's to end."""
         self._selector.close()
+        self._outbox.close()
         os.close(self._pidfd)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None and not stream.closed:
@@ -92,7 +95,8 @@ class Pump:
     def drain(self) -> None:
         """Read what is left in the pipes of a box that is dead already, until their end."""
         self._selector.unregister(self._pidfd)
-        self._finish_stdin()
+        self._outbox.abandon()
+        self._aim()
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._selector.get_map() and time.monotonic() < deadline:
             self._step(TICK_SECONDS)
@@ -103,8 +107,8 @@ class Pump:
         for key, _ in self._selector.select(timeout):
             if key.fd == self._pidfd:
                 ended = True
-            elif key.fileobj is self._stdin:
-                self._feed()
+            elif key.fileobj is self._stdin or key.fd == self._outbox.wake:
+                self._send()
             else:
                 self._read(key)
         return ended
@@ -119,21 +123,32 @@ class Pump:
         else:
             self._selector.unregister(key.fileobj)
 
-    def _feed(self) -> None:
-        try:
-            written = os.write(self._stdin.fileno(), self._pending[:CHUNK]) if self._pending else 0
-        except BrokenPipeError:  # the program does not want to read it: its own affair
-            written = len(self._pending)
-        except BlockingIOError:  # somebody else filled the pipe since it was found writable
-            return
-        self._pending = self._pending[written:]
-        if not self._pending:
-            self._finish_stdin()
+    def _send(self) -> None:
+        """Send one piece, for the other pipes and the clock have their turn in between."""
+        self._outbox.refill()
+        if self._outbox.sending:
+            try:
+                self._outbox.sent(os.write(self._stdin.fileno(), self._outbox.piece()))
+            except BrokenPipeError:  # the program does not want to read it: its own affair
+                self._outbox.abandon()
+            except BlockingIOError:  # full: the feed gave more than it takes, or somebody else filled it
+                pass
+        self._aim()
 
-    def _finish_stdin(self) -> None:
+    def _aim(self) -> None:
+        """Wait for room in stdin only while there is something to send, else for the feed, else for neither."""
         if not self._stdin.closed:
-            self._selector.unregister(self._stdin)
+            self._watch(self._stdin, selectors.EVENT_WRITE, wanted=self._outbox.sending)
+        if self._outbox.wake is not None:
+            self._watch(self._outbox.wake, selectors.EVENT_READ, wanted=self._outbox.listening)
+        if not self._outbox.sending and not self._outbox.listening and not self._stdin.closed:
             _close_quietly(self._stdin)
+
+    def _watch(self, file: IO[bytes] | int, event: int, *, wanted: bool) -> None:
+        if wanted and file not in self._selector.get_map():
+            self._selector.register(file, event)
+        elif not wanted and file in self._selector.get_map():
+            self._selector.unregister(file)
 
 
 def _close_quietly(stream: IO[bytes]) -> None:

@@ -9,18 +9,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from evaluator.sandbox.feed import Feed
 
 
 class SandboxError(Exception):
     """A fault of ours, not of the candidate: the run ends as ``infra`` with this reason, and is tried again.
 
-    The message is written for an operator: what is missing or broken, and what to do.
+    The message is written for an operator: what is missing or broken, and what to do. ``public`` is the short cause
+    that submitters and visitors read: no path, no name of this machine's.
     """
+
+    def __init__(self, *args: object, public: str = "a fault of the evaluator") -> None:
+        super().__init__(*args)
+        self.public = public
 
 
 class SandboxUnavailableError(SandboxError):
     """No box can be started on this machine at all (bubblewrap, cgroups, the engine or the image is missing)."""
+
+    def __init__(self, *args: object, public: str = "no sandbox works on the evaluator's machine") -> None:
+        super().__init__(*args, public=public)
 
 
 class RunCancelledError(Exception):
@@ -39,6 +50,7 @@ class Limits:
     memory_bytes: int = 512 * 1024 * 1024
     processes: int = 64
     tmpfs_bytes: int = 64 * 1024 * 1024
+    tmpfs_files: int = 4096
     file_bytes: int = 32 * 1024 * 1024
     open_files: int = 256
     output_bytes: int = 8 * 1024 * 1024
@@ -58,8 +70,9 @@ class BoxSpec:
     """One program to run in one fresh box.
 
     ``argv[0]`` is ``"python"``: each sandbox puts the interpreter of its environment there, with ``-I -B`` and
-    one-thread BLAS settings. ``stdin`` is sent whole and then closed. ``label`` (lower-case letters, digits, hyphens)
-    names the run in cgroup directories and container labels; several boxes may have the same one.
+    one-thread BLAS settings; ``variables`` (name, value) are added to these or replace them. ``stdin`` is sent whole
+    and then closed. ``label`` (lower-case letters, digits, hyphens) names the run in cgroup directories and container
+    labels; several boxes may have the same one.
     """
 
     label: str
@@ -68,6 +81,21 @@ class BoxSpec:
     stdin: bytes = b""
     limits: Limits = field(default_factory=Limits)
     environment: str = "numpy"
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+class Dialogue(Protocol):
+    """Somebody who talks with a program while it runs in its box.
+
+    ``feed`` is what the program is sent after ``BoxSpec.stdin``; its stdin is closed when the feed is. ``received`` is
+    called with every piece of the program's stdout as soon as it has come, from the thread that runs the box, so it
+    must not block; the pieces are part of ``BoxResult.stdout`` as well, and count against its limit.
+    """
+
+    feed: Feed
+
+    def received(self, data: bytes) -> None:
+        """Take in the next bytes of stdout."""
 
 
 class Ending(StrEnum):
@@ -106,8 +134,10 @@ class Sandbox(Protocol):
     def environment_digest(self, environment: str) -> str:
         """A digest of everything in the box that is not the task's: interpreter, packages, image, box settings."""
 
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
-        """Run ``spec`` in a fresh box and leave nothing behind.
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
+        """Run ``spec`` in a fresh box and leave nothing behind. With ``dialogue``, stdin stays open while it talks.
 
         ``cancelled`` is asked about twice a second; when it answers true the box is killed and
         :class:`RunCancelledError` is raised.

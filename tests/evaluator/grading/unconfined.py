@@ -10,11 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evaluator.box import frames
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
+from evaluator.sandbox.capture import Capture
+from evaluator.sandbox.supervise import Pump, Ticker
+from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending
 
 
 @dataclass
@@ -32,32 +35,18 @@ class UnconfinedSandbox:
     def environment_digest(self, environment: str) -> str:
         return f"{self.digest}-{environment}"
 
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
         self.ran.append(spec)
         with tempfile.TemporaryDirectory() as folder:
             for mount in spec.mounts:
                 _copy(mount.source, Path(folder) / mount.target.lstrip("/"))
             argv = [part.replace("/box/", f"{folder}/box/") for part in spec.argv[1:]]
-            return self._run([self.python, "-I", "-B", *argv], spec)
-
-    def _run(self, command: list[str], spec: BoxSpec) -> BoxResult:
-        begin = time.monotonic()
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={"OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,
-        )
-        timed_out = False
-        try:
-            stdout, stderr = process.communicate(spec.stdin, timeout=spec.limits.wall_seconds)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            os.killpg(process.pid, signal.SIGKILL)
-            stdout, stderr = process.communicate()
-        return _result(process.returncode, stdout, stderr, spec, time.monotonic() - begin, timed_out=timed_out)
+            variables = {"OPENBLAS_NUM_THREADS": "1"} | {
+                name: value.replace("/box/", f"{folder}/box/") for name, value in spec.variables
+            }
+            return _run([self.python, "-I", "-B", *argv], variables, spec, cancelled, dialogue)
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         return 0
@@ -74,8 +63,10 @@ class AlteringSandbox(UnconfinedSandbox):
     suffix: str = "-public"
     alter: Callable[[BoxResult], BoxResult] = lambda result: result
 
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
-        result = super().run(spec)
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
+        result = super().run(spec, cancelled=cancelled, dialogue=dialogue)
         return self.alter(result) if spec.label.endswith(self.suffix) else result
 
 
@@ -87,19 +78,53 @@ def altered_hello(result: BoxResult, **changed: str) -> BoxResult:
     return replace(result, stdout=b"".join([frames.encode(message | changed), *others]))
 
 
-def _result(code: int, stdout: bytes, stderr: bytes, spec: BoxSpec, seconds: float, *, timed_out: bool) -> BoxResult:
-    ending = Ending.EXITED if code >= 0 else Ending.SIGNALLED
-    if timed_out:
-        ending = Ending.WALL_TIMEOUT
-    elif len(stdout) > spec.limits.output_bytes:
-        ending = Ending.OUTPUT_LIMIT
+def _run(
+    command: list[str],
+    variables: dict[str, str],
+    spec: BoxSpec,
+    cancelled: Callable[[], bool],
+    dialogue: Dialogue | None,
+) -> BoxResult:
+    begin = time.monotonic()
+    capture = Capture.of(spec.limits, dialogue)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables,
+        start_new_session=True,
+    )
+    pump = Pump(process, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None)
+    try:
+        deadline = begin + spec.limits.wall_seconds
+        stopped = pump.run(Ticker(probe=lambda: None, cancelled=cancelled, deadline=deadline))
+        _end(process)
+        pump.drain()
+    finally:
+        _end(process)
+        pump.close()
+    if stopped is None and capture.output_exceeded:
+        stopped = Ending.OUTPUT_LIMIT
+    return _result(process.returncode, stopped, capture, time.monotonic() - begin)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and its children, unless that was done."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _result(code: int, stopped: Ending | None, capture: Capture, seconds: float) -> BoxResult:
     return BoxResult(
-        ending=ending,
+        ending=stopped or (Ending.EXITED if code >= 0 else Ending.SIGNALLED),
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else None,
-        stdout=stdout[: spec.limits.output_bytes],
-        stderr=stderr[: spec.limits.log_bytes],
-        stderr_truncated=len(stderr) > spec.limits.log_bytes,
+        stdout=bytes(capture.stdout),
+        stderr=bytes(capture.stderr),
+        stderr_truncated=capture.stderr_truncated,
         wall_seconds=seconds,
         peak_memory_bytes=None,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from evaluator.sandbox.bubblewrap import DEFAULT_HOST_ID, BubblewrapSandbox
 from evaluator.sandbox.cgroups import GroupStore, Hierarchies
 from evaluator.sandbox.environments import prepare_environment
 from evaluator.sandbox.types import Ending, Limits, SandboxError, SandboxUnavailableError
-from tests.evaluator.sandbox.boxes import order, run
+from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -137,6 +139,23 @@ def test_an_interpreter_that_is_not_there(state_dir: Path) -> None:
 def test_a_box_that_cannot_be_set_up_is_our_fault_not_the_programs(bubblewrap: BubblewrapSandbox) -> None:
     with pytest.raises(SandboxError, match=r"box test could not be set up"):
         run(bubblewrap, "print('never')", limits=Limits(open_files=4))
+
+
+def test_a_box_that_is_killed_from_outside_is_our_fault(bubblewrap: BubblewrapSandbox) -> None:
+    label = own("outside")
+
+    def kill_bubblewrap() -> bool:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                command = (folder / "cmdline").read_bytes()
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                if b"bwrap" in command and label.encode() in command and parent == os.getpid():
+                    os.kill(int(folder.name), signal.SIGKILL)
+        return False
+
+    with pytest.raises(SandboxError, match=r"was killed from outside \(signal 9\)"):
+        bubblewrap.run(order("import time; time.sleep(60)", label=label), cancelled=kill_bubblewrap)
+    assert leftovers(label) == []
 
 
 def test_an_exit_code_like_bubblewraps_own_is_the_programs(bubblewrap: BubblewrapSandbox) -> None:

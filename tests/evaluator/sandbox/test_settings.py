@@ -11,15 +11,19 @@ from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 
 def spec(
-    label: str = "run-1", argv: tuple[str, ...] = ("python", "x.py"), targets: tuple[str, ...] = ("/box/task",)
+    label: str = "run-1",
+    argv: tuple[str, ...] = ("python", "x.py"),
+    targets: tuple[str, ...] = ("/box/task",),
+    variables: tuple[tuple[str, str], ...] = (),
 ) -> BoxSpec:
     mounts = tuple(Mount(Path("/usr"), target) for target in targets)
-    return BoxSpec(label=label, argv=argv, mounts=mounts)
+    return BoxSpec(label=label, argv=argv, mounts=mounts, variables=variables)
 
 
 def test_a_plain_order_is_accepted() -> None:
     check_spec(spec())
     check_spec(spec(label="a", targets=("/box/a", "/box/b/c.py")))
+    check_spec(spec(variables=(("HF_HUB_OFFLINE", "1"), ("_X2", ""), ("LDAP", "x"), ("HOME", "/tmp/a b"))))
 
 
 @pytest.mark.parametrize("label", ["", "-a", "a-", "A", "a.b", "a/b", "ä", "a" * 64])
@@ -50,6 +54,28 @@ def test_targets_are_plain_paths_below_box(target: str) -> None:
 def test_no_target_is_used_twice() -> None:
     with pytest.raises(SandboxError, match="same target"):
         check_spec(spec(targets=("/box/a", "/box/a")))
+
+
+@pytest.mark.parametrize("name", ["", "1A", "a", "A B", "A=B", "A-B", "Ä", "A\n"])
+def test_names_of_variables_are_plain(name: str) -> None:
+    with pytest.raises(SandboxError, match="has only capital letters"):
+        check_spec(spec(variables=((name, "x"),)))
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHASHSEED"])
+def test_variables_that_decide_what_is_started_are_not_the_tasks(name: str) -> None:
+    with pytest.raises(SandboxError, match=f"variable {name} is the sandbox's own"):
+        check_spec(spec(variables=((name, "x"),)))
+
+
+def test_values_of_variables_hold_no_nul() -> None:
+    with pytest.raises(SandboxError, match="variable A holds a NUL byte"):
+        check_spec(spec(variables=(("A", "b\0c"),)))
+
+
+def test_no_variable_is_set_twice() -> None:
+    with pytest.raises(SandboxError, match="a variable is set twice"):
+        check_spec(spec(variables=(("A", "1"), ("A", "2"))))
 
 
 @pytest.mark.parametrize("name", ["", "../x", "Numpy", "a b", "-a"])
