@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evaluator.grading.types import Data
 
 MAGIC = b"LMRF"
@@ -78,7 +80,7 @@ def decode(frame: bytes) -> Data:
 
     Raises :class:`FrameError` for every deviation from the format, trailing bytes included.
     """
-    size = _frame_size(frame)
+    size = frame_size(frame)
     if size is None or size != len(frame):
         raise FrameError(f"a frame of {size or 'unknown'} bytes was announced, {len(frame)} bytes are there")
     _, header_bytes, _ = _PREFIX.unpack_from(frame)
@@ -92,7 +94,7 @@ def split(stream: bytes) -> tuple[list[bytes], bytes]:
     position = 0
     while position < len(stream):
         beginning = stream[position : position + _PREFIX.size]
-        size = _frame_size(beginning) if begins_frame(beginning) else None
+        size = frame_size(beginning) if begins_frame(beginning) else None
         if size is None or position + size > len(stream):
             break
         frames.append(stream[position : position + size])
@@ -100,17 +102,46 @@ def split(stream: bytes) -> tuple[list[bytes], bytes]:
     return frames, stream[position:]
 
 
+def read_frame(read: Callable[[int], bytes]) -> bytes | None:
+    """The next whole frame of a stream, or None at its end; not a byte more is taken from it.
+
+    ``read(n)`` returns 1 to ``n`` bytes, or none at the end. Raises :class:`FrameError` when the end comes too early.
+    """
+    beginning = _read_exactly(read, _PREFIX.size)
+    if not beginning:
+        return None
+    size = frame_size(beginning)
+    rest = _read_exactly(read, size - len(beginning)) if size is not None else b""
+    if size is None or len(beginning) + len(rest) != size:
+        raise FrameError("the stream ended within a frame")
+    return beginning + rest
+
+
+def _read_exactly(read: Callable[[int], bytes], count: int) -> bytes:
+    """``count`` bytes, or fewer when the stream ends."""
+    pieces = bytearray()
+    while len(pieces) < count:
+        piece = read(min(count - len(pieces), 1024 * 1024))
+        if not piece:
+            break
+        pieces += piece
+    return bytes(pieces)
+
+
 def begins_frame(rest: bytes) -> bool:
     """Whether more bytes could make these, which may be none, the beginning of a frame."""
     try:
-        _frame_size(rest)
+        frame_size(rest)
     except FrameError:
         return False
     return True
 
 
-def _frame_size(beginning: bytes) -> int | None:
-    """The announced size of the frame in bytes, or None while its prefix is not complete."""
+def frame_size(beginning: bytes) -> int | None:
+    """The announced size of the frame in bytes, or None while its prefix is not complete.
+
+    Raises :class:`FrameError` for bytes that begin no frame, or one that is larger than allowed.
+    """
     if not MAGIC.startswith(beginning[: len(MAGIC)]):
         raise FrameError("these bytes do not begin a frame")
     if len(beginning) < _PREFIX.size:

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+import hmac
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
+import structlog
 from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
 
+from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
-from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Suite, TaskRevision
+from benchmark_tasks.models import SeedEpoch, Suite, TaskRevision
 from evaluator.domain.claims import job_label
-from evaluator.domain.configuration import configured_sandbox, golden_folder, sealed_task
-from evaluator.domain.golden import FileGoldenStore
-from evaluator.grading.trivial import AuditResult, audit
-from submissions.answers.splice import splice
+from evaluator.domain.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.domain.graders import Grader
+from evaluator.domain.trying_out import Auditor
+from evaluator.sandbox.types import SandboxError
+from evaluator.signals import revision_audited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from benchmark_tasks.models import SeedEpoch
-    from evaluator.grading.types import SealedTask
+    from evaluator.grading.audit_result import AuditResult
+
+log = structlog.get_logger(__name__)
 
 
-def waiting(suites: Iterable[Suite] | None = None, *, again: bool = False) -> list[tuple[TaskRevision, SeedEpoch]]:
+def waiting(
+    suites: Iterable[Suite] | None = None, *, task: str = "", again: bool = False
+) -> list[tuple[TaskRevision, SeedEpoch]]:
     """Revisions to audit, each with the epoch of its private seeds: runnable, in the newest version of their suite, and
-    not audited yet (or with ``again``, all of them).
+    not audited yet, or declaring other mutants equivalent than when they were (or with ``again``, all of them); of
+    ``task`` alone (its slug) where one is given.
+
+    An audit that was made with another environment or evaluator is shown as outdated, but not repeated by itself: the
+    scores that rest on it would change without anybody having asked.
     """
     versions = [current_version(suite) for suite in (Suite.objects.all() if suites is None else suites)]
     return [
@@ -36,59 +47,85 @@ def waiting(suites: Iterable[Suite] | None = None, *, again: bool = False) -> li
         for version in versions
         if version
         for revision in revisions_of(version)
-        if not revision.not_runnable_reasons and (again or revision.audit_state == AuditState.UNAUDITED)
+        if not revision.not_runnable_reasons
+        and (again or revision.audit_state == AuditState.UNAUDITED or _declares_anew(revision))
+        and task in ("", revision.task.slug)
     ]
 
 
-def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
-    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for faults of ours.
+def audit_waiting_revision(revision_id: int) -> AuditResult | None:
+    """Audit one revision if it still waits for that; None otherwise. Raises ``SandboxError`` for faults of ours."""
+    for revision, epoch in waiting():
+        if revision.pk == revision_id:
+            return audit_revision(revision, epoch)
+    return None
 
-    The public seeds and the current private ones are used, so the golden function is tried on several seeds.
-    """
-    task = sealed_task(revision)
-    scratch = Path(mkdtemp(prefix="audit-", dir=_scratch_folder()))
-    scratch.chmod(0o755)
-    try:
-        result = audit(
-            sandbox=configured_sandbox(),
-            task=task,
-            goal_source=revision.masked_source,
-            build_tree=lambda source: _tree_with(revision, task, source, scratch),
-            private_seeds=private_seeds(
-                epoch.key, revision.task.slug, task.check.private_seed_count, public_seeds=task.check.public_seeds
-            ),
-            golden=FileGoldenStore(golden_folder()),
-            label=job_label(),
-        )
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    state = AuditState.PASSED if result.passed else AuditState.FAILED
-    TaskRevision.objects.filter(pk=revision.pk).update(audit_state=state, audit=_as_data(result))
-    revision.refresh_from_db()
+
+def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
+    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for faults of ours."""
+    result, facts = measure(revision, epoch)
+    store(revision, result, facts)
     return result
 
 
-def _scratch_folder() -> Path:
-    folder = Path(settings.DATA_DIR) / "work"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict[str, Any]]:
+    """What an audit of ``revision`` finds, and with what it was made. Nothing is stored.
 
-
-def _tree_with(revision: TaskRevision, task: SealedTask, source: str, scratch: Path) -> Path:
-    """A copy of the masked repository with ``source`` as the goal's definition."""
-    tree = Path(mkdtemp(dir=scratch))
-    shutil.copytree(task.repository, tree, dirs_exist_ok=True, copy_function=shutil.copyfile)
-    for folder in (tree, *(path for path in tree.rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
-    goal_file = tree / revision.goal_file
-    goal_file.write_bytes(splice(goal_file.read_bytes(), goal_of(revision), source.encode()))
-    return tree
-
-
-def _as_data(result: AuditResult) -> dict[str, object]:
-    return {
-        "golden": {"outcome": result.golden.outcome.value, "cases": len(result.golden.cases)},
-        "stub": result.stub.value,
-        "trivial": [{"answer": name, "outcome": outcome.value} for name, outcome in result.trivial],
-        "reasons": list(result.reasons),
+    The golden function has to pass twice, with the public and current private seeds and then with others that are
+    derived for this purpose; everything else is tried on the former. Raises ``SandboxError`` for faults of ours.
+    """
+    started = monotonic()
+    grader = Grader(revision, epoch)
+    sandbox = configured_sandbox()
+    facts = {
+        "sandbox": sandbox.name,
+        "environment": grader.environment,
+        "environment_digest": grader.environment_digest(),
+        "evaluator_version": EVALUATOR_VERSION,
     }
+    auditor = Auditor(
+        grader=grader,
+        regrader=Grader(revision, _other_seeds(epoch)),
+        sandbox=sandbox,
+        goal=goal_of(revision),
+        label=job_label(),
+        mutant_limit=settings.ENVIRONMENT.audit_mutants,
+    )
+    try:
+        result = auditor.audit()
+    except ContentMissingError as error:
+        raise SandboxError(f"{error} Import the suite again.") from error
+    return result, {**facts, "made": timezone.now().isoformat(), "seconds": round(monotonic() - started, 1)}
+
+
+def store(revision: TaskRevision, result: AuditResult, facts: dict[str, Any]) -> None:
+    """Store what an audit found on its revision; sends ``revision_audited`` after commit."""
+    with transaction.atomic():
+        TaskRevision.objects.filter(pk=revision.pk).update(
+            audit_state=state_of(result), audit={**result.as_data(), **facts}
+        )
+        revision.refresh_from_db(fields=["audit_state", "audit"])
+        transaction.on_commit(partial(revision_audited.send_robust, sender=TaskRevision, revision=revision))
+    log.info("audited", task=str(revision), state=revision.audit_state, reasons=list(result.reasons))
+
+
+def state_of(result: AuditResult) -> AuditState:
+    """What an audit makes of its revision."""
+    if result.reasons:
+        return AuditState.FAILED
+    return AuditState.WEAK if result.weakness else AuditState.PASSED
+
+
+def _declares_anew(revision: TaskRevision) -> bool:
+    """Whether the author has declared mutants equivalent, or taken that back, since the audit. It changes the share."""
+    mutants = revision.audit.get("mutants")
+    if not mutants:
+        return False
+    known = {*(each["id"] for each in mutants["equivalents"]), *mutants["refuted"], *mutants["unknown"]}
+    return known != {each["mutant"] for each in revision.equivalent_mutants}
+
+
+def _other_seeds(epoch: SeedEpoch) -> SeedEpoch:
+    """An epoch that is never stored: private seeds that follow from ``epoch`` and are none of its own."""
+    key = hmac.digest(epoch.key.encode(), b"audit", "sha256").hex()
+    return SeedEpoch(suite_id=epoch.suite_id, number=epoch.number, key=key)

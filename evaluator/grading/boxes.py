@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REFERENCE_OUTPUT_BYTES = 128 * 1024 * 1024
 HELLO_SECONDS = 30.0
+WALL_PER_PROCESSOR_SECOND = 4
 _BOX_FILES = Path(box.__file__).parent
 _DRIVER = (
     Mount(_BOX_FILES / "driver.py", "/box/driver.py"),
@@ -43,23 +44,36 @@ class Talk:
 
 
 def candidate_box(
-    task: SealedTask, *, tree: Path, cases: list[Data], expected_bytes: int, label: str
+    task: SealedTask,
+    *,
+    tree: Path,
+    cases: list[Data],
+    expected_bytes: int,
+    label: str,
+    limit_seconds: float | None = None,
 ) -> tuple[BoxSpec, str]:
     """The box that runs the candidate's tree on ``cases``, numbered from 0, and the nonce that its hello must carry.
 
     ``expected_bytes`` is the size of the golden outputs: the candidate may write four times as much, and never less
-    than the sandbox's usual limit.
+    than the sandbox's usual limit. With ``limit_seconds`` it gets that much processor time at most.
     """
     stdin = b"".join(frames.encode({"case": number, "input": case}) for number, case in enumerate(cases))
     limits = _limits(task, boxes_worth=1, output_bytes=max(Limits().output_bytes, 4 * expected_bytes))
+    if limit_seconds is not None:
+        # The clock on the wall is generous: a busy machine must not look like an endless loop.
+        wall = min(limits.wall_seconds, WALL_PER_PROCESSOR_SECOND * limit_seconds)
+        limits = replace(limits, wall_seconds=wall, cpu_seconds=math.ceil(limit_seconds))
     mounts = (*_DRIVER, Mount(tree, "/box/repository"), Mount(task.run_file, "/box/run.py"))
     return _spec("candidate", task.environment, mounts, limits=limits, stdin=stdin, label=label)
 
 
-def reference_box(task: SealedTask, *, seeds: tuple[int, ...], label: str) -> tuple[BoxSpec, str]:
+def reference_box(
+    task: SealedTask, *, seeds: tuple[int, ...], label: str, variables: tuple[tuple[str, str], ...] = ()
+) -> tuple[BoxSpec, str]:
     """The box that makes the cases of ``seeds`` and runs the golden function on them, and its nonce.
 
-    It may take twice the candidate's time for each seed: the code in it is the task's own.
+    It may take twice the candidate's time for each seed: the code in it is the task's own. ``variables`` are added to
+    the box's environment variables.
     """
     mounts = (
         *_DRIVER,
@@ -68,7 +82,10 @@ def reference_box(task: SealedTask, *, seeds: tuple[int, ...], label: str) -> tu
         Mount(task.cases_file, "/box/cases.py"),
     )
     limits = _limits(task, boxes_worth=2 * len(seeds), output_bytes=REFERENCE_OUTPUT_BYTES)
-    return _spec("reference", task.environment, mounts, limits=limits, stdin=frames.encode(list(seeds)), label=label)
+    spec, nonce = _spec(
+        "reference", task.environment, mounts, limits=limits, stdin=frames.encode(list(seeds)), label=label
+    )
+    return replace(spec, variables=variables), nonce
 
 
 def hello_box(environment: str, *, label: str) -> tuple[BoxSpec, str]:
@@ -85,7 +102,11 @@ def talk(
     Raises :class:`SandboxError` when no hello with ``nonce`` came (the candidate's code was not reachable before it,
     so the fault is ours), or one from another processor family than ``family``.
     """
-    result = sandbox.run(spec, cancelled=cancelled)
+    return read_talk(sandbox.run(spec, cancelled=cancelled), spec, nonce, family=family)
+
+
+def read_talk(result: BoxResult, spec: BoxSpec, nonce: str, *, family: str | None = None) -> Talk:
+    """What the box said in all, see :func:`talk`."""
     whole, rest = frames.split(result.stdout)
     forged = not frames.begins_frame(rest)
     messages: list[Data] = []

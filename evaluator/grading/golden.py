@@ -93,23 +93,30 @@ def compute_golden(
     found = {seed: _load(golden.get(key)) for seed, key in keys.items()}
     missing = tuple(seed for seed, cases in found.items() if cases is None)
     if missing:
-        fresh = _run_reference(sandbox, task, missing, family=family, label=label, cancelled=cancelled)
+        fresh = run_reference(
+            sandbox=sandbox, task=task, seeds=missing, label=label, cancelled=cancelled, family=family
+        )
         for seed, cases in fresh.items():
             golden.put(keys[seed], _dump(cases))
             found[seed] = cases
     return {seed: cases for seed, cases in found.items() if cases is not None}
 
 
-def _run_reference(
+def run_reference(
+    *,
     sandbox: Sandbox,
     task: SealedTask,
     seeds: tuple[int, ...],
-    *,
-    family: str,
     label: str,
     cancelled: Callable[[], bool],
+    family: str | None = None,
+    variables: tuple[tuple[str, str], ...] = (),
 ) -> dict[int, tuple[GoldenCase, ...]]:
-    spec, nonce = boxes.reference_box(task, seeds=seeds, label=f"{label}-golden")
+    """The golden cases of ``seeds`` from one reference box, whatever is stored; ``variables`` go into its environment.
+
+    Raises as :func:`compute_golden` does, and :class:`SandboxError` for a box of another processor family.
+    """
+    spec, nonce = boxes.reference_box(task, seeds=seeds, label=f"{label}-golden", variables=variables)
     talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
     made: dict[int, list[GoldenCase]] = {seed: [] for seed in seeds}
     for message in talk.messages:

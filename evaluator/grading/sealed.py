@@ -75,12 +75,16 @@ def grade(
     golden: GoldenStore,
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
+    limit_seconds: float | None = None,
 ) -> Verdict:
     """Run ``candidate_tree`` (the repository with the answer in it) and return the verdict.
 
     Boxes are labelled ``label`` plus a suffix. The private seeds are not run after a public box that ran out of time or
-    memory; their cases are then missing from the verdict. Raises :class:`SandboxError` (a :class:`GoldenError` when the
-    reference fails) for faults of ours and :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
+    memory; their cases are then missing from the verdict. With ``limit_seconds`` all seeds run in one box that gets so
+    much processor time: the audit's short cut, for trees that nobody submitted.
+
+    Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for faults of ours and
+    :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
     expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)
@@ -94,10 +98,15 @@ def grade(
             cases=[case.case for _, case in cases],
             expected_bytes=sum(len(frames.encode(case.output)) for _, case in cases),
             label=f"{label}-{name}",
+            limit_seconds=limit_seconds,
         )
         talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
         return _judge_box(talk, spec, cases, task.check), talk.result
 
+    if limit_seconds is not None:
+        judged, result = run(seeds, "quick")
+        count = sum(len(expected[seed]) for seed in task.check.public_seeds)
+        return _verdict(judged[:count], judged[count:], result, result.wall_seconds)
     public, public_result = run(task.check.public_seeds, "public")
     seconds = public_result.wall_seconds
     private: list[_Judged] = []
@@ -113,8 +122,8 @@ def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCas
         error = "the box sent bytes that the driver does not write; nothing from it is believed"
         return [_Judged(seed, case.index, Outcome.TAMPERING, error=error) for seed, case in cases]
     judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
-    outcome = _OUTCOME_OF_ENDING[talk.result.ending]
-    error = _ending_text(talk.result, spec)
+    outcome = outcome_of_ending(talk.result.ending)
+    error = ending_text(talk.result, spec)
     for seed, case in cases[len(answers) :]:
         judged.append(_Judged(seed, case.index, outcome, error=error))
         error = "not reached"
@@ -164,7 +173,13 @@ def _error_text(error: Data) -> str:
     return clean_text("\n".join([heading, *lines]))[:MAX_ERROR_CHARACTERS]
 
 
-def _ending_text(result: BoxResult, spec: BoxSpec) -> str:
+def outcome_of_ending(ending: Ending) -> Outcome:
+    """What a box's end means for what it had not answered yet."""
+    return _OUTCOME_OF_ENDING[ending]
+
+
+def ending_text(result: BoxResult, spec: BoxSpec) -> str:
+    """How the box ended before it had answered everything, in words."""
     limits = spec.limits
     if result.ending is Ending.SIGNALLED:
         return f"the process was killed by {_signal_name(result.signal)} before all cases were answered"

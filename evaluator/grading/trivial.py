@@ -10,15 +10,8 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaluator.grading.sealed import grade
-from evaluator.grading.types import Outcome, SealedTask, Verdict
-
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-    from evaluator.grading.golden import GoldenStore
-    from evaluator.sandbox.types import Sandbox
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -43,41 +36,6 @@ class TrivialAnswer:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult:
-    """What the audit found. ``reasons`` says, for people, why a task is not good enough; empty means it is."""
-
-    golden: Verdict
-    stub: Outcome
-    trivial: tuple[tuple[str, Outcome], ...]
-
-    @property
-    def golden_passes(self) -> bool:
-        """Whether the golden function passes its own test."""
-        return self.golden.outcome is Outcome.PASSED
-
-    @property
-    def stub_fails(self) -> bool:
-        """Whether the masked repository, as handed out, fails."""
-        return self.stub is not Outcome.PASSED
-
-    @property
-    def passed(self) -> bool:
-        """Whether the task may be ranked, as far as this audit can say."""
-        return not self.reasons
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Every finding against the task."""
-        found = []
-        if not self.golden_passes:
-            found.append(f"the golden function does not pass ({self.golden.outcome.value}: {self.golden.reason})")
-        if not self.stub_fails:
-            found.append("the masked stub passes")
-        found += [f"the trivial answer '{name}' passes" for name, outcome in self.trivial if outcome is Outcome.PASSED]
-        return tuple(found)
-
-
 def trivial_answers(goal_source: str) -> list[TrivialAnswer]:
     """Return trivial definitions for the goal: ``goal_source`` is one function, method or class, indented or not.
 
@@ -92,46 +50,6 @@ def trivial_answers(goal_source: str) -> list[TrivialAnswer]:
         "zeros like the first array": _return_zeros,
     }
     return [TrivialAnswer(name, source) for name, body in bodies.items() if (source := _with_bodies(goal, body))]
-
-
-def audit(
-    *,
-    sandbox: Sandbox,
-    task: SealedTask,
-    goal_source: str,
-    build_tree: Callable[[str], Path],
-    private_seeds: tuple[int, ...],
-    golden: GoldenStore,
-    label: str,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> AuditResult:
-    """Grade the golden function, the masked stub and the trivial answers to ``goal_source``.
-
-    ``build_tree`` puts a definition into a fresh copy of the masked repository and returns its path. Raises as
-    :func:`~evaluator.grading.sealed.grade` does.
-    """
-
-    def verdict(tree: Path, seeds: tuple[int, ...]) -> Verdict:
-        return grade(
-            sandbox=sandbox,
-            task=task,
-            candidate_tree=tree,
-            private_seeds=seeds,
-            golden=golden,
-            label=label,
-            cancelled=cancelled,
-        )
-
-    def outcome(tree: Path) -> Outcome:
-        # Nearly all fail the public seeds already; only what passes them is worth a second box.
-        public = verdict(tree, ()).outcome
-        return verdict(tree, private_seeds).outcome if public is Outcome.PASSED and private_seeds else public
-
-    return AuditResult(
-        golden=verdict(task.reference_repository, private_seeds),
-        stub=outcome(task.repository),
-        trivial=tuple((answer.name, outcome(build_tree(answer.source))) for answer in trivial_answers(goal_source)),
-    )
 
 
 def _parse(source: str) -> _Function | ast.ClassDef:
@@ -191,4 +109,6 @@ def _return_zeros(function: _Function) -> str | None:
         f"for argument in [{', '.join(names)}]:\n"
         "    if isinstance(argument, numpy.ndarray):\n"
         "        return numpy.zeros_like(argument)\n"
+        "    if hasattr(argument, 'new_zeros'):\n"
+        "        return argument.new_zeros(argument.shape)\n"
     )

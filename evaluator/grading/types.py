@@ -81,7 +81,10 @@ class SealedTask:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case of one seed. ``difference`` and ``error`` are empty for private seeds."""
+    """One case of one seed, or one test of an upstream unit test file, which has a ``name`` and no seed.
+
+    ``difference`` and ``error`` are empty for private seeds.
+    """
 
     seed: int | None
     index: int
@@ -89,6 +92,7 @@ class CaseResult:
     outcome: Outcome
     difference: str = ""
     error: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,16 +14,20 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import queueing
+from evaluator.domain import auditing, queueing
+from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.domain.graders import Grader
 from evaluator.domain.reconcile import reconcile
-from evaluator.jobs import audit_waiting
+from evaluator.grading.types import Outcome, Verdict
+from evaluator.jobs import audit_revision
+from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
@@ -38,14 +43,22 @@ def audit(*arguments: str) -> dict[str, Any]:
 def test_every_shipped_task_passes_its_audit(real_sandbox: Sandbox) -> None:
     call_command("load_catalogue", stdout=io.StringIO())
     result = audit()
-    assert (result["audited"], result["failed"]) == (9, 0)
-    assert {task["suite"] for task in result["tasks"]} == {"lmr-mini"}
+    assert [result[key] for key in ("audited", "passed", "weak", "failed", "faults")] == [9, 9, 0, 0, []]
+    for task in result["tasks"]:
+        # Whatever survives is declared, with a reason; and what was declared does survive.
+        assert (task["suite"], task["reasons"], task["remarks"]) == ("lmr-mini", [], [])
+        assert (task["mutants"]["survivors"], task["mutants"]["share"]) == ([], 1.0)
+        assert task["mutants"]["killed"] >= 25
+        assert task["golden"]["outcomes"] == ["passed", "passed"]
+        assert len(task["trivial"]) >= 10
+        assert "passed" not in {answer["outcome"] for answer in task["trivial"]}
+        assert (task["guessing"]["missing_cases"], task["image_scan"]["copies"]) == (0, [])
+        assert max(moved["margin"] for moved in task["margins"]["outputs"]) <= 0.5
+    assert sum(len(task["mutants"]["equivalents"]) for task in result["tasks"]) == 6
     revision = TaskRevision.objects.get(task__slug="dpo/1", task__suite__slug="lmr-mini")
     assert (revision.audit_state, revision.runnable) == (AuditState.PASSED, True)
-    assert revision.audit["golden"]["outcome"] == "passed"
-    assert (revision.audit["stub"], revision.audit["reasons"]) == ("raised", [])
-    assert len(revision.audit["trivial"]) >= 10
-    assert "passed" not in {answer["outcome"] for answer in revision.audit["trivial"]}
+    assert (revision.audit["stub"], revision.audit["evaluator_version"]) == ("raised", EVALUATOR_VERSION)
+    assert revision.audit["environment_digest"] == real_sandbox.environment_digest("numpy")
     assert audit()["audited"] == 0
 
 
@@ -64,7 +77,9 @@ def test_a_test_that_trivial_answers_pass_fails_its_audit(real_sandbox: Sandbox,
     only_the_first_task(tmp_path, **{"unit_test/run_1.py": runner})
     result = audit("--suite", "small")
     assert (result["audited"], result["failed"]) == (1, 1)
-    assert "the trivial answer 'none' passes" in result["tasks"][0]["reasons"]
+    reasons = result["tasks"][0]["reasons"]
+    assert "the trivial answer 'none' passes" in reasons
+    assert reasons[-1] == "guessing passes: all 24 golden outputs are equal, make cases with different outputs"
     revision = TaskRevision.objects.get()
     assert (revision.audit_state, revision.runnable) == (AuditState.FAILED, False)
 
@@ -74,6 +89,145 @@ def test_a_golden_function_that_disagrees_with_itself_fails_its_audit(real_sandb
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": flaky})
     (task,) = audit("--suite", "small")["tasks"]
     assert task["reasons"][0].startswith("the golden function does not pass (wrong_output")
+    assert (task["mutants"], task["guessing"]) == (None, None)
+
+
+def test_a_golden_function_that_only_passes_on_some_seeds_is_flaky(
+    real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_the_first_task(tmp_path)
+    verdicts = iter(
+        [Verdict(Outcome.PASSED, (), "", 0.1), Verdict(Outcome.RAISED, (), "", 0.1, "private case 0: raised")]
+    )
+    grade = Grader.grade
+
+    def grade_golden_by_turns(self: Grader, tree: Path, **options: Any) -> Verdict:
+        return next(verdicts) if tree == self.reference_tree else grade(self, tree, **options)
+
+    monkeypatch.setattr(Grader, "grade", grade_golden_by_turns)
+    (task,) = audit()["tasks"]
+    assert task["reasons"] == [
+        "the golden function does not pass (raised: private case 0: raised)",
+        "the test is flaky: the golden function passes sometimes",
+    ]
+
+
+BRANCHES = """
+    total = 0.0
+    for factor in (1.0, 1.0):
+        total = total + factor * x
+    return total - 0.0  # golden-double
+"""
+ONLY_THE_SIGN = (
+    "from scoring.core import double\n\n\ndef run(case):\n    found = double(case['x'])\n"
+    "    return {'value': 'positive' if found > 0 else 'other', 'is_float': isinstance(found, float)}\n"
+)
+
+
+def weak_task(tmp_path: Path, equivalent: list[dict[str, str]] | None = None) -> SuiteVersion:
+    """A suite of one task whose test looks at the sign alone."""
+    golden = GOLDEN_1.replace("\n    return math.fsum([x, x])  # golden-double\n", BRANCHES)
+    check = {**CHECK, "private_seeds": 12, "equivalent_mutants": equivalent or []}
+    files = {"golden_files/core_golden_1.py": golden, "unit_test/run_1.py": ONLY_THE_SIGN}
+    changed = info(task={"check": check})
+    del changed["implementations"][1]
+    version = import_suite(folder=write_suite(tmp_path / "suite", info=changed, files=files), slug="small").version
+    assert version is not None
+    return version
+
+
+def test_a_test_that_misses_most_mutants_is_weak(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    weak_task(tmp_path)
+    out = io.StringIO()
+    call_command("audit_tasks", "-v", "2", stdout=out)
+    revision = TaskRevision.objects.get()
+    assert (revision.audit_state, revision.runnable, revision.audit["reasons"]) == (AuditState.WEAK, True, [])
+    mutants = revision.audit["mutants"]
+    assert mutants["share"] < 0.8
+    assert revision.audit["weakness"] == (
+        f"weak test: it notices only {mutants['killed']} of {mutants['total']} mutants of the golden function "
+        f"({int(mutants['share'] * 100)} %), 80 % are wanted"
+    )
+    text = out.getvalue()
+    assert "1 audited: 0 good, 1 weak, 0 failed" in text
+    assert "survives: line 4: `for factor in (1.0, 1.0)` -> `only its first round`" in text
+    assert (
+        "        -    return total - 0.0  # golden-double\n        +    return total + 0.0  # golden-double\n" in text
+    )
+
+
+def test_equivalent_mutants_do_not_count_and_wrong_declarations_are_told(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    weak_task(
+        tmp_path,
+        [
+            {"mutant": "line 6: `total - 0.0` -> `total + 0.0`", "reason": "Nothing is added."},
+            {"mutant": "line 6: `return total - 0.0` -> `return None`", "reason": "Not so."},
+            {"mutant": "line 99: `a` -> `b`", "reason": "A slip."},
+        ],
+    )
+    (task,) = audit()["tasks"]
+    mutants = task["mutants"]
+    assert [(each["id"], each["reason"]) for each in mutants["equivalents"]] == [
+        ("line 6: `total - 0.0` -> `total + 0.0`", "Nothing is added.")
+    ]
+    assert mutants["refuted"] == ["line 6: `return total - 0.0` -> `return None`"]
+    assert mutants["unknown"] == ["line 99: `a` -> `b`"]
+    assert mutants["made"] == mutants["total"] + 2
+    assert len(task["remarks"]) == 2
+    # Whoever corrects the declarations need not ask for the audit.
+    assert auditing.waiting() == []
+    TaskRevision.objects.update(
+        equivalent_mutants=[{"mutant": mutants["equivalents"][0]["id"], "reason": "As before."}]
+    )
+    assert len(auditing.waiting()) == 1
+
+
+def test_only_a_sample_is_tried_where_there_are_many(real_sandbox: Sandbox, tmp_path: Path, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, audit_mutants=3)
+    weak_task(tmp_path)
+    mutants = audit()["tasks"][0]["mutants"]
+    assert (mutants["total"], mutants["made"] > 10) == (3, True)
+
+
+def test_a_fault_of_ours_is_tried_again_and_never_counts_as_a_kill(
+    real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_the_first_task(tmp_path)
+    run = type(real_sandbox).run
+    tried: list[str] = []
+
+    def run_badly(self: Sandbox, spec: BoxSpec, **options: Any) -> BoxResult:
+        # Every second box of the stub, a trivial answer or a mutant is lost.
+        tried.extend([spec.label] if spec.label.endswith("-quick") else [])
+        if spec.label.endswith("-quick") and len(tried) % 2:
+            raise SandboxError("the host failed")
+        return run(self, spec, **options)
+
+    monkeypatch.setattr(type(real_sandbox), "run", run_badly)
+    (task,) = audit("--jobs", "1")["tasks"]
+    assert (task["state"], task["mutants"]["killed"]) == ("passed", 1)
+    monkeypatch.setattr(
+        type(real_sandbox), "run", lambda *_, **__: (_ for _ in ()).throw(SandboxError("gone for good"))
+    )
+    with pytest.raises(CommandError, match="alpha/1 could not be audited: gone for good"):
+        call_command("audit_tasks", "--again", stdout=io.StringIO())
+    assert TaskRevision.objects.get().audit_state == AuditState.PASSED
+
+
+def test_lost_content_is_a_fault_that_says_what_to_do(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    only_the_first_task(tmp_path)
+    TaskRevision.objects.update(grading_hash="c" * 64)
+    with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*Import the suite again\."):
+        call_command("audit_tasks", stdout=io.StringIO())
+
+
+def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
+    assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
+    with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
+        call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
+    with pytest.raises(CommandError, match="--jobs 0: at least one"):
+        call_command("audit_tasks", "--jobs", "0")
 
 
 def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> None:
@@ -96,9 +250,25 @@ def test_what_is_not_runnable_is_not_audited(real_sandbox: Sandbox, tmp_path: Pa
 def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
     with queueing.connect() as connection:
-        assert [job.func_name for job in queueing.queue(connection).jobs] == ["evaluator.jobs.audit_waiting"]
-    audit_waiting()
-    assert TaskRevision.objects.get().audit_state == AuditState.PASSED
+        (job,) = queueing.queue(connection).jobs
+    revision = TaskRevision.objects.get()
+    assert (job.func_name, job.args, job.id) == ("evaluator.jobs.audit_revision", [revision.pk], f"audit-{revision.pk}")
+    audit_revision(revision.pk)
+    revision.refresh_from_db()
+    assert revision.audit_state == AuditState.PASSED
+    # What came twice, or too late, does nothing.
+    TaskRevision.objects.update(audit={})
+    audit_revision(revision.pk)
+    assert TaskRevision.objects.get().audit == {}
+
+
+def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_the_first_task(tmp_path)
+    monkeypatch.setattr(auditing, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
+    audit_revision(TaskRevision.objects.get().pk)
+    assert TaskRevision.objects.get().audit_state == AuditState.UNAUDITED
 
 
 def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:
@@ -106,7 +276,7 @@ def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_
     with queueing.connect() as connection:
         connection.flushall()
         reconcile()
-        assert queueing.queue(connection).job_ids == ["audit"]
+        assert queueing.queue(connection).job_ids == [f"audit-{TaskRevision.objects.get().pk}"]
         TaskRevision.objects.update(audit_state=AuditState.PASSED)
         connection.flushall()
         reconcile()

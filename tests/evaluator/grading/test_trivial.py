@@ -1,19 +1,14 @@
-"""Trivial answers and the audit."""
+"""Trivial answers."""
 
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evaluator.grading.trivial import audit, trivial_answers
-from evaluator.grading.types import Outcome, SealedTask
-from tests.evaluator.grading.mini_task import STUB, MemoryStore, write_task, write_tree
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
+from evaluator.grading.trivial import trivial_answers
 
 FUNCTION = 'def goal(a, b=2, *rest, key, **more):\n    """Say."""\n    raise NotImplementedError\n'
 METHOD = (
@@ -95,58 +90,15 @@ def test_what_is_no_definition_is_refused(source: str) -> None:
         trivial_answers(source)
 
 
-def _audit(task: SealedTask, sandbox: UnconfinedSandbox, folder: Path) -> Any:
-    built: list[Path] = []
+class Tensor:
+    """What the answer needs of a PyTorch tensor."""
 
-    def build_tree(source: str) -> Path:
-        built.append(write_tree(folder / f"tree-{len(built)}", source))
-        return built[-1]
+    shape = (2, 3)
 
-    return audit(
-        sandbox=sandbox,
-        task=task,
-        goal_source=STUB[STUB.index("def rank") :],
-        build_tree=build_tree,
-        private_seeds=(11,),
-        golden=MemoryStore(),
-        label="audit",
-    )
+    def new_zeros(self, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        return "zeros", shape
 
 
-def test_audit_of_a_good_task(task: SealedTask, sandbox: UnconfinedSandbox, tmp_path: Path) -> None:
-    result = _audit(task, sandbox, tmp_path)
-    assert (result.golden_passes, result.stub_fails, result.passed, result.reasons) == (True, True, True, ())
-    assert result.stub is Outcome.RAISED
-    assert len(result.trivial) == 12
-    assert Outcome.PASSED not in {outcome for _, outcome in result.trivial}
-
-
-def test_audit_of_a_weak_task(tmp_path: Path, sandbox: UnconfinedSandbox) -> None:
-    weak = write_task(
-        tmp_path / "weak",
-        run="from ranking import goal\n\n\ndef run(case):\n    goal.rank(**case)\n    return {'answered': True}\n",
-    )
-    result = _audit(weak, sandbox, tmp_path)
-    assert result.golden_passes
-    assert result.stub_fails
-    assert not result.passed
-    assert len(result.reasons) == 12
-    assert result.reasons[0] == "the trivial answer 'none' passes"
-
-
-def test_audit_sees_a_stub_that_passes_and_a_golden_that_fails(tmp_path: Path, sandbox: UnconfinedSandbox) -> None:
-    odd = write_task(
-        tmp_path / "odd",
-        golden="import random\nimport time\n\n\ndef rank(scores, names):\n    return time.time_ns()\n",
-        run="from ranking import goal\n\n\ndef run(case):\n    return {'answer': goal.rank(**case)}\n",
-    )
-    unstable = replace(odd, check=replace(odd.check, public_seeds=(1,)))
-    result = _audit(unstable, sandbox, tmp_path)
-    assert not result.golden_passes
-    assert result.reasons[0].startswith(
-        "the golden function does not pass (wrong_output: seed 1, case 0: output 'answer'"
-    )
-    idle = write_task(tmp_path / "idle", run="import ranking.goal\n\n\ndef run(case):\n    return {'answer': 1}\n")
-    result = _audit(idle, sandbox, tmp_path / "idle-trees")
-    assert not result.stub_fails
-    assert result.reasons[0] == "the masked stub passes"
+def test_zeros_are_made_of_tensors_too() -> None:
+    made = sources("def goal(a, b):\n    pass\n")["zeros like the first array"]
+    assert call(made, 7, Tensor()) == ("zeros", (2, 3))

@@ -1,0 +1,206 @@
+"""Looking for an installed copy of the reference in an environment."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.box import frames, scan
+from evaluator.grading.image_scan import ImageScan, scan_image, top_level_names
+from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
+from tests.evaluator.grading.unconfined import UnconfinedSandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evaluator.sandbox.types import Sandbox
+
+GOLDEN = '''@cached
+def score(self, scores: list[float], *, scale: float = 2.0) -> float:
+    """What the golden file says of itself."""
+    total = 0.0
+    for place, value in enumerate(scores):
+        total += scale * value / (place + 1)
+    return total / max(1, len(scores))
+'''
+# The same code, said in other words, in a class.
+COPY = """
+class Other:
+    def score(self, scores, *, scale=2.0):
+        # somebody else's comment
+        total = 0.0
+        for place, value in enumerate(scores):
+            total += scale * value / (place + 1)
+        return total / max(1, len(scores))
+"""
+OTHER = "def score(self, scores, *, scale=2.0):\n    return sum(scores)\n"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed packages, the only one on the search path."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    library = sysconfig.get_path("stdlib")
+    monkeypatch.setattr(sys, "path", [f"{library}.zip", library, f"{library}/lib-dynload", str(folder)])
+    return folder
+
+
+def write(folder: Path, **files: str) -> Path:
+    """Write Python files; ``a__b`` is ``a/b.py``."""
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_only_folders_of_packages_are_searched(installed: Path) -> None:
+    assert scan.package_folders() == [installed]
+
+
+def test_what_is_installed_is_named(installed: Path) -> None:
+    for name in ("torch-2.13.0.dist-info", "old_thing-1.egg-info", "torch", "numpy-2.4.6.dist-info"):
+        (installed / name).mkdir()
+    assert scan.distributions([installed]) == ["numpy 2.4.6", "old_thing 1", "torch 2.13.0"]
+
+
+def test_modules_are_found_and_not_imported(installed: Path) -> None:
+    write(installed, alone="raise RuntimeError", package__inner="")
+    (installed / "package" / "__init__.py").write_text("raise RuntimeError")
+    (installed / "namespace").mkdir()
+    assert scan.installed_module("alone", [installed]) == str(installed / "alone.py")
+    assert scan.installed_module("package", [installed]) == str(installed / "package/__init__.py")
+    assert scan.installed_module("namespace", [installed]) == str(installed / "namespace")
+    assert scan.installed_module("statistics", [installed]) is None
+
+
+def test_definitions_of_a_name_are_sent_as_source(installed: Path) -> None:
+    write(
+        installed,
+        pkg__a=COPY,
+        pkg__b=OTHER,
+        c="score = 1\nscores = 2\n",
+        d="def score(:\n",
+        e="class score:\n    x = 1\n",
+    )
+    sent: list[dict[str, Any]] = []
+    assert scan.search("score", [installed], sent.append)
+    assert [message["path"] for message in sent] == ["e.py", "pkg/a.py", "pkg/b.py"]
+    assert sent[1]["source"].startswith("    def score(self, scores, *, scale=2.0):\n")
+    assert sent[1]["source"].endswith("len(scores))\n")
+
+
+def test_the_search_ends_in_bounded_time(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(installed, a=OTHER, b=OTHER, c=OTHER)
+    monkeypatch.setattr(scan, "MAX_DEFINITIONS", 2)
+    sent: list[dict[str, object]] = []
+    assert not scan.search("score", [installed], sent.append)
+    assert len(sent) == 2
+    monkeypatch.setattr(scan, "MAX_FILE_BYTES", 10)
+    assert scan.definitions(installed / "a.py", "score", __import__("re").compile(b"score")) == []
+
+
+def test_names_that_a_repository_offers(tmp_path: Path) -> None:
+    write(tmp_path, scoring__core="", single="", src__inner__a="", tests__a="", setup="", unit_test__x="")
+    (tmp_path / "not-a-name").mkdir()
+    (tmp_path / "not-a-name" / "a.py").write_text("")
+    (tmp_path / "data").mkdir()
+    assert top_level_names(tmp_path) == ("inner", "scoring", "single")
+
+
+class Speaking(UnconfinedSandbox):
+    """A box in which the search finds what the test says."""
+
+    messages: tuple[dict[str, Any], ...] = ()
+
+    def run(self, spec: BoxSpec, **_: Any) -> BoxResult:
+        self.ran.append(spec)
+        hello = {"kind": "hello", "nonce": spec.argv[2], "cpu_family": ""}
+        said = b"".join(frames.encode(message) for message in (hello, *self.messages))
+        return BoxResult(Ending.EXITED, 0, None, said, b"", False, 0.1, None)
+
+
+def scanned(repository: Path, *messages: dict[str, Any], golden: str = GOLDEN) -> ImageScan:
+    sandbox = Speaking()
+    sandbox.messages = messages
+    return scan_image(
+        sandbox=sandbox,
+        environment="numpy",
+        repository=write(repository, scoring__core=""),
+        goal_name="score",
+        golden=golden,
+        label="audit",
+    )
+
+
+DONE = {"kind": "done", "complete": True}
+
+
+def test_the_same_tree_is_a_copy_wherever_it_is(tmp_path: Path) -> None:
+    found = scanned(
+        tmp_path,
+        {"kind": "definition", "path": "far/away.py", "source": COPY.split("\n", 2)[2]},
+        {"kind": "definition", "path": "other.py", "source": OTHER},
+        {"kind": "definition", "path": "broken.py", "source": "def score(:\n"},
+        DONE,
+    )
+    assert found.copies == ("far/away.py",)
+    assert found.reasons == (
+        (
+            "the environment has a copy of the reference installed, in far/away.py: an answer could import it; "
+            "take it out of the environment"
+        ),
+    )
+
+
+def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_copy(tmp_path: Path) -> None:
+    module = {"kind": "module", "name": "scoring", "path": "/lib/site-packages/scoring/__init__.py"}
+    found = scanned(
+        tmp_path,
+        {"kind": "distributions", "names": ["scoring 1"]},
+        module,
+        {"kind": "definition", "path": "scoring/core.py", "source": OTHER},
+        {"kind": "definition", "path": "scoring_more/core.py", "source": OTHER},
+        DONE,
+    )
+    assert (found.copies, found.distributions) == (("scoring/core.py",), ("scoring 1",))
+    alone = scanned(tmp_path, module, DONE)
+    assert (alone.reasons, len(alone.remarks)) == ((), 1)
+    assert "called like a package of the repository: scoring (/lib/" in alone.remarks[0]
+
+
+def test_what_anybody_would_write_is_no_copy(tmp_path: Path) -> None:
+    short = "def score(self, x):\n    return self.x\n"
+    found = scanned(tmp_path, {"kind": "definition", "path": "a.py", "source": short}, DONE, golden=short)
+    assert found.copies == ()
+
+
+def test_a_search_that_was_cut_short_says_so(tmp_path: Path) -> None:
+    found = scanned(tmp_path, {"kind": "done", "complete": False})
+    assert found.remarks == ("the environment has more files than the search for a copy of the reference looks at",)
+    with pytest.raises(SandboxError, match="search of the environment numpy ended"):
+        scanned(tmp_path)
+
+
+def test_numpy_s_own_function_is_found_in_a_real_box(each_sandbox: Sandbox, tmp_path: Path) -> None:
+    import inspect
+
+    import numpy as np
+
+    golden = inspect.getsource(inspect.unwrap(np.trapezoid))
+    write(tmp_path, scoring__core="")
+    found = scan_image(
+        sandbox=each_sandbox,
+        environment="numpy",
+        repository=tmp_path,
+        goal_name="trapezoid",
+        golden=golden,
+        label="audit",
+    )
+    assert [path.rpartition("/")[2] for path in found.copies] == ["_function_base_impl.py"]
+    assert [name.split()[0] for name in found.distributions].count("numpy") == 1
+    assert (found.modules, found.complete) == ((), True)

@@ -1,0 +1,270 @@
+"""Mutants of a definition: which there are, how they are called, and how little of the text they change."""
+
+from __future__ import annotations
+
+import ast
+import json
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.goals import Goal, find_goal
+from benchmark_tasks.suites.build_notes import LMR_MINI as SHIPPED
+from evaluator.grading.mutants import Mutant, mutants_of, sample
+
+
+def expression_mutants(expression: str) -> set[str]:
+    """What becomes of the expression ``expression`` in the mutants that still return something."""
+    start = "def goal(a, b, c, np, f):\n    return "
+    found = {mutant.source.removeprefix(start).rstrip("\n") for mutant in mutants_of(f"{start}{expression}\n")}
+    return found - {"None"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "mutants"),
+    [
+        ("a + b", {"a - b"}),
+        ("a - b", {"a + b"}),
+        ("a * b", {"a / b"}),
+        ("a / b", {"a * b"}),
+        ("a // b", {"a / b"}),
+        ("a % b", {"a // b"}),
+        ("a ** b", {"a * b"}),
+        ("a @ b", {"a * b"}),
+        ("a & b", {"a | b"}),
+        ("a < b", {"a <= b", "a >= b"}),
+        ("a >= b", {"a > b", "a < b"}),
+        ("a == b", {"a != b"}),
+        ("a is not b", {"a is b"}),
+        ("a not in b", {"a in b"}),
+        ("a < b <= c", {"a <= b <= c", "a >= b <= c", "a < b < c", "a < b > c"}),
+        ("a and b", {"a or b"}),
+        ("a or b", {"a and b"}),
+        ("not a", {"a"}),
+        ("-a", {"a"}),
+        ("~a", {"a"}),
+        ("a if b else c", {"a if True else c", "a if False else c"}),
+        ("f(a, b)", {"f(b, a)"}),
+        ("f(a, b, c)", {"f(b, a, c)", "f(a, c, b)"}),
+        ("f(a, a)", set()),
+        ("max(a, b)", set()),
+        ("np.maximum(a, b)", set()),
+        ("f(*a, *b)", set()),
+        ("a.sum(axis=b)", {"a.sum()"}),
+        ("f(a, axis=b, out=c)", {"f(a, out=c)", "f(a, axis=b)"}),
+        ("f(axis=b, out=c)", {"f(out=c)", "f(axis=b)"}),
+        ("f(**a)", set()),
+        ("a.sum(axis=1)", {"a.sum()", "a.sum(axis=2)", "a.sum(axis=0)"}),
+        ("a.sum(axis=-1)", {"a.sum()", "a.sum(axis=1)", "a.sum(axis=-2)", "a.sum(axis=-0)"}),
+        ("f(a, keepdims=True)", {"f(a)", "f(a, keepdims=False)"}),
+        ("a[b:c]", {"a[:c]", "a[b:]"}),
+        ("a[:]", set()),
+        ("a[0]", {"a[1]", "a[-1]"}),
+        ("7", {"8", "6"}),
+        ("0.5", {"1.5", "-0.5"}),
+        ("0.0", {"1.0"}),
+        ("-0.5", {"0.5", "-1.5"}),
+        ("True", {"False"}),
+        ("'text'", {"''"}),
+        ("''", {"'x'"}),
+        ("f'{a}b'", {"''"}),
+        ("[x for x in a if b]", {"[x for x in a if True]"}),
+        ("lambda x: x + a", {"lambda x: x - a"}),
+    ],
+)
+def test_expressions(expression: str, mutants: set[str]) -> None:
+    assert expression_mutants(expression) == mutants
+
+
+@pytest.mark.parametrize(
+    ("expression", "mutant"),
+    [
+        ("a - b * c", "a - b / c"),
+        ("(a + b) * c", "(a - b) * c"),
+        # Replacing the operator alone would mean something else here, so the expression gets brackets.
+        ("a ** b ** c", "a ** (b * c)"),
+        ("a - b % c", "a - b // c"),
+        ("-(a + b)", "(a + b)"),
+        ("f((a), b)", "f((b), a)"),
+        ("(a) + (b)", "(a) - (b)"),
+    ],
+)
+def test_brackets_are_kept_and_set_where_they_are_needed(expression: str, mutant: str) -> None:
+    assert mutant in expression_mutants(expression)
+
+
+BODY = '''def goal(a, size: int = 3, *, scale: float = 0.5):
+    """Say."""
+    total = 0
+    for item in a:
+        if item > size:
+            total += item
+        elif item < 0:
+            continue
+        else:
+            total -= 1
+    total = total * scale
+    return total
+'''
+
+
+def lines_changed(mutant: Mutant) -> list[str]:
+    return [line for line in mutant.diff.splitlines()[2:] if line[:1] in "+-"]
+
+
+def test_statements() -> None:
+    found = {mutant.id: lines_changed(mutant) for mutant in mutants_of(BODY)}
+    expected = {
+        "line 1: `3` -> `4`": [
+            "-def goal(a, size: int = 3, *, scale: float = 0.5):",
+            "+def goal(a, size: int = 4, *, scale: float = 0.5):",
+        ],
+        "line 3: `total = 0` -> `pass`": ["-    total = 0", "+    pass"],
+        "line 5: `if item > size` -> `if True`": ["-        if item > size:", "+        if True:"],
+        "line 5: `if item > size` -> `if False`": ["-        if item > size:", "+        if False:"],
+        "line 5: `else` -> `no else`": [
+            "-        elif item < 0:",
+            "-            continue",
+            "-        else:",
+            "-            total -= 1",
+        ],
+        "line 4: `for item in a` -> `only its first round`": ["+        break"],
+        "line 6: `total += item` -> `total -= item`": ["-            total += item", "+            total -= item"],
+        "line 8: `continue` -> `pass`": ["-            continue", "+            pass"],
+        "line 11: `total = total * scale` -> `return total`": ["-    total = total * scale", "+    return total"],
+        "line 12: `return total` -> `return None`": ["-    return total", "+    return None"],
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert len(found) == 34
+
+
+def test_what_nobody_can_observe_is_left_alone() -> None:
+    quiet = '''
+    @decorated(1)
+    def goal(self, a: Literal["x"] = None) -> "Array[3]":
+        """Says 7."""
+        logger.info("got %s", 5)
+        logging.getLogger("x").debug("y")
+        print("size", 3)
+        warnings.warn("old", stacklevel=2)
+        assert a > 0, "positive"
+        if a is None:
+            raise ValueError(f"none {1}")
+        import math
+        "a note"
+        return a
+    '''
+    (only,) = mutants_of(textwrap.dedent(quiet).lstrip("\n"))
+    assert only.id == "line 13: `return a` -> `return None`"
+
+
+def test_methods_for_people_are_left_alone() -> None:
+    source = (
+        "class Goal:\n    size = 2\n\n    def __repr__(self):\n        return 'goal'\n\n"
+        "    def first(self):\n        return self.size\n"
+    )
+    assert [mutant.id for mutant in mutants_of(source)] == [
+        "line 2: `size = 2` -> `pass`",
+        "line 2: `2` -> `1`",
+        "line 2: `2` -> `3`",
+        "line 8: `return self.size` -> `return None`",
+    ]
+
+
+def test_a_method_keeps_its_indentation_and_its_docstring_may_have_less() -> None:
+    method = '    def goal(self, a):\n        """Say.\n\n  less\n"""\n        return a + 1\n'
+    found = mutants_of(method)
+    assert [mutant.id for mutant in found] == [
+        "line 6: `return a + 1` -> `return None`",
+        "line 6: `a + 1` -> `a - 1`",
+        "line 6: `1` -> `0`",
+        "line 6: `1` -> `2`",
+    ]
+    assert found[1].source == method.replace("a + 1", "a - 1")
+
+
+def test_other_letters_and_line_ends_stay_as_they_are() -> None:
+    source = 'def goal(a):\r\n    é = "größe"; b = a + 1\r\n    return b  # größer\r\n'
+    sources = [mutant.source for mutant in mutants_of(source)]
+    assert source.replace("a + 1", "a - 1") in sources
+    assert source.replace('"größe"', "''") in sources
+    assert source.replace("é = ", "é = ").replace("return b", "return None") in sources
+
+
+def test_the_same_is_made_once_and_names_are_never_shared() -> None:
+    found = mutants_of("def goal(a):\n    return a[1], a[1]\n")
+    names = [mutant.id for mutant in found]
+    assert names[1:] == [f"line 2: `1` -> `{other}`{number}" for number in ("", " (2)") for other in "02"]
+    assert len(set(names)) == len(names) == len({ast.dump(ast.parse(mutant.source)) for mutant in found})
+
+
+def test_long_code_is_shortened_in_names_only() -> None:
+    found = mutants_of(f"def goal(a):\n    b = [{'a, ' * 60}]\n    return b\n")
+    assert [mutant.id for mutant in found] == [
+        f"line 2: `b = [{'a, ' * 21}a, … {', a' * 9}, ]` -> `pass`",
+        "line 3: `return b` -> `return None`",
+    ]
+
+
+def test_what_does_not_compile_is_no_mutant() -> None:
+    source = "def goal(a):\n    def inner():\n        nonlocal a\n        a = 1\n    inner()\n    yield a\n"
+    for mutant in mutants_of(source):
+        compile(mutant.source, "mutant", "exec")
+
+
+def test_what_is_no_definition_is_refused() -> None:
+    with pytest.raises(SyntaxError):
+        mutants_of("def goal(:\n")
+
+
+def test_a_sample_is_spread_evenly_and_always_the_same() -> None:
+    found = mutants_of(BODY)
+    few = sample(found, 4)
+    assert [found.index(mutant) for mutant in few] == [place * len(found) // 4 for place in range(4)]
+    assert sample(found, 4) == few
+    assert sample(found, 1000) == found
+    assert sample([], 5) == []
+
+
+@pytest.mark.parametrize("name", [path.parent.name for path in sorted(SHIPPED.glob("*/info.json"))])
+def test_shipped_golden_functions(name: str) -> None:
+    place = SHIPPED / name
+    (task,) = json.loads((place / "info.json").read_text())["implementations"]
+    goal = Goal("task", task["goal_file"], task["goal_function"], task["class_name"] or "")
+    found = find_goal((place / task["golden_file"]).read_bytes(), goal)
+    mutants = mutants_of(found.text)
+    assert 25 <= len(mutants) <= 80
+    assert mutants == mutants_of(found.text)
+    assert len({mutant.id for mutant in mutants}) == len(mutants)
+    assert max(len(mutant.id) for mutant in mutants) <= 300
+    assert all(len(lines_changed(mutant)) <= 14 for mutant in mutants)
+    declared = [each["mutant"] for each in task["check"].get("equivalent_mutants", [])]
+    assert set(declared) <= {mutant.id for mutant in mutants}
+
+
+_ATOMS = st.sampled_from(["a", "b", "1", "0.5", "-1", "'s'", "a.x", "f(a, b)", "a[1:]", "(not a)", "(a, b)", "[a, 1]"])
+_EXPRESSIONS = st.recursive(
+    _ATOMS,
+    lambda inner: st.builds(
+        lambda left, operator, right: f"({left}) {operator} {right}",
+        inner,
+        st.sampled_from(["+", "-", "*", "**", "<", "==", "and", "or", "in", "is not", "if c else"]),
+        inner,
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(_EXPRESSIONS, st.booleans())
+def test_every_mutant_of_anything_is_another_definition_that_compiles(expression: str, indented: bool) -> None:
+    source = f"def goal(a, b, c, f):\n    x = {expression}\n    return x\n"
+    if indented:
+        source = textwrap.indent(source, "    ")
+    found = mutants_of(source)
+    assert found
+    trees = [ast.dump(ast.parse(textwrap.dedent(mutant.source))) for mutant in found]
+    assert len(set(trees)) == len(trees)
+    assert ast.dump(ast.parse(textwrap.dedent(source))) not in trees

@@ -1,0 +1,78 @@
+"""Auditing upstream's kind of test, which imports the answer, logs "Passed" or compares a value with itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from evaluator.domain.auditing import audit_revision, waiting
+
+if TYPE_CHECKING:
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+DATASET = Path(__file__).parent / "upstream" / "dataset"
+PAPER = "16-DecayArrays"
+
+
+def audited(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
+    """The task whose test only logs, or does what ``unit_test`` says, imported as upstream lays it out, and audited."""
+    folder = tmp_path / "benchmark" / PAPER
+    shutil.copytree(DATASET / PAPER, folder)
+    facts = json.loads((folder / "info.json").read_text())
+    facts["implementations"][0]["environment"] = "numpy"
+    (folder / "info.json").write_text(json.dumps(facts))
+    (folder / facts["repo_folder_name"] / "paper.json").write_text("{}")
+    if unit_test is not None:
+        (folder / facts["repo_folder_name"] / "unit_test" / "unit_test_1.py").write_text(unit_test)
+    import_suite(folder=folder.parent, slug="small")
+    ((revision, epoch),) = waiting()
+    audit_revision(revision, epoch)
+    return TaskRevision.objects.get()
+
+
+def test_a_test_that_compares_numbers_is_audited_as_it_is(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    revision = audited(tmp_path)
+    audit = revision.audit
+    assert (audit["reasons"], audit["golden"]["outcomes"]) == ([], ["passed", "passed"])
+    assert audit["stub"] != "passed"
+    assert audit["mode"] == "remote"
+    assert (audit["guessing"], audit["margins"]) == (None, None)
+    assert audit["image_scan"]["copies"] == []
+    mutants = audit["mutants"]
+    assert (mutants["total"], mutants["killed"], mutants["sampled"]) == (3, 3, False)
+    assert revision.audit_state == AuditState.PASSED
+
+
+COMPARES_WITH_ITSELF = """
+import unittest
+
+import numpy as np
+
+from decay import decayed
+
+
+class TestDecay(unittest.TestCase):
+    def test_decay(self):
+        found = decayed(np.array([1.0, 2.0]), 0.5)
+        self.assertTrue(np.array_equal(found, decayed(np.array([1.0, 2.0]), 0.5)))
+
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+
+
+def test_a_test_that_compares_a_value_with_itself_fails_its_audit(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    revision = audited(tmp_path, unit_test=COMPARES_WITH_ITSELF)
+    assert revision.audit_state == AuditState.FAILED
+    assert "the trivial answer 'zero' passes" in revision.audit["reasons"]
+    assert not revision.runnable
