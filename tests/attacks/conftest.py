@@ -34,10 +34,10 @@ COMPARISON = {
 
 @pytest.fixture
 def target(tmp_path: Path, db: None) -> SuiteVersion:
-    """The suite ``small`` with one task, ``alpha/1``: two seconds and 128 MiB a box, and one output in any order."""
+    """The suite ``small`` with one task, ``alpha/1``: five seconds and 128 MiB a box, and one output in any order."""
     info: dict[str, Any] = copy.deepcopy(INFO)
     del info["implementations"][1]
-    info["implementations"][0]["check"] = {**CHECK, "comparison": COMPARISON, "wall_seconds": 2, "memory_mb": 128}
+    info["implementations"][0]["check"] = {**CHECK, "comparison": COMPARISON, "wall_seconds": 5, "memory_mb": 128}
     files: dict[str, str | bytes | None] = {
         "unit_test/run_1.py": RUN,
         "scoring-repo/notes/one.txt": "Masked note.\n",

@@ -42,7 +42,7 @@ def left_behind() -> list[str]:
     """What is still there of the boxes that this process started: processes, groups, containers, folders."""
     work, staging = Path(settings.DATA_DIR) / "work", sandbox_settings().state_dir.resolve() / "boxes"
     owner = str(Owner.current())
-    found = [str(path) for path in (*work.glob("*"), *staging.glob(f"*{owner}*"))]
+    found = [str(path) for path in (*work.glob("*/*"), *staging.glob(f"*{owner}*"))]
     if shutil.which("docker"):
         listing = ["docker", "ps", "--all", "--format", "{{.Names}} {{.Labels}}"]
         containers = subprocess.run(listing, capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,7 @@
-"""Hostile answers, submitted like any other: none passes, none becomes a fault of ours, none leaves anything behind."""
+"""Hostile answers, submitted like any other: none passes, none becomes a fault of ours, none leaves anything behind.
+
+Every known attack is fired in ``test_corpus``; these go the whole way of a submission, or belong to it alone.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-HEAD: Final = "import ctypes, os, resource, signal, struct, sys, threading, time\nimport numpy as np\n"
+HEAD: Final = "import os, struct, time\n"
 WRONG: Final = ("wrong_output", "seed 1, case 0: output 'value': ")
-LATE: Final = ("timeout", "seed 1, case 0: stopped after 2 seconds")
+LATE: Final = ("timeout", "seed 1, case 0: stopped after 5 seconds")
 
 FORGED_FRAME: Final = """
 class Forge:
@@ -59,36 +62,13 @@ TAMPERING: Final[dict[str, tuple[str, str, str]]] = {
         "raised",
         "seed 1, case 0: the process ended early, with exit code 0, before all cases were answered",
     ),
-    "leaves politely": (answer("sys.exit(0)"), "raised", "seed 1, case 0: SystemExit: 0"),
     "kills everybody": (answer("os.kill(-1, 9)\nreturn x"), "raised", "seed 1, case 0: ProcessLookupError: "),
-    "signals the box's first process": (
-        answer("for number in range(1, 32):\n    os.kill(1, number)\nreturn x"),
-        *WRONG,
-    ),
-    "overwrites the box's first process": (
-        answer(
-            "for line in open('/proc/1/maps'):\n"
-            "    if ' rw-p ' in line:\n"
-            "        first, last = (int(part, 16) for part in line.split()[0].split('-'))\n"
-            "        with open('/proc/1/mem', 'r+b', 0) as memory:\n"
-            "            memory.seek(first)\n"
-            "            memory.write(b'A' * (last - first))\n"
-            "return x"
-        ),
-        *WRONG,
-    ),
     "says that it passed": (answer("print('Test Passed')\nos.write(1, b'1 passed')\nreturn x"), *WRONG),
-    "patches comparisons": (
-        answer("np.allclose = np.array_equal = np.isclose = lambda *a, **k: True\nreturn x"),
-        *WRONG,
-    ),
     "always equal": (
         answer("return Equal()", "class Equal:\n    def __eq__(self, other):\n        return True\n"),
         "wrong_output",
         "seed 1, case 0: the output is not plain data: FrameError: ",
     ),
-    "not a number": (answer("return float('nan')"), *WRONG),
-    "empty array": (answer("return np.zeros(0)"), *WRONG),
     "forged frame with wrong numbers": (answer("Forge()(b'[1.0,1.0,2.0]')", FORGED_FRAME), *WRONG),
     "forged frame that grows when it is written again": (
         answer("Forge()(b'[[' + b','.join([b'1e9'] * 700_000) + b'],1.0,2.0]')", FORGED_FRAME),
@@ -112,12 +92,6 @@ TAMPERING: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 RESOURCES: Final[dict[str, tuple[str, str, str]]] = {
-    "sleeps": (answer("time.sleep(60)"), *LATE),
-    "ignores signals and stops its parent": (
-        answer("signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork():\n    time.sleep(60)\n")
-        + "    os.kill(os.getppid(), signal.SIGSTOP)\n    time.sleep(60)\n",
-        *LATE,
-    ),
     "fork bomb": (
         answer("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"),
         *LATE,
@@ -132,17 +106,6 @@ RESOURCES: Final[dict[str, tuple[str, str, str]]] = {
         "tampering",
         "seed 1, case 0: the box sent bytes that the driver does not write; nothing from it is believed",
     ),
-    "log flood": (answer("os.write(2, b'x' * 1_000_000)\nreturn x"), *WRONG),
-    "fills its disk": (
-        answer("for number in range(9):\n    open(f'/tmp/{number}', 'wb').write(bytes(20_000_000))\nreturn x"),
-        "raised",
-        "seed 1, case 0: OSError: [Errno 28] No space left on device",
-    ),
-    "writes one large file": (
-        answer("open('/tmp/large', 'wb').write(bytes(40_000_000))\nreturn x"),
-        "raised",
-        "seed 1, case 0: OSError: [Errno 27] File too large",
-    ),
     "leaves a daemon": (
         answer("if os.fork() == 0:\n    os.setsid()\n    os.closerange(0, 64)\n    time.sleep(1000)\nreturn x"),
         *WRONG,
@@ -153,12 +116,9 @@ RESOURCES: Final[dict[str, tuple[str, str, str]]] = {
 IN_DOCKER: Final = (
     "leaves at once",
     "kills everybody",
-    "overwrites the box's first process",
     "forged bytes",
     "fork bomb",
     "memory bomb",
-    "log flood",
-    "fills its disk",
     "leaves a daemon",
 )
 

@@ -1,0 +1,211 @@
+"""Attacks on the walls: reach the network, the host's files, other processes, other powers.
+
+Each tells in its log what held; a run in which anything did not, or in which too little was tried, is not repelled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaluator.attacks.library import tries
+from evaluator.attacks.types import AnswerAttack, Attack, Group, Way, ends
+
+_CONNECT = """
+def connect(address, family=socket.AF_INET):
+    with socket.socket(family) as plug:
+        plug.settimeout(0.5)
+        plug.connect(address)
+"""
+_WRITE = """
+def write(path):
+    with open(path, "a") as file:
+        file.write("x")
+    return path
+
+
+def make(folder):
+    return write(os.path.join(folder, MARK))
+"""
+_CALLS = """
+def denied(**calls):
+    for name, arguments in calls.items():
+        attempt(name, call, name, *arguments)
+"""
+_LOOK = """
+def find(folder, name):
+    for place, folders, files in os.walk(folder):
+        folders[:] = [] if place in ("/proc", "/sys") else folders
+        if name in files:
+            return place
+    raise FileNotFoundError(errno.ENOENT, name)
+
+
+def variable(path):
+    with open(path, "rb") as file:
+        if HOST_VARIABLE.encode() in file.read():
+            return path
+    raise FileNotFoundError(errno.ENOENT, HOST_VARIABLE)
+
+
+def powers():
+    status = open("/proc/self/status").read().splitlines()
+    values = dict(line.split(":\\t", 1) for line in status if ":\\t" in line)
+    if os.getuid() == 0 or int(values["CapEff"], 16) or int(values["CapBnd"], 16) or values["NoNewPrivs"] != "1":
+        return values
+    raise PermissionError(errno.EPERM, "none")
+
+
+def earlier():
+    found = os.listdir("/tmp") + os.listdir("/dev/shm")
+    for folder in ("/tmp", "/dev/shm"):
+        open(os.path.join(folder, MARK), "w").close()
+    if found:
+        return found
+    raise FileNotFoundError(errno.ENOENT, "nothing")
+
+
+def others():
+    found = [name for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())]
+    if found:
+        return found
+    raise ProcessLookupError(errno.ESRCH, "nobody")
+"""
+_BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK
+
+
+def _attack(name: str, what: str, held: int, *lines: str, runs: int = 1) -> AnswerAttack:
+    return AnswerAttack(
+        name,
+        Group.ESCAPE,
+        what,
+        {Way.SEALED: ends("wrong_output")},
+        source=tries(*lines, before=_BEFORE),
+        runs=runs,
+        held=held * runs,
+    )
+
+
+ESCAPE: Final[tuple[Attack, ...]] = (
+    _attack(
+        "network",
+        "Connects to the world, by IPv4, IPv6 and UDP.",
+        3,
+        "attempt('1.1.1.1', connect, ('1.1.1.1', 443))",
+        "attempt('IPv6', connect, ('2606:4700:4700::1111', 443), socket.AF_INET6)",
+        "attempt('UDP', lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53)))",
+    ),
+    _attack("names", "Asks for a host's address.", 1, "attempt('DNS', socket.getaddrinfo, 'example.org', 443)"),
+    _attack(
+        "metadata service",
+        "Asks the cloud's metadata service for keys.",
+        1,
+        "attempt('169.254.169.254', connect, ('169.254.169.254', 80))",
+    ),
+    _attack(
+        "host's port",
+        "Connects to a port that listens on every address of the host.",
+        3,
+        "attempt('loopback', connect, ('127.0.0.1', HOST_PORT))",
+        "attempt('loopback, IPv6', connect, ('::1', HOST_PORT), socket.AF_INET6)",
+        "attempt('bridge', connect, ('172.17.0.1', HOST_PORT))",
+    ),
+    _attack(
+        "host's sockets",
+        "Connects to an abstract socket of the host, and to the sockets of engine and system.",
+        5,
+        "attempt('abstract', connect, chr(0) + HOST_SOCKET, socket.AF_UNIX)",
+        "for path in ('/var/run/docker.sock', '/run/docker.sock', '/run/systemd/private', '/run/dbus/system_bus'):",
+        "    attempt(path, connect, path, socket.AF_UNIX)",
+    ),
+    _attack(
+        "rare sockets",
+        "Opens sockets of families that lead around the network's walls: vsock, packets, netlink, kernel crypto.",
+        4,
+        "attempt('vsock', socket.socket, 40, socket.SOCK_STREAM)",
+        "attempt('packet', socket.socket, socket.AF_PACKET, socket.SOCK_RAW)",
+        "attempt('alg', socket.socket, 38, socket.SOCK_SEQPACKET)",
+        "attempt('raw', socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)",
+    ),
+    _attack(
+        "write elsewhere",
+        "Writes everywhere but where it may.",
+        13,
+        "for folder in ('/', '/usr', '/usr/lib', '/etc', '/var', '/box', '/box/repository', '/dev', '/proc', '/sys'):",
+        "    attempt(folder, make, folder)",
+        "for file in ('/box/run.py', '/box/driver.py', '/box/repository/weighing/goal.py'):",
+        "    attempt(file, write, file)",
+    ),
+    _attack(
+        "kernel settings",
+        "Opens the kernel's switches for writing.",
+        4,
+        "for file in ('sys/kernel/core_pattern', 'sys/vm/overcommit_memory', 'sysrq-trigger', 'sys/kernel/modprobe'):",
+        "    attempt(file, open, '/proc/' + file, 'r+b', 0)",
+    ),
+    _attack(
+        "become root",
+        "Becomes another user, by calls, by su and by a file with the set-uid bit.",
+        5,
+        "attempt('setuid', os.setuid, 0)",
+        "attempt('setgid', os.setgid, 0)",
+        "attempt('setgroups', os.setgroups, [0])",
+        "attempt('su', lambda: subprocess.run(['su', '-c', 'true'], check=True, stdin=-3, timeout=5))",
+        "attempt('powers', powers)",
+    ),
+    _attack(
+        "set-uid file and devices",
+        "Makes a set-uid program of another owner, and device files.",
+        4,
+        "open('/tmp/program', 'w').close()",
+        "attempt('chown', os.chown, '/tmp/program', 0, 0)",
+        "attempt('mem', os.mknod, '/tmp/mem', 0o20666, os.makedev(1, 1))",
+        "attempt('disk', os.mknod, '/tmp/disk', 0o60666, os.makedev(8, 0))",
+        "attempt('chroot', os.chroot, '/tmp')",
+    ),
+    _attack(
+        "mounts",
+        "Mounts, unmounts and changes the root.",
+        4,
+        "denied(mount=(0, 0, 0, 0, 0), umount2=(0, 0), pivot_root=(0, 0), swapon=(0, 0))",
+    ),
+    _attack(
+        "namespaces",
+        "Makes namespaces of its own, in which it would be root, and enters others.",
+        4,
+        "denied(unshare=(0x10000000,), setns=(0, 0), clone=(0x10000000 | 17, 0, 0, 0, 0))",
+        "attempt('unshare, mounts', call, 'unshare', 0x00020000)",
+    ),
+    _attack(
+        "kernel calls",
+        "Uses calls of the kernel that have opened doors before: keyctl, bpf, io_uring, userfaultfd and others.",
+        10,
+        "denied(ptrace=(0, 0, 0, 0), keyctl=(0, -3, 0), add_key=(0, 0, 0), bpf=(0, 0, 0), io_uring_setup=(1, 0))",
+        "denied(userfaultfd=(0,), perf_event_open=(0, 0, -1, -1, 0), process_vm_readv=(1, 0, 0, 0, 0, 0))",
+        "denied(open_by_handle_at=(0, 0, 0), kexec_load=(0, 0, 0, 0))",
+    ),
+    _attack(
+        "the machine itself",
+        "Loads a module, sets clock and name, restarts the machine.",
+        3,
+        "denied(init_module=(0, 0, 0), settimeofday=(0, 0), sethostname=(0, 0))",
+    ),
+    _attack(
+        "host's secrets",
+        "Looks for a file and a variable of the host, for its password file and root's home.",
+        6,
+        "attempt('path', open, HOST_FILE)",
+        "attempt('file', find, '/', os.path.basename(HOST_FILE))",
+        "for path in ('/proc/self/environ', '/proc/1/environ'):",
+        "    attempt(path, variable, path)",
+        "attempt('shadow', open, '/etc/shadow')",
+        "attempt('root', os.listdir, '/root')",
+    ),
+    _attack("other processes", "Looks for processes besides its own.", 1, "attempt('others', others)"),
+    _attack(
+        "second run",
+        "Leaves notes for the next run, and looks for those of the last.",
+        1,
+        "attempt('notes', earlier)",
+        runs=2,
+    ),
+)

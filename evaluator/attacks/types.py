@@ -1,0 +1,128 @@
+"""What an attack is, what must come of it, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from evaluator.sandbox.types import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Group(StrEnum):
+    """What an attack is after. ``CONTROL`` is none: what must be so for the others to mean anything."""
+
+    CONTROL = "control"
+    RESOURCES = "resources"
+    ESCAPE = "escape"
+    TAMPERING = "tampering"
+    PATCH = "patch"
+    UPLOAD = "upload"
+
+
+class Way(StrEnum):
+    """Where an attack meets the evaluator: a protocol, a bare box, or the check of what is sent in."""
+
+    SEALED = "sealed"
+    REMOTE = "upstream remote"
+    IN_PROCESS = "upstream in-process"
+    BOX = "bare box"
+    CHECKER = "upload check"
+
+
+REFUSED = "refused"
+BAD_PATCH = "bad_patch"
+ACCEPTED = "accepted"
+INFRA = "infra"
+ESCAPED = "escaped"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How an attack must end: with one of ``outcomes`` and a reason that holds ``says``."""
+
+    outcomes: frozenset[str]
+    says: str = ""
+
+    def __str__(self) -> str:
+        return " or ".join(sorted(self.outcomes))
+
+
+def ends(*outcomes: str, says: str = "") -> Expected:
+    """``Expected`` in short."""
+    return Expected(frozenset(outcomes), says)
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One hostile thing: a short unique name, a sentence about what it tries, and its end by each way it goes."""
+
+    name: str
+    group: Group
+    tries: str
+    expected: Mapping[Way, Expected]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAttack(Attack):
+    """A goal file that is graded like any answer.
+
+    ``wall_seconds`` is the time of one box. It is graded ``runs`` times, and its log must then say at least ``held``
+    times that something was refused (``library`` has the functions for that) and never that something was not.
+    """
+
+    source: str = ""
+    wall_seconds: float = 20.0
+    runs: int = 1
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramAttack(Attack):
+    """A program that is run in a box as it is, without the driver; its outcome is the box's ending."""
+
+    code: str = ""
+    stdin_bytes: int = 0
+    limits: Limits = field(default_factory=lambda: Limits(wall_seconds=20.0, cpu_seconds=20))
+
+
+@dataclass(frozen=True, slots=True)
+class PatchAttack(Attack):
+    """A diff, to be applied to the masked repository of ``task``."""
+
+    diff: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadAttack(Attack):
+    """A file as it would be uploaded; it is made when needed, since some are large."""
+
+    make: Callable[[], bytes] = bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AttackResult:
+    """What came of one attack by one way. ``reason`` is the evaluator's, or says what is unexpected."""
+
+    attack: Attack
+    way: Way
+    outcome: str
+    repelled: bool
+    reason: str
+    seconds: float
+
+    def as_data(self) -> dict[str, object]:
+        """Plain data, as stored and as printed by ``manage.py attack --json``."""
+        return {
+            "attack": self.attack.name,
+            "group": self.attack.group.value,
+            "protocol": self.way.value,
+            "expected": str(self.attack.expected[self.way]),
+            "outcome": self.outcome,
+            "repelled": self.repelled,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 3),
+        }

@@ -1,0 +1,114 @@
+"""Every address of the site, and who gets what there. A new address has to be entered here, or a test fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from submissions.models import Submission, Upload
+
+NOT_THERE, SIGN_IN, SHOWN = 404, 302, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Status codes of a GET: for nobody in particular, somebody else, the owner of the private thing, a maintainer."""
+
+    anonymous: int
+    stranger: int
+    owner: int
+    maintainer: int
+    arguments: dict[str, Any] = field(default_factory=dict)
+    query: str = ""
+
+
+def everybody(**arguments: Any) -> Address:
+    """A page that all may read."""
+    return Address(SHOWN, SHOWN, SHOWN, SHOWN, arguments)
+
+
+def private(**arguments: Any) -> Address:
+    """Something of Alice's: for others it does not exist."""
+    return Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, arguments)
+
+
+def signed_in(**arguments: Any) -> Address:
+    """A page for whoever has an account."""
+    return Address(SIGN_IN, SHOWN, SHOWN, SHOWN, arguments)
+
+
+def maintaining(code: int = SHOWN, **arguments: Any) -> Address:
+    """A page that only maintainers know of."""
+    return Address(SIGN_IN, NOT_THERE, NOT_THERE, code, arguments)
+
+
+def entered(submission: Submission, upload: Upload) -> dict[str, Address]:
+    """What is expected of every named address; ``submission`` and ``upload`` are Alice's, and private."""
+    one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
+    return {
+        "board_default": everybody(),
+        "board": everybody(suite="small"),
+        "suites": everybody(),
+        "suite": everybody(suite="small"),
+        "kit": everybody(suite="small"),
+        "task": everybody(**task),
+        "task_paper": everybody(**task),
+        "system": Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, {"slug": submission.system.slug}),
+        "reported_run": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
+        "docs": everybody(),
+        "docs_page": everybody(slug="submitting"),
+        "docs_image": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"name": "none.png"}),
+        "about": everybody(),
+        "healthz": everybody(),
+        "security_txt": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE),
+        "status": everybody(),
+        "status_json": everybody(),
+        "upload": signed_in(),
+        "upload_check": Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, {"pk": upload.pk}),
+        "my_submissions": signed_in(),
+        "submission": private(**one),
+        "submission_progress": private(**one),
+        "submission_bundle": private(**one),
+        "implementation": private(**one, paper="alpha", index=1, trial=1),
+        "maintain": maintaining(),
+        "reevaluate": maintaining(),
+    }
+
+
+NOT_READ: Final = {
+    "readyz": "its answer depends on the queue; tests/leaderboard/test_health.py",
+    "upload_discard": "acts; tests/attacks/test_browsers.py",
+    "submission_publish": "acts; tests/attacks/test_browsers.py",
+    "submission_withdraw": "acts; tests/attacks/test_browsers.py",
+    "submission_cancel": "acts; tests/attacks/test_browsers.py",
+    "submission_correct": "acts; tests/attacks/test_browsers.py",
+    "maintain_retry": "acts; tests/leaderboard/test_maintain_page.py",
+    "maintain_hide": "acts; tests/leaderboard/test_maintain_page.py",
+    "maintain_unhide": "acts; tests/leaderboard/test_maintain_page.py",
+    "maintain_quota": "acts; tests/leaderboard/test_maintain_page.py",
+    "reevaluate_start": "acts; tests/leaderboard/test_reevaluation_page.py",
+    "reevaluate_retry": "acts; tests/leaderboard/test_reevaluation_page.py",
+    "reevaluate_stop": "acts; tests/leaderboard/test_reevaluation_page.py",
+}
+"""Addresses that are not read with GET, and where they are tested."""
+
+ALLAUTH: Final = "account_"
+
+
+def named(resolver: URLResolver | None = None) -> Iterator[str]:
+    """The name of every address, ours and the libraries'."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from named(pattern)
+        elif isinstance(pattern, URLPattern):
+            yield str(pattern.name)
+
+
+def path_of(name: str, address: Address) -> str:
+    """The address as a path."""
+    return reverse(name, kwargs=address.arguments) + address.query

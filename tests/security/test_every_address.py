@@ -1,0 +1,134 @@
+"""Every address of the site: nobody reads what is not theirs, and every page carries the same policy."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+
+from tests.security.addresses import ALLAUTH, NOT_READ, entered, named, path_of
+from tests.security.conftest import SENTINEL
+
+if TYPE_CHECKING:
+    from submissions.models import Submission, Upload, User
+
+pytestmark = pytest.mark.django_db
+
+POLICY = {
+    *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'"),
+    *("connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'", "object-src 'none'"),
+}
+
+
+class Inline(HTMLParser):
+    """Collects what a page brings with it that the policy forbids, or that should not be there at all."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "style" or (tag == "script" and "src" not in given):
+            self.found.append(f"<{tag}>")
+        self.found += [
+            f"{tag} {name}={value}"
+            for name, value in attrs
+            if name == "style" or name.startswith("on") or re.match(r"\s*(javascript|data|vbscript):", value or "")
+        ]
+        self.found += [
+            f"{tag} {given[name]}" for name in ("src", "action") if re.match(r"(https?:)?//", given.get(name) or "")
+        ]
+
+
+def body(response: Any) -> str:
+    """A response's text, streamed or not, with its file closed."""
+    content: bytes = b"".join(response.streaming_content) if response.streaming else response.content
+    # Not response.close(), which ends the request and with it the test's own database connection.
+    file = getattr(response, "file_to_stream", None)
+    if file is not None:
+        file.close()
+    return content.decode("utf-8", "replace")
+
+
+def browser(person: User | None) -> Client:
+    """A browser in which ``person`` is signed in."""
+    client = Client()
+    if person is not None:
+        client.force_login(person)
+    return client
+
+
+def test_every_address_is_entered(secret_submission: Submission, secret_upload: Upload) -> None:
+    known = {*entered(secret_submission, secret_upload), *NOT_READ}
+    names = {name for name in named() if not name.startswith(ALLAUTH)}
+    assert names == known, "enter new addresses in tests/security/addresses.py, and take out those that are gone"
+
+
+def test_nobody_reads_what_is_not_theirs(
+    secret_submission: Submission, secret_upload: Upload, alice: User, bob: User, maintainer: User
+) -> None:
+    people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
+    leaks, wrong, seen = [], [], set()
+    for name, address in entered(secret_submission, secret_upload).items():
+        path = path_of(name, address)
+        for role, person in people.items():
+            response = browser(person).get(path)
+            text = body(response)
+            if response.status_code != getattr(address, role):
+                wrong.append((path, role, response.status_code))
+            if SENTINEL in text:
+                seen.add(role)
+                leaks += [(path, role)] if role in {"anonymous", "stranger"} else []
+    assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
+
+
+def test_every_page_carries_the_policy_and_nothing_inline(
+    secret_submission: Submission, secret_upload: Upload, alice: User, maintainer: User
+) -> None:
+    addresses = entered(secret_submission, secret_upload)
+    paths = [path_of(name, address) for name, address in addresses.items()]
+    accounts = ["login", "signup", "logout", "email", "password/change", "password/reset", "password/reset/done"]
+    paths += [f"/accounts/{page}/" for page in accounts] + ["/nowhere/", "/submissions/99/"]
+    pages = 0
+    for person in (None, alice, maintainer):
+        for path in paths:
+            response = browser(person).get(path)
+            headers, text = response.headers, body(response)
+            assert set(headers["Content-Security-Policy"].split("; ")) == POLICY, path
+            assert headers["X-Content-Type-Options"] == "nosniff", path
+            assert headers["X-Frame-Options"] == "DENY", path
+            assert headers["Referrer-Policy"] == "same-origin", path
+            assert headers["Cross-Origin-Opener-Policy"] == "same-origin", path
+            if headers.get("Content-Type", "").startswith("text/html") and text:
+                pages += 1
+                assert Inline(text).found == [], path
+    assert pages > 60
+
+
+def test_private_pages_are_not_kept_by_shared_caches(secret_submission: Submission, alice: User) -> None:
+    for path in ("/my/", f"/submissions/{secret_submission.pk}/", f"/submissions/{secret_submission.pk}/bundle/"):
+        response = browser(alice).get(path)
+        body(response)
+        control = response.headers.get("Cache-Control", "")
+        assert "public" not in control, path
+        assert "private" in control or "no-store" in control or "Cookie" in response.headers.get("Vary", ""), path
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("<p style='color:red'>", ["p style=color:red"]),
+        ("<script>x</script>", ["<script>"]),
+        ("<a href='javascript:x'>", ["a href=javascript:x"]),
+        ("<b onclick=x>", ["b onclick=x"]),
+        ("<script src='//elsewhere.example/x'></script>", ["script //elsewhere.example/x"]),
+        ("<script src='/static/x.js'></script><img src='/x.png'>", []),
+    ],
+)
+def test_the_search_for_inline_code_finds_it(page: str, found: list[str]) -> None:
+    assert Inline(page).found == found

@@ -1,0 +1,92 @@
+"""Limits on guessing: per account and per address, the same for all processes, and not to be got round by a header."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.cache import caches
+from django.test import Client
+
+from tests.conftest import PROJECT_ROOT
+from tests.submissions.factories import PASSWORD, UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_django import Settings
+
+pytestmark = pytest.mark.django_db
+
+TOO_MANY = "Too many failed login attempts"
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> Iterator[None]:
+    caches["default"].clear()
+    yield
+    caches["default"].clear()
+
+
+def sign_in(login: str, password: str, **headers: str) -> Any:
+    """One try in a browser of its own."""
+    return Client(headers=headers).post("/accounts/login/", {"login": login, "password": password})
+
+
+def test_limits_are_counted_for_all_processes_together() -> None:
+    assert django_settings.CACHES["default"]["BACKEND"] == "django.core.cache.backends.db.DatabaseCache"
+
+
+def test_five_wrong_passwords_close_an_account_for_a_while_and_no_other() -> None:
+    UserFactory(username="alice")
+    UserFactory(username="bob")
+    for _ in range(5):
+        assert TOO_MANY not in sign_in("alice", "wrong").content.decode()
+    shut = sign_in("alice", PASSWORD)
+    assert (shut.status_code, TOO_MANY in shut.content.decode()) == (200, True)
+    assert sign_in("bob", PASSWORD).status_code == 302
+
+
+def test_ten_wrong_names_in_a_minute_close_an_address(settings: Settings) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    UserFactory(username="alice")
+    one, other = {"x-forwarded-for": "192.0.2.1"}, {"x-forwarded-for": "192.0.2.2"}
+    for number in range(10):
+        sign_in(f"nobody-{number}", "wrong", **one)
+    assert TOO_MANY in sign_in("alice", PASSWORD, **one).content.decode()
+    # What a client puts in front of what the proxy adds is not believed.
+    forged = {"x-forwarded-for": "203.0.113.9, 192.0.2.1"}
+    assert TOO_MANY in sign_in("alice", PASSWORD, **forged).content.decode()
+    assert sign_in("alice", PASSWORD, **other).status_code == 302
+
+
+@pytest.mark.parametrize(("trusted", "count"), [("true", "1"), ("false", "0")])
+def test_the_header_is_believed_only_where_a_proxy_is_trusted(trusted: str, count: str, tmp_path: Path) -> None:
+    ask = "from django.conf import settings; print(settings.ALLAUTH_TRUSTED_PROXY_COUNT)"
+    values = {"TRUST_PROXY": trusted, "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull, "PATH": os.environ["PATH"]}
+    values["DJANGO_SETTINGS_MODULE"] = "leaderboard.settings"
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=PROJECT_ROOT, env=values, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{count}\n"
+
+
+def test_without_a_proxy_the_header_means_nothing() -> None:
+    UserFactory(username="alice")
+    for number in range(10):
+        sign_in(f"nobody-{number}", "wrong", **{"x-forwarded-for": f"192.0.2.{number}"})
+    assert TOO_MANY in sign_in("alice", PASSWORD, **{"x-forwarded-for": "192.0.2.77"}).content.decode()
+
+
+def test_many_new_accounts_in_a_minute_are_refused() -> None:
+    codes = []
+    for number in range(21):
+        form = {"username": f"new-{number}", "email": f"new-{number}@mail.example"}
+        password = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}
+        codes.append(Client().post("/accounts/signup/", {**form, **password}).status_code)
+    assert (set(codes[:20]), codes[20]) == ({302}, 429)
