@@ -27,3 +27,27 @@ class AttemptState(TextChoices):
     INFRA = "infra", "failed by a fault of ours"
     LOST = "lost", "its lease ran out"
     CANCELLED = "cancelled", "cancelled"
+
+
+class ReevaluationState(TextChoices):
+    """A re-evaluation's life. ``held``: a fault of ours came too often, an operator has to look."""
+
+    RUNNING = "running", "under way"
+    HELD = "held", "held"
+    APPLIED = "applied", "applied"
+    CANCELLED = "cancelled", "cancelled"
+
+
+class BuildState(TextChoices):
+    """How an environment's build ended."""
+
+    BUILT = "built", "built"
+    FAILED = "failed", "failed"
+
+
+class SelfCheckKind(TextChoices):
+    """How thorough a round of attacks was: before the first job, now and then, or by hand with everything."""
+
+    CANARY = "canary", "canary"
+    SHORT = "short", "short"
+    FULL = "full", "full"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from evaluator.domain import auditing
+from evaluator.domain import auditing, self_checks
 from evaluator.domain.evaluate import evaluate_next as _evaluate_next
 from evaluator.sandbox.types import SandboxError
 
@@ -16,12 +16,14 @@ def evaluate_next() -> None:
     _evaluate_next()
 
 
-def audit_waiting() -> None:
-    """Audit every task that waits for it. A fault of ours leaves the rest to the next sweep."""
-    for revision, epoch in auditing.waiting():
-        try:
-            result = auditing.audit_revision(revision, epoch)
-        except SandboxError as error:
-            log.warning("audit_failed", task=str(revision), error=str(error))
-            return
-        log.info("audited", task=str(revision), reasons=list(result.reasons))
+def audit_revision(revision_id: int) -> None:
+    """Audit one task revision if it still waits for it. A fault of ours leaves it to the next sweep."""
+    try:
+        auditing.audit_waiting_revision(revision_id)
+    except SandboxError as error:
+        log.warning("audit_failed", revision=revision_id, error=str(error))
+
+
+def self_check() -> None:
+    """Try the evaluator with a short round of attacks; what came of it is kept for the status page."""
+    self_checks.run_short()

@@ -7,5 +7,13 @@ from django.dispatch import Signal
 submission_scored = Signal()
 """``submission``: every test run of it is done. Sent after commit."""
 
+submission_reevaluated = Signal()
+"""``submission``: a re-evaluation of it was applied. Sent inside the transaction that does so, so that its board row
+changes in the same moment as its outcomes.
+"""
+
+revision_audited = Signal()
+"""``revision``: it was audited, and its audit state may be another one. Sent after commit."""
+
 reconciled = Signal()
 """Sent after each sweep, so that higher rooms can catch up on news they missed."""

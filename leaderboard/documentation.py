@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 FOLDER: Final = PROJECT_ROOT / "docs"
 IMAGE_TYPES: Final = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
-_ORDER: Final = ("submitting", "authoring-tasks", "operating", "configuration", "commands", "contributing")
+_ORDER: Final = (
+    "submitting",
+    "authoring-tasks",
+    "operating",
+    "configuration",
+    "commands",
+    "sandboxes",
+    "protocols",
+    "security",
+    "contributing",
+)
 _PAGES_OF_THEIR_OWN: Final = {"index": "docs", "about": "about"}
 _TAGS: Final = {
     *("a", "br", "code", "em", "img", "span", "strong"),

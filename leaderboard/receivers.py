@@ -8,8 +8,14 @@ from typing import Any
 from django.db import transaction
 from django.dispatch import receiver
 
-from evaluator.signals import reconciled, submission_scored
-from leaderboard.domain.entries import rebuild_missing, recompute_submission, refresh_visibility
+from benchmark_tasks.models import TaskRevision
+from evaluator.signals import reconciled, revision_audited, submission_reevaluated, submission_scored
+from leaderboard.domain.entries import (
+    rebuild_missing,
+    recompute_audited,
+    recompute_submission,
+    refresh_visibility,
+)
 from submissions.models import Submission
 from submissions.signals import submission_changed
 
@@ -18,6 +24,18 @@ from submissions.signals import submission_changed
 def compute_entry(submission: Submission, **_: Any) -> None:
     """Compute the row of a newly scored submission (in the worker that scored it)."""
     recompute_submission(submission.pk)
+
+
+@receiver(submission_reevaluated)
+def compute_entry_again(submission: Submission, **_: Any) -> None:
+    """Compute the row of a submission that was measured again, in the same transaction."""
+    recompute_submission(submission.pk)
+
+
+@receiver(revision_audited)
+def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
+    """Compute the rows anew in which the task counts, or does not any more."""
+    recompute_audited(revision.pk)
 
 
 @receiver(submission_changed)

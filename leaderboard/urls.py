@@ -11,6 +11,8 @@ from leaderboard.views import (
     docs,
     health,
     maintain,
+    reevaluate,
+    status,
     submission_actions,
     submissions,
     systems,
@@ -37,6 +39,9 @@ urlpatterns += [
     path("about/", docs.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path(".well-known/security.txt", health.security_txt, name="security_txt"),
+    path("status/", status.status, name="status"),
+    path("status.json", status.status_json, name="status_json"),
 ]
 
 # Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
@@ -72,4 +77,8 @@ urlpatterns += [
     path("maintain/hide/", maintain.maintain_hide, name="maintain_hide"),
     path("maintain/unhide/", maintain.maintain_unhide, name="maintain_unhide"),
     path("maintain/quota/", maintain.maintain_quota, name="maintain_quota"),
+    path("maintain/reevaluate/", reevaluate.reevaluate, name="reevaluate"),
+    path("maintain/reevaluate/start/", reevaluate.reevaluate_start, name="reevaluate_start"),
+    path("maintain/reevaluate/retry/", reevaluate.reevaluate_retry, name="reevaluate_retry"),
+    path("maintain/reevaluate/stop/", reevaluate.reevaluate_stop, name="reevaluate_stop"),
 ]

@@ -58,13 +58,16 @@ if [ -n "$lacking" ]; then
 fi
 
 stage "lint" scripts/lint.sh
+stage "PyTorch for the boxes" make_torch
 start_docker && stage "images for the Docker box" make_images
-stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres"
+stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos"
 if start_postgres; then
   database=$POSTGRES_URL
-  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup --database-only -m "not e2e"
+  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup --database-only -m "not e2e and not chaos"
   database=
 fi
+# Alone: it starts servers of its own, kills them, and counts what is left.
+stage "chaos" tests chaos -m chaos
 # Playwright runs an event loop in the main thread, where Django otherwise refuses its ORM.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
 stage "browser tests" tests browser -m e2e

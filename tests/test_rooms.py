@@ -15,6 +15,7 @@ ROOMS = ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard"
 PURE = (
     "benchmark_tasks/facts",
     "submissions/answers",
+    "evaluator/attacks",
     "evaluator/box",
     "evaluator/grading",
     "evaluator/sandbox",

@@ -83,9 +83,9 @@ def _fair_order(submission_id: int | None) -> list[int]:
         key=lambda pk: (running[pk], pk),
     )
     for pk in owners:
-        runs = list(
-            _waiting(submission_id).filter(**{owner: pk}).order_by("pk").values_list("pk", flat=True)[:CANDIDATES]
-        )
+        # Who waits for a first result comes before what is only measured again.
+        in_order = _waiting(submission_id).filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
+        runs = list(in_order.values_list("pk", flat=True)[:CANDIDATES])
         if runs:
             return runs
     return []

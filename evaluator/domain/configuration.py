@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.models import TaskRevision
 from evaluator.grading.types import Check, Rule, SealedTask
+from evaluator.sandbox.environment_list import EnvironmentList, read_environment_list
 from evaluator.sandbox.factory import SandboxSettings, choose
 
 if TYPE_CHECKING:
+    from benchmark_tasks.models import TaskRevision
     from evaluator.sandbox.types import Sandbox
 
-EVALUATOR_VERSION = "1"
+EVALUATOR_VERSION = "2"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison or the verdict changes."""
 
 
@@ -31,7 +32,15 @@ def sandbox_settings() -> SandboxSettings:
         host_gid=environment.sandbox_host_uid,
         allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
         docker_image=environment.sandbox_image,
+        docker_runtime=environment.sandbox_runtime,
+        environments=environment_list(),
     )
+
+
+def environment_list() -> EnvironmentList:
+    """The operator's list of environments as it is now. Raises ``SandboxError`` when it is wrong, with the line."""
+    file = settings.ENVIRONMENT.environments_file
+    return _read(file, _state(file))
 
 
 def configured_sandbox() -> Sandbox:
@@ -45,10 +54,18 @@ def configured_sandbox() -> Sandbox:
 _chosen = cache(choose)
 
 
-def wanted_environments() -> list[str]:
-    """The environments that the catalogue's tasks ask for, sorted."""
-    wanted = TaskRevision.objects.exclude(environment="").values_list("environment", flat=True)
-    return sorted(set(wanted))
+def _state(file: Path | None) -> tuple[int, int] | None:
+    """What changes when ``file`` does."""
+    try:
+        status = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size) if status is not None else None
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path | None, state: tuple[int, int] | None) -> EnvironmentList:  # noqa: ARG001  part of the cache's key
+    return read_environment_list(file)
 
 
 def golden_folder() -> Path:

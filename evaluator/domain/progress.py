@@ -17,7 +17,8 @@ def summary(submission: Submission) -> dict[str, Any]:
     With several trials a task has one row a trial, and ``trial`` in it. ``outcome`` is empty while it is not decided.
     """
     runs = (
-        TestRun.objects.filter(implementation__submission=submission, superseded_by__isnull=True)
+        TestRun.objects.current()
+        .filter(implementation__submission=submission)
         .select_related("implementation__revision__task")
         .order_by(
             "implementation__revision__task__paper__folder_name",

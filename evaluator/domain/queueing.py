@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import structlog
 from django.conf import settings
 from django.db import transaction
@@ -12,7 +14,10 @@ from rq import Queue
 from rq.exceptions import DuplicateJobError
 from rq.serializers import JSONSerializer
 
+from evaluator.domain.auditing import waiting
 from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.domain.environments import why_no_environment
+from evaluator.domain.known_jobs import KnownJob
 from evaluator.domain.settling import settle
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
@@ -23,7 +28,7 @@ from submissions.models import Implementation, Submission
 log = structlog.get_logger(__name__)
 QUEUE_NAME = "default"
 JOB = "evaluator.jobs.evaluate_next"
-AUDIT_JOB = "evaluator.jobs.audit_waiting"
+AUDIT_JOB = "evaluator.jobs.audit_revision"
 JOB_TIMEOUT_SECONDS = 3600
 
 
@@ -33,8 +38,8 @@ def connect() -> Redis:
 
 
 def queue(connection: Redis) -> Queue:
-    """The one queue. Jobs are JSON, never pickles: whoever can write to Redis must not thereby run code."""
-    return Queue(QUEUE_NAME, connection=connection, serializer=JSONSerializer)
+    """The one queue. Jobs are JSON and name our own functions: whoever can write to Redis must not thereby run code."""
+    return Queue(QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
 
 
 def plan(submission_id: int) -> list[int]:
@@ -44,7 +49,9 @@ def plan(submission_id: int) -> list[int]:
     applied. Returns the ids of the queued runs.
     """
     with transaction.atomic():
-        if not Submission.objects.filter(pk=submission_id, state=SubmissionState.QUEUED).exists():
+        # The sweep may come upon a submission in the moment in which it is planned for the first time.
+        queued = Submission.objects.select_for_update().filter(pk=submission_id, state=SubmissionState.QUEUED)
+        if queued.first() is None:
             return []
         unplanned = Implementation.objects.filter(submission_id=submission_id, test_runs__isnull=True)
         epoch = Submission.objects.values_list("suite_version__seed_epoch__number", flat=True).get(pk=submission_id)
@@ -109,16 +116,28 @@ def _enqueue(target: Queue, count: int) -> None:
         target.enqueue_call(JOB, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)
 
 
-def push_audit() -> bool:
-    """Ask for the audit of what was not audited yet, unless that was asked for already; say whether it was added."""
+def push_audit() -> int:
+    """Ask for the audit of every revision that waits for one, unless that was asked for already; say how many were.
+
+    Each revision has a job of its own, so that the workers share them. What has no environment yet has to wait for an
+    operator, and is asked for by a later sweep.
+    """
+    added = 0
     try:
         with connect() as connection:
-            queue(connection).enqueue_call(
-                AUDIT_JOB, job_id="audit", unique=True, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=1
-            )
-    except DuplicateJobError:
-        return False
+            target = queue(connection)
+            for revision in [revision for revision, _ in waiting() if not why_no_environment(revision)]:
+                with suppress(DuplicateJobError):
+                    target.enqueue_call(
+                        AUDIT_JOB,
+                        args=(revision.pk,),
+                        job_id=f"audit-{revision.pk}",
+                        unique=True,
+                        timeout=JOB_TIMEOUT_SECONDS,
+                        result_ttl=0,
+                        failure_ttl=1,
+                    )
+                    added += 1
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=1)
-        return False
-    return True
+    return added

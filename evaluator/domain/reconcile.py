@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
+from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
 from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.queueing import plan, push_audit, top_up
-from evaluator.domain.settling import settle
+from evaluator.domain.scratch import sweep_scratch
+from evaluator.domain.settling import settle, unsettled
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.sandbox.types import SandboxError
@@ -36,7 +38,7 @@ class Sweep:
 def reconcile() -> Sweep:
     """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead.
 
-    Uploads that nobody submitted are discarded on the way.
+    Uploads that nobody submitted, and what killed workers left in scratch folders, are discarded on the way.
     """
     expired = expire_leases()
     planned = sum(
@@ -47,12 +49,14 @@ def reconcile() -> Sweep:
     )
     due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
     pushed = top_up(due.count())
-    open_states = [SubmissionState.QUEUED, SubmissionState.RUNNING]
-    for pk in Submission.objects.filter(state__in=open_states).values_list("pk", flat=True):
+    for pk in unsettled():
         settle(pk)
+    for pk in unsettled_reevaluations():
+        settle_reevaluation(pk)
     if waiting():
         push_audit()
     uploads.sweep()
+    sweep_scratch()
     reconciled.send(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
 

@@ -11,8 +11,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from evaluator.domain import pinning
+from evaluator.domain.applying import settle_reevaluation
 from evaluator.domain.queueing import push
-from evaluator.domain.settling import settle, submission_of
+from evaluator.domain.settling import settle, stop_runs
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from submissions.domain.audit import record
@@ -27,14 +29,23 @@ if TYPE_CHECKING:
 INFRA_TRIES = 3
 """How often a fault of ours is retried before the submission is held for an operator (DESIGN, section 3)."""
 
+LONGEST_WAIT_SECONDS = 300
+"""How long a run waits at most between two tries while this machine can start no box at all."""
 
-def accept(claim: Claim, *, verdict: Verdict, environment_digest: str) -> bool:
-    """Store the verdict if ``claim`` still holds its run; say whether it did. A late result is discarded."""
+WAITING = "waiting for the sandbox"
+
+
+def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environment: str = "") -> bool:
+    """Store the verdict if ``claim`` still holds its run; say whether it did. A late result is discarded.
+
+    Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
+    """
     with transaction.atomic():
         accepted = TestRun.objects.filter(pk=claim.run_id, state=RunState.RUNNING, token=claim.token).update(
             state=RunState.DONE,
             token=None,
             lease_until=None,
+            environment=environment,
             environment_digest=environment_digest,
             outcome=verdict.outcome.value,
             reason=verdict.reason,
@@ -43,14 +54,42 @@ def accept(claim: Claim, *, verdict: Verdict, environment_digest: str) -> bool:
             seconds=verdict.seconds,
             finished=timezone.now(),
         )
+        if accepted:
+            _pin(claim.run_id, environment, environment_digest)
         _end_attempt(claim, AttemptState.ACCEPTED if accepted else AttemptState.LOST, "")
-    if accepted:
-        settle(submission_of(claim.run_id))
+    # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
+    settle_run(claim.run_id)
     return bool(accepted)
 
 
-def record_infra(claim: Claim, *, reason: str) -> None:
-    """Store a fault of ours: try again later, and after three tries hold the run for an operator."""
+def _pin(run_id: int, environment: str, digest: str) -> None:
+    """The first decided run decides for all. The row lock puts two that end at the same moment one after the other."""
+    run = TestRun.objects.select_related("implementation").get(pk=run_id)
+    submission = Submission.objects.select_for_update().get(pk=run.implementation.submission_id)
+    pinning.require_same(run, environment=environment, digest=digest)
+    if run.reevaluation_id is None and not submission.environment_digest:
+        Submission.objects.filter(pk=submission.pk).update(environment_digest=digest)
+
+
+def settle_run(run_id: int) -> None:
+    """Move on what waits for the run: its submission, or its re-evaluation."""
+    run = (
+        TestRun.objects.select_related("implementation")
+        .only("reevaluation", "implementation__submission")
+        .get(pk=run_id)
+    )
+    if run.reevaluation_id is None:
+        settle(run.implementation.submission_id)
+    else:
+        settle_reevaluation(run.reevaluation_id)
+
+
+def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = False) -> None:
+    """Store a fault of ours: try again later, and after three tries hold the run for an operator.
+
+    ``reason`` is for maintainers, ``public`` what the submitter reads. A fault that lies ``everywhere`` on this machine
+    (no box can be started at all) is not the run's: it waits, longer each time, and is never held.
+    """
     with transaction.atomic():
         run = (
             TestRun.objects.select_for_update()
@@ -60,14 +99,25 @@ def record_infra(claim: Claim, *, reason: str) -> None:
         _end_attempt(claim, AttemptState.INFRA if run else AttemptState.LOST, reason)
         if run is None:
             return
-        run.infra_count += 1
-        run.state = RunState.HELD if run.infra_count >= INFRA_TRIES else RunState.QUEUED
-        run.reason = reason
         run.token = run.lease_until = None
-        delay = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * run.infra_count)
+        if everywhere:
+            run.state = RunState.QUEUED
+            run.reason = f"{WAITING}: {public}"
+            delay = _longer_each_time(run)
+        else:
+            run.infra_count += 1
+            run.state = RunState.HELD if run.infra_count >= INFRA_TRIES else RunState.QUEUED
+            run.reason = public
+            delay = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * run.infra_count)
         run.not_before = timezone.now() + delay
         run.save(update_fields=["infra_count", "state", "reason", "token", "lease_until", "not_before"])
-    settle(submission_of(claim.run_id))
+    settle_run(claim.run_id)
+
+
+def _longer_each_time(run: TestRun) -> timedelta:
+    faults = run.attempts.filter(state=AttemptState.INFRA).count()
+    first = max(settings.ENVIRONMENT.infra_retry_seconds, 1)
+    return timedelta(seconds=min(first * 2 ** min(faults - 1, 10), LONGEST_WAIT_SECONDS))
 
 
 def release(claim: Claim, *, reason: str) -> None:
@@ -102,17 +152,8 @@ def retry_held(*, submission: Submission, actor: User) -> int:
 
 
 def cancel_runs(submission_id: int) -> None:
-    """Drop what waits and take the token from what runs; heartbeats then stop the boxes."""
-    with transaction.atomic():
-        runs = TestRun.objects.filter(
-            implementation__submission_id=submission_id,
-            state__in=[RunState.QUEUED, RunState.RUNNING, RunState.HELD],
-        )
-        tokens = [token for token in runs.values_list("token", flat=True) if token]
-        runs.update(state=RunState.CANCELLED, token=None, lease_until=None)
-        Attempt.objects.filter(token__in=tokens).update(
-            state=AttemptState.CANCELLED, reason="The submission was cancelled.", ended=timezone.now()
-        )
+    """Drop what waits for a submission and take the token from what runs; heartbeats then stop the boxes."""
+    stop_runs(TestRun.objects.filter(implementation__submission_id=submission_id), "The submission was cancelled.")
 
 
 def _end_attempt(claim: Claim, state: AttemptState, reason: str) -> None:

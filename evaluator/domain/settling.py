@@ -1,33 +1,35 @@
-"""Moving a submission on when the last of its runs has ended."""
+"""Moving a submission on when the last of its runs has ended, and ending runs that nobody wants any more."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from evaluator.enums import RunState
-from evaluator.models import TestRun
+from evaluator.enums import AttemptState, RunState
+from evaluator.models import Attempt, TestRun
 from evaluator.signals import submission_scored
 from submissions.domain.publishing import publish_if_consented
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 
+if TYPE_CHECKING:
+    from evaluator.models.runs import TestRunQuerySet
 
-def submission_of(run_id: int) -> int:
-    """The id of the submission that a run belongs to."""
-    return TestRun.objects.values_list("implementation__submission_id", flat=True).get(pk=run_id)
+OPEN_STATES = [SubmissionState.QUEUED, SubmissionState.RUNNING]
+UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
 def settle(submission_id: int) -> None:
     """Move the submission on when no run of it is queued or under way any more: scored, or held with the reason."""
-    runs = TestRun.objects.filter(implementation__submission_id=submission_id)
-    open_states = [SubmissionState.QUEUED, SubmissionState.RUNNING]
+    runs = TestRun.objects.filter(implementation__submission_id=submission_id, reevaluation__isnull=True)
     with transaction.atomic():
-        if not runs.exists() or runs.filter(state__in=[RunState.QUEUED, RunState.RUNNING]).exists():
+        if not runs.exists() or runs.filter(state__in=UNFINISHED).exists():
             return
-        unsettled = Submission.objects.filter(pk=submission_id, state__in=open_states)
+        unsettled = Submission.objects.filter(pk=submission_id, state__in=OPEN_STATES)
         held = runs.filter(state=RunState.HELD).order_by("pk").first()
         if held is not None:
             unsettled.update(state=SubmissionState.HELD, held_reason=held.reason)
@@ -37,7 +39,25 @@ def settle(submission_id: int) -> None:
         transaction.on_commit(partial(_announce, submission_id))
 
 
+def unsettled() -> list[int]:
+    """The open submissions all of whose runs have ended: nobody moved them on. One query, however many are open."""
+    runs = TestRun.objects.filter(implementation__submission=OuterRef("pk"))
+    ended = Submission.objects.filter(Exists(runs), ~Exists(runs.filter(state__in=UNFINISHED)), state__in=OPEN_STATES)
+    return list(ended.values_list("pk", flat=True))
+
+
 def _announce(submission_id: int) -> None:
     submission = Submission.objects.select_related("owner", "system", "suite_version__suite").get(pk=submission_id)
     submission_scored.send(sender=Submission, submission=submission)
     publish_if_consented(submission=submission)
+
+
+def stop_runs(runs: TestRunQuerySet, reason: str) -> None:
+    """Drop those of ``runs`` that wait and take the token from those under way; heartbeats then stop the boxes."""
+    with transaction.atomic():
+        ids = list(runs.values_list("pk", flat=True))
+        stopped = TestRun.objects.filter(pk__in=ids, state__in=[*UNFINISHED, RunState.HELD])
+        stopped.update(state=RunState.CANCELLED, token=None, lease_until=None)
+        Attempt.objects.filter(run__in=ids, state=AttemptState.RUNNING).update(
+            state=AttemptState.CANCELLED, reason=reason, ended=timezone.now()
+        )

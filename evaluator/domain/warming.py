@@ -5,7 +5,8 @@ from __future__ import annotations
 import structlog
 
 from evaluator.domain.claims import job_label
-from evaluator.domain.configuration import configured_sandbox, wanted_environments
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.environments import wanted_environments
 from evaluator.grading.golden import box_family
 from evaluator.sandbox.types import SandboxError
 

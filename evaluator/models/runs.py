@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from django.db import models
 
-from evaluator.enums import OUTCOME_CHOICES, AttemptState, RunState
+from benchmark_tasks.models import TaskRevision
+from evaluator.enums import OUTCOME_CHOICES, AttemptState, ReevaluationState, RunState
 from submissions.models import Implementation
+
+
+class TestRunQuerySet(models.QuerySet["TestRun"]):
+    """Test runs, and which of them count."""
+
+    def current(self) -> TestRunQuerySet:
+        """Those that no other has superseded, without those of re-evaluations that are still under way."""
+        pending = models.Q(reevaluation__isnull=False) & ~models.Q(reevaluation__state=ReevaluationState.APPLIED)
+        return self.filter(superseded_by__isnull=True).exclude(pending)
 
 
 class TestRun(models.Model):
     """One answer, measured once under fixed conditions. The database row is the truth, the queue only a hint.
 
     ``token`` names the attempt that holds the run until ``lease_until``; results are accepted from it alone.
-    ``cases`` is a list of ``{seed, index, public, outcome, difference, error}``; private ones have no seed.
+    ``cases`` is a list of ``{seed, index, public, outcome, difference, error, name}``; private ones have no seed.
+    ``revision`` is the task revision whose tests decide where that is a newer one than the answer was given to. A run
+    of a re-evaluation counts from the moment when the whole re-evaluation is applied; until then the old one does.
+    ``environment`` is the name of what it was measured in, ``environment_digest`` what that was made of.
     """
 
     __test__ = False
 
     implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="test_runs")
     grading_hash = models.CharField(max_length=64, blank=True)
+    environment = models.CharField(max_length=80, blank=True)
     environment_digest = models.CharField(max_length=80, blank=True)
     seed_epoch = models.PositiveIntegerField(default=0)
     evaluator_version = models.CharField(max_length=20)
@@ -38,14 +52,23 @@ class TestRun(models.Model):
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )
     supersedes_reason = models.TextField(blank=True)
+    revision = models.ForeignKey(TaskRevision, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    reevaluation = models.ForeignKey(
+        "evaluator.Reevaluation", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
+    )
+
+    objects = TestRunQuerySet.as_manager()
 
     class Meta:
         ordering = ["implementation", "pk"]
         constraints = [
             models.UniqueConstraint(
                 fields=["implementation", "grading_hash", "environment_digest", "seed_epoch", "evaluator_version"],
+                condition=models.Q(reevaluation__isnull=True),
                 name="measured_once_under_the_same_conditions",
             ),
+            # An environment may change and change back: a re-evaluation may come to conditions that were there before.
+            models.UniqueConstraint(fields=["reevaluation", "implementation"], name="once_in_each_reevaluation"),
             models.CheckConstraint(
                 condition=models.Q(state=RunState.DONE) ^ models.Q(outcome=""), name="an_outcome_exactly_when_done"
             ),
@@ -59,6 +82,11 @@ class TestRun(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk} of {self.implementation_id}"
+
+    @property
+    def graded_revision(self) -> TaskRevision:
+        """The task revision whose tests decide this run."""
+        return self.revision or self.implementation.revision
 
 
 class Attempt(models.Model):

@@ -17,7 +17,7 @@ from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -92,6 +92,12 @@ class BoardRow:
     unpublished: int
     date: datetime | None
     remarks: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def left_out_text(self) -> str:
+        """How many tasks are left out of the numbers and why, in few words; ``left_out`` has (task, reason) of each."""
+        return left_out_text(self.left_out)
 
     @property
     def provenance(self) -> str:
@@ -169,6 +175,14 @@ def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
+def left_out_text(left_out: Sequence[tuple[str, str]]) -> str:
+    """``1 task left out: weak test``, from (task, reason) of each; empty for none."""
+    if not left_out:
+        return ""
+    kinds = dict.fromkeys(why.partition(":")[0] for _, why in left_out)
+    return f"{len(left_out)} task{'' if len(left_out) == 1 else 's'} left out: {', '.join(kinds)}"
+
+
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     """A system in one line. Samples are made by no model: of those nothing is said but who made them."""
     parts = []
@@ -244,6 +258,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> Boa
         unpublished=unpublished,
         date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
         remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
+        left_out=tuple((each["task"], each["why"]) for each in entry.left_out),
     )
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
@@ -17,12 +20,18 @@ from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from benchmark_tasks.models import SuiteVersion
+    from benchmark_tasks.models import TaskRevision
 
 OVERALL: int | None = None
 LABELS = ("CC", "LC", "LI")
+# What stands before the colon is what pages say in short.
+_WHY_LEFT_OUT = {
+    AuditState.UNAUDITED: "not audited: whether its test tells right from wrong is not known yet",
+    AuditState.WEAK: "weak test",
+    AuditState.FAILED: "failed its audit: its test does not tell right from wrong",
+}
 
 
 @dataclass
@@ -49,9 +58,10 @@ def recompute_submission(submission_id: int) -> Entry | None:
     if submission.state != SubmissionState.SCORED:
         Entry.objects.filter(submission=submission).delete()
         return None
-    tallies = _empty_tallies(submission.suite_version)
-    for (category, _), share in _pass_shares(submission).items():
-        for key in {OVERALL, category}:
+    left_out = tasks_left_out(revisions_of(submission.suite_version))
+    tallies = _empty_tallies(submission.suite_version, without=left_out.keys())
+    for (category, revision), share in _pass_shares(submission).items():
+        for key in {OVERALL, category} if revision not in left_out else ():
             tallies[key].add_tests(share)
     with transaction.atomic():
         entry, _ = Entry.objects.update_or_create(
@@ -62,10 +72,17 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "inputs": submission.inputs,
                 "kind": submission.kind,
                 "published": submission.visibility == Visibility.PUBLISHED,
+                "left_out": list(left_out.values()),
             },
         )
         _write_metrics(entry, tallies)
     return entry
+
+
+def recompute_audited(revision_id: int) -> int:
+    """Compute the entries of every scored submission that ``revision_id`` counts in, or does not; say how many."""
+    concerned = Submission.objects.filter(state=SubmissionState.SCORED, suite_version__revisions=revision_id)
+    return sum(recompute_submission(pk) is not None for pk in list(concerned.values_list("pk", flat=True)))
 
 
 def refresh_visibility(submission_id: int) -> None:
@@ -109,14 +126,41 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
 
 def rebuild_missing() -> int:
-    """Compute the entries of scored submissions that have none (their news was lost); say how many."""
-    missing = Submission.objects.filter(state=SubmissionState.SCORED, entry__isnull=True).values_list("pk", flat=True)
-    return sum(recompute_submission(pk) is not None for pk in list(missing))
+    """Compute the entries of scored submissions that have none, or that an audit has changed since: their news was
+    lost. Say how many.
+    """
+    scored = Submission.objects.filter(state=SubmissionState.SCORED)
+    lost = list(scored.filter(entry__isnull=True).values_list("pk", flat=True))
+    for version in SuiteVersion.objects.filter(entries__submission__isnull=False).distinct():
+        left_out = list(tasks_left_out(revisions_of(version)).values())
+        entries = version.entries.filter(submission__in=scored).only("submission_id", "left_out")
+        lost += [entry.submission_id for entry in entries if entry.submission_id and entry.left_out != left_out]
+    return sum(recompute_submission(pk) is not None for pk in lost)
 
 
-def _empty_tallies(version: SuiteVersion) -> dict[int | None, Tally]:
+def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str]]:
+    """Which ``revisions`` (by id) can be run but do not count, as their test is not known to tell right from wrong.
+
+    Each with ``task`` and ``why``. Tasks that cannot be run at all stay in the denominator, as they do in what others
+    report.
+    """
+    return {
+        revision.pk: {
+            "task": revision.task.slug,
+            "why": revision.audit.get("weakness") or _WHY_LEFT_OUT[AuditState(revision.audit_state)],
+        }
+        for revision in revisions
+        if revision.audit_state != AuditState.PASSED
+        and not revision.not_runnable_reasons
+        and revision.protocol != Protocol.NONE
+    }
+
+
+def _empty_tallies(version: SuiteVersion, *, without: Collection[int] = ()) -> dict[int | None, Tally]:
     tallies: dict[int | None, Tally] = defaultdict(Tally)
-    for category in version.revisions.values_list("category_id", flat=True):
+    tallies[OVERALL] = Tally()
+    counted = version.revisions.exclude(pk__in=without)
+    for category in counted.values_list("category_id", flat=True):
         # A task outside the nine counts once, overall: the set holds the same key twice then.
         for key in {OVERALL, category}:
             tallies[key].tasks += 1
@@ -127,7 +171,8 @@ def _pass_shares(submission: Submission) -> dict[tuple[int | None, int], float]:
     """(category id, task revision id) -> share of trials whose newest test run passed: pass@1 of one task."""
     passed: dict[tuple[int | None, int], dict[int, bool]] = defaultdict(dict)
     rows = (
-        TestRun.objects.filter(implementation__submission=submission, state=RunState.DONE)
+        TestRun.objects.current()
+        .filter(implementation__submission=submission, state=RunState.DONE)
         .order_by("pk")
         .values_list(
             "implementation__revision__category_id", "implementation__revision_id", "implementation__trial", "outcome"
@@ -146,7 +191,7 @@ def _write_metrics(entry: Entry, tallies: dict[int | None, Tally]) -> None:
 def _metrics(entry: Entry, tallies: Iterable[tuple[int | None, Tally]]) -> Iterable[EntryMetric]:
     for category, tally in tallies:
         metric = EntryMetric(entry=entry, category_id=category, tasks=tally.tasks)
-        if tally.tests is not None:
+        if tally.tests is not None and tally.tasks:
             metric.tests_passed = tally.tests
             metric.tests_rate = tally.tests / tally.tasks
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)

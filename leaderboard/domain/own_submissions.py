@@ -51,6 +51,8 @@ def own_submissions(*, user: User, filters: Mapping[str, str], sort: str = DEFAU
 
 def upload_state(upload: Upload, *, quota: int) -> str:
     """What can be done with a checked upload, in words; ``quota`` is how much is left today."""
+    if not upload.checked:
+        return "not checked yet"
     if not upload.report["acceptable"]:
         return "cannot be submitted as it is"
     answers = upload.report["answers"]

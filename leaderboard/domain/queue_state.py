@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Max
 from django.utils import timezone
 from redis.exceptions import RedisError
 from rq import Worker
@@ -21,7 +21,11 @@ from evaluator.models import Attempt, TestRun
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from evaluator.models.runs import TestRunQuerySet
+
 RECENT: Final = timedelta(hours=1)
+# More different faults at once than this say nothing more.
+MOST_CAUSES: Final = 20
 # Workers give a sign of life every 15 seconds (manage.py worker); one that missed two of them was killed.
 LISTENING: Final = timedelta(seconds=40)
 
@@ -33,6 +37,16 @@ class SeenWorker:
     name: str
     attempts: int
     last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InfraCause:
+    """A fault of ours for which runs wait or are held now, in full: for maintainers only."""
+
+    reason: str
+    runs: int
+    newest: datetime
+    submissions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,43 @@ def queue_state() -> QueueState:
         sandbox_problem=_sandbox_problem(),
         unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
     )
+
+
+def infra_summary() -> list[dict[str, Any]]:
+    """Why runs wait or are held because of us, in words for everybody: ``{cause, runs, newest}``. One query.
+
+    The cause that befalls the most runs comes first; ``newest`` is when it was met last.
+    """
+    causes = (
+        _unfinished()
+        .exclude(reason="")
+        .order_by()
+        .values("reason")
+        .annotate(runs=Count("pk", distinct=True), newest=Max("attempts__ended"))
+        .order_by("-runs", "reason")
+    )
+    return [{"cause": each["reason"], "runs": each["runs"], "newest": each["newest"]} for each in causes[:MOST_CAUSES]]
+
+
+def infra_causes() -> list[InfraCause]:
+    """The same with everything that was recorded, and whose runs they are. Two queries."""
+    faults = Attempt.objects.filter(state=AttemptState.INFRA, run__in=_unfinished()).order_by()
+    counted = faults.values("reason").annotate(runs=Count("run", distinct=True), newest=Max("ended"))
+    causes = list(counted.order_by("-newest", "reason")[:MOST_CAUSES])
+    reasons = [each["reason"] for each in causes]
+    submissions: dict[str, set[int]] = defaultdict(set)
+    for reason, submission in (
+        faults.filter(reason__in=reasons).values_list("reason", "run__implementation__submission_id").distinct()
+    ):
+        submissions[reason].add(submission)
+    return [
+        InfraCause(each["reason"], each["runs"], each["newest"], tuple(sorted(submissions[each["reason"]])))
+        for each in causes
+    ]
+
+
+def _unfinished() -> TestRunQuerySet:
+    return TestRun.objects.filter(state__in=[RunState.QUEUED, RunState.HELD])
 
 
 def _seen() -> tuple[SeenWorker, ...]:

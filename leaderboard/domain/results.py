@@ -137,7 +137,8 @@ def _system_run(entry: Entry, unpublished: int) -> SystemRun:
 
 def _measured_results(task: Task) -> list[TaskResult]:
     runs = (
-        TestRun.objects.filter(
+        TestRun.objects.current()
+        .filter(
             state=RunState.DONE,
             implementation__revision__task=task,
             implementation__submission__entry__in=visible_entries(),
@@ -145,7 +146,7 @@ def _measured_results(task: Task) -> list[TaskResult]:
         .select_related("implementation__submission__system")
         .order_by("pk")
     )
-    # Later runs of the same answer replace earlier ones: a re-evaluation supersedes what it repeats.
+    # One answer has one result, whatever happened to its runs.
     newest = {run.implementation_id: run for run in runs}
     by_submission: dict[int, list[TestRun]] = defaultdict(list)
     for run in newest.values():

@@ -137,7 +137,7 @@ def newest(runs: Iterable[TestRun]) -> TestRun | None:
 
 def task_rows(submission: Submission) -> list[TaskRow]:
     """Every answer of ``submission`` with its deciding run, in the benchmark's order. Two queries."""
-    runs = TestRun.objects.order_by("pk").defer("cases", "log")
+    runs = TestRun.objects.current().order_by("pk").defer("cases", "log")
     implementations = (
         submission.implementations.select_related("revision__task__paper", "revision__category")
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
@@ -224,7 +224,7 @@ class CaseRow:
     """One case. Of private ones only number and outcome are known here, whatever lies in the database.
 
     ``headline`` is the first line of its difference or error, ``detail`` all of it where there is more. The first
-    failing case is ``opened``.
+    failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
     """
 
     number: int
@@ -233,6 +233,7 @@ class CaseRow:
     headline: str = ""
     detail: str = ""
     opened: bool = False
+    name: str = ""
 
 
 def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
@@ -251,12 +252,50 @@ def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
 def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:
     text = "\n".join(part for part in (case.get("difference"), case.get("error")) if part)
     headline, _, more = text.partition("\n")
-    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened)
+    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened, case.get("name", ""))
 
 
 def short_digest(digest: str) -> str:
     """As much of an environment's digest as tells environments apart."""
     return digest.removeprefix("sha256:")[:12]
+
+
+def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:
+    """Each different digest that is not empty, short and whole, sorted."""
+    return [(short_digest(digest), digest) for digest in sorted(set(filter(None, digests)))]
+
+
+def environments_of(rows: Iterable[TaskRow]) -> list[tuple[str, str]]:
+    """In what the answers were measured: tasks may have environments of their own."""
+    return short_digests(row.run.environment_digest for row in rows if row.run)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """One of several results of an answer: ``why`` it was measured (again); ``shown`` on the page that lists it."""
+
+    number: int
+    badge: Badge
+    when: datetime | None
+    why: str
+    counts: bool
+    shown: bool
+
+
+def measured_before(runs: Iterable[TestRun], shown: TestRun | None) -> list[MeasuredRun]:
+    """Every result of one answer, newest first; none where there never was a second."""
+    listed = [
+        MeasuredRun(
+            number=run.pk,
+            badge=badge_of(run),
+            when=run.finished,
+            why=run.supersedes_reason,
+            counts=not run.superseded_by.all(),
+            shown=shown is not None and run.pk == shown.pk,
+        )
+        for run in runs
+    ]
+    return listed[::-1] if len(listed) > 1 else []
 
 
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from django.db import models
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
+from leaderboard.published.labels import Label
 from submissions.enums import Inputs, Kind
 from submissions.models import Submission, System
 
-
-class Label(models.TextChoices):
-    """What a judge or a human says of an answer (paper, section 4)."""
-
-    CC = "CC", "completely correct"
-    LC = "LC", "logically correct"
-    LI = "LI", "logically incorrect"
+LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 
 class ReportedRun(models.Model):
@@ -42,8 +37,8 @@ class ReportedResult(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reported_results")
     tests_passed = models.BooleanField(null=True, blank=True)
     tests_note = models.CharField(max_length=200, blank=True)
-    judge_label = models.CharField(max_length=2, choices=Label, blank=True)
-    human_label = models.CharField(max_length=2, choices=Label, blank=True)
+    judge_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    human_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
 
     class Meta:
         ordering = ["run", "task"]
@@ -74,7 +69,10 @@ class ReportedAggregate(models.Model):
 
 
 class Entry(models.Model):
-    """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand."""
+    """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
+
+    ``left_out`` lists ``{task, why}`` of the tasks that ran but do not count in its numbers (weak tests).
+    """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
     submission = models.OneToOneField(Submission, null=True, blank=True, on_delete=models.CASCADE, related_name="entry")
@@ -85,6 +83,7 @@ class Entry(models.Model):
     inputs = models.CharField(max_length=20, choices=Inputs)
     kind = models.CharField(max_length=12, choices=Kind)
     published = models.BooleanField(default=False)
+    left_out = models.JSONField(default=list, blank=True)
     computed = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -17,6 +17,15 @@ class Label(StrEnum):
     LC = "LC"
     LI = "LI"
 
+    @property
+    def meaning(self) -> str:
+        """The label in words (paper, section 4)."""
+        return {
+            Label.CC: "completely correct",
+            Label.LC: "logically correct",
+            Label.LI: "logically incorrect",
+        }[self]
+
 
 class RaterAxis(StrEnum):
     """The three raters, which are never mixed. The values are the keys of the shipped JSON."""

@@ -176,6 +176,8 @@ if ENVIRONMENT.https:
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
     SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+# Without this, everybody behind the proxy would share one limit on failed sign-ins.
+ALLAUTH_TRUSTED_PROXY_COUNT = int(ENVIRONMENT.trust_proxy)
 if ENVIRONMENT.trust_proxy:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

@@ -56,13 +56,25 @@ class Environment:
     evaluator_sandbox: Literal["auto", "bubblewrap", "docker"]
     sandbox_python: Path
     sandbox_image: str
+    sandbox_runtime: str
+    environments_file: Path | None
+    base_image: str
+    build_network: str
+    build_seconds: int
     sandbox_host_uid: int
     sandbox_allow_no_cgroups: bool
     lease_seconds: int
     infra_retry_seconds: int
+    self_check_hours: int
+    audit_mutants: int
     daily_submissions: int
+    daily_cancelled: int
+    output_tree_upload_mb: int
+    output_tree_unpacked_mb: int
+    output_tree_files: int
     sign_up_open: bool
     contact: str
+    security_contact: str
 
     @property
     def embedded_redis_socket(self) -> Path:
@@ -131,13 +143,25 @@ def read(env: Variables) -> Environment:
         ),
         "sandbox_python": Path(env.str("SANDBOX_PYTHON", "/usr/bin/python3")),
         "sandbox_image": env.str("SANDBOX_IMAGE", "lmr-board-box-numpy"),
+        "sandbox_runtime": env.str("SANDBOX_RUNTIME", ""),
+        "environments_file": _file(env.str("ENVIRONMENTS_FILE", "")),
+        "base_image": env.str("BASE_IMAGE", "python:3.11-slim-bookworm"),
+        "build_network": env.str("BUILD_NETWORK", "default"),
+        "build_seconds": env.int("BUILD_SECONDS", 3600, validate=whole),
         "sandbox_host_uid": env.int("SANDBOX_HOST_UID", 64123, validate=validate.Range(min=1000, max=65533)),
         "sandbox_allow_no_cgroups": env.bool("SANDBOX_ALLOW_NO_CGROUPS", False),
         "lease_seconds": env.int("LEASE_SECONDS", 60, validate=validate.Range(min=5)),
         "infra_retry_seconds": env.int("INFRA_RETRY_SECONDS", 20, validate=validate.Range(min=0)),
+        "self_check_hours": env.int("SELF_CHECK_HOURS", 6, validate=whole),
+        "audit_mutants": env.int("AUDIT_MUTANTS", 80, validate=validate.Range(min=1)),
         "daily_submissions": env.int("DAILY_SUBMISSIONS", 10, validate=validate.Range(min=0)),
+        "daily_cancelled": env.int("DAILY_CANCELLED", 30, validate=validate.Range(min=0)),
+        "output_tree_upload_mb": env.int("OUTPUT_TREE_UPLOAD_MB", 100, validate=validate.Range(min=1, max=1000)),
+        "output_tree_unpacked_mb": env.int("OUTPUT_TREE_UNPACKED_MB", 1024, validate=validate.Range(min=1)),
+        "output_tree_files": env.int("OUTPUT_TREE_FILES", 60000, validate=validate.Range(min=1, max=65000)),
         "sign_up_open": env.bool("SIGN_UP_OPEN", True),
         "contact": env.str("CONTACT", ""),
+        "security_contact": _stripped(env.str("SECURITY_CONTACT", "", validate=_contact_address)),
     }
     errors = dict(env.unreadable)
     try:
@@ -207,12 +231,29 @@ def _stripped(value: str | None) -> str:
     return (value or "").strip()
 
 
+def _file(value: str | None) -> Path | None:
+    """A path, relative ones from the project's root; ``None`` when there is none."""
+    return PROJECT_ROOT / value if value else None
+
+
 def _all_origins(origins: list[str]) -> bool:
     for origin in origins:
         parts = urlsplit(origin)
         if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
             msg = f"{origin!r} is not an origin such as https://board.example.org"
             raise ValidationError(msg)
+    return True
+
+
+def _contact_address(value: str) -> bool:
+    parts = urlsplit(value.strip())
+    if (
+        value.strip()
+        and not (parts.scheme == "https" and parts.netloc)
+        and not (parts.scheme == "mailto" and parts.path)
+    ):
+        msg = "not an address such as mailto:security@board.example.org or https://board.example.org/report"
+        raise ValidationError(msg)
     return True
 
 

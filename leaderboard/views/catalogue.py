@@ -14,7 +14,10 @@ from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.queries import has_code, revisions_of
 from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
-from leaderboard.domain.board import titles_told_apart, visible_entries
+from leaderboard.domain.audits import may_see_reference, why_outdated
+from leaderboard.domain.board import left_out_text, titles_told_apart, visible_entries
+from leaderboard.domain.entries import tasks_left_out
+from leaderboard.domain.environments import environment_states
 from leaderboard.domain.results import results_of_task
 from leaderboard.http import asked_version
 
@@ -42,6 +45,7 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
+    left_out = [(each["task"], each["why"]) for each in tasks_left_out(revisions).values()]
     context = {
         "suite": shown,
         "version": version,
@@ -53,6 +57,13 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
         "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
         "reasons": _reasons(revisions),
+        "left_out": left_out,
+        "left_out_text": left_out_text(left_out),
+        "waiting_environments": [
+            environment
+            for environment in environment_states(revisions, maintainer=_is_maintainer(request))
+            if environment.state != "ready"
+        ],
         "has_reported": visible_entries().filter(suite_version=version, reported_run__isnull=False).exists(),
     }
     return render(request, "leaderboard/suite.html", context)
@@ -81,6 +92,9 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
         "is_current": is_current,
         "results": results_of_task(revision.task),
         "audit": revision.audit,
+        "audit_outdated": why_outdated(revision),
+        "shows_reference": may_see_reference(revision, request.user),
+        "environments": environment_states([revision], maintainer=_is_maintainer(request)),
     }
     return render(request, "leaderboard/task.html", context)
 
@@ -117,6 +131,10 @@ def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) ->
     if newest is None:
         raise Http404("This task has no content yet.")
     return newest, False
+
+
+def _is_maintainer(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_staff", False))
 
 
 def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:

@@ -1,13 +1,16 @@
-"""Whether this process is up, and whether it can do its work."""
+"""Whether this process is up and can do its work, and whom to tell when it can be broken."""
 
 from __future__ import annotations
 
+from datetime import UTC, timedelta
 from http import HTTPStatus
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import Redis, RedisError
@@ -15,6 +18,7 @@ from redis import Redis, RedisError
 logger = structlog.get_logger(__name__)
 
 QUEUE_SECONDS = 2.0
+SECURITY_TXT_VALID = timedelta(days=180)
 
 
 @never_cache
@@ -34,6 +38,18 @@ def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sig
     }
     ready = set(parts.values()) == {"reachable"}
     return JsonResponse(parts, status=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Where to report a hole in this instance (RFC 9116); 404 where its operator has named no place."""
+    contact = settings.ENVIRONMENT.security_contact
+    if not contact:
+        raise Http404("This instance names no contact for security reports.")
+    expires = (timezone.now() + SECURITY_TXT_VALID).astimezone(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    policy = request.build_absolute_uri(reverse("docs_page", args=["security"]))
+    text = f"Contact: {contact}\nExpires: {expires}\nPolicy: {policy}\nPreferred-Languages: en\n"
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
 def _database_answers() -> bool:

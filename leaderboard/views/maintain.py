@@ -15,8 +15,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evaluator.domain import reevaluating
 from evaluator.domain.results import retry_held
-from leaderboard.domain.queue_state import queue_state
+from evaluator.models import Reevaluation
+from leaderboard.domain.queue_state import infra_causes, queue_state
 from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm
 from leaderboard.http import query_with
 from submissions.domain import publishing, quotas
@@ -141,6 +143,8 @@ def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpRespo
     named = {"submission": request.GET.get("submission", "")}
     context = {
         "state": queue_state(),
+        "causes": infra_causes(),
+        "reevaluating": Reevaluation.objects.filter(state__in=reevaluating.OPEN).count(),
         "held": listed.filter(state=SubmissionState.HELD),
         "hidden": listed.filter(visibility=Visibility.HIDDEN),
         "own_limits": User.objects.filter(daily_submissions__isnull=False).order_by("username"),

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
+from evaluator.enums import ReevaluationState
 from evaluator.models import TestRun
 from leaderboard.diffs import DiffFile, read_diff
+from leaderboard.domain import reevaluations
 from leaderboard.domain.board import tests_cell
 from leaderboard.domain.own_submissions import own_submissions, upload_state
 from leaderboard.domain.submission_pages import (
@@ -22,11 +25,14 @@ from leaderboard.domain.submission_pages import (
     TaskRow,
     badge_of,
     case_rows,
+    environments_of,
     may_see_code,
+    measured_before,
     newest,
     progress_of,
     public_trace,
     short_digest,
+    short_digests,
     task_rows,
     tombstone,
 )
@@ -40,6 +46,7 @@ from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import Implementation, Submission, Upload, User
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest
 
 PAGE_SIZE = 25
@@ -94,6 +101,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     """State, progress, tasks, totals, and what may be done now."""
     rows = task_rows(shown)
     progress = progress_of(rows)
+    again = reevaluations.of_submission(shown)
     manages = may_manage(request.user, shown)
     publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
         Visibility.PRIVATE,
@@ -111,7 +119,8 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "is_open": shown.state in OPEN_STATES,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": tests_cell(metric),
-        "environment": short_digest(shown.environment_digest),
+        "reevaluations": again,
+        "environments": environments_of(rows) or short_digests([shown.environment_digest]),
         "evaluators": sorted({row.run.evaluator_version for row in rows if row.run}),
         "publish": PublishForm() if manages and publishable and allowed else None,
         "needs_maintainer": manages and publishable and not allowed,
@@ -130,7 +139,8 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         revision__task__index=index,
         trial=trial,
     )
-    run = newest(TestRun.objects.filter(implementation=answer).order_by("pk").prefetch_related("attempts"))
+    runs = list(_shown_runs(answer))
+    run = _asked_run(request, runs)
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
@@ -144,6 +154,8 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
+        "measured": measured_before(runs, run),
+        "superseded": run is not None and bool(run.superseded_by.all()),
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
@@ -152,6 +164,24 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "following": following,
     }
     return render(request, "leaderboard/implementation.html", context)
+
+
+def _shown_runs(answer: Implementation) -> QuerySet[TestRun]:
+    """The runs of an answer that count or counted, oldest first; not those of a re-evaluation that is not applied."""
+    counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
+    runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
+    return runs.prefetch_related("attempts", "superseded_by")
+
+
+def _asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
+    """The run that ``?run=`` names, else the one that counts. Raises Http404 for one that is not shown."""
+    number = request.GET.get("run", "")
+    if not number:
+        return newest([run for run in runs if not run.superseded_by.all()])
+    for run in runs:
+        if str(run.pk) == number:
+            return run
+    raise Http404("This answer has no such run.")
 
 
 def _difference(answer: Implementation) -> list[DiffFile]:

@@ -28,6 +28,7 @@ PUBLIC = (
     "/suites/lmr-mini/tasks/dpo/1/",
     "/docs/",
     "/about/",
+    "/status/",
     "/accounts/login/",
     "/accounts/signup/",
 )

@@ -16,9 +16,15 @@ from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.domain.configuration import configured_sandbox, sandbox_settings
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.factory import DEFAULT_IMAGE
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite
+from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
+    torch_docker,
+    torch_environments,
+    torch_is_configured,
+    torch_packages,
+    torch_sandbox,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +49,7 @@ def bubblewrap(state_dir: Path) -> BubblewrapSandbox:
 @pytest.fixture(scope="session")
 def docker(state_dir: Path) -> Iterator[DockerSandbox]:
     """A Docker sandbox that passed its check."""
-    sandbox = DockerSandbox(DEFAULT_IMAGE, state_dir)
+    sandbox = DockerSandbox(state_dir)
     _skip_unless_usable(sandbox)
     yield sandbox
     sandbox.close()

@@ -13,7 +13,8 @@ from evaluator.domain.queueing import plan
 from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.sandbox.docker_engine import LABEL, OWNER_LABEL, DockerSandbox
+from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.docker_settings import LABEL, OWNER_LABEL
 from submissions.domain.samples import build_sample
 from submissions.enums import SubmissionState
 from submissions.models import Submission

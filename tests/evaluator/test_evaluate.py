@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from evaluator.domain import claims, evaluate, results
+from evaluator.domain import claims, evaluate, graders, results
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import BoxSpec, SandboxError
@@ -53,7 +53,7 @@ def test_a_right_answer_passes_public_and_private_cases(small_version: SuiteVers
         *[(True, seed, "passed") for seed in (1, 2) for _ in range(3)],
         *[(False, None, "passed")] * 9,
     ]
-    assert run.environment_digest == real_sandbox.environment_digest("numpy")
+    assert (run.environment, run.environment_digest) == ("numpy", real_sandbox.environment_digest("numpy"))
     assert Submission.objects.get().environment_digest == run.environment_digest
     assert not (Path(settings.DATA_DIR) / "work" / f"run-{run.pk}-1").exists()
 
@@ -102,20 +102,22 @@ class BrokenSandbox:
         return "sha256:broken"
 
     def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
-        raise SandboxError("the engine is gone: start it")
+        raise SandboxError("the engine at /run/docker.sock is gone: start it", public="the engine is gone")
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "configured_sandbox", BrokenSandbox)
+    for module in (evaluate, graders):
+        monkeypatch.setattr(module, "configured_sandbox", BrokenSandbox)
 
 
 def test_a_fault_of_ours_is_infra_never_an_outcome(small_version: SuiteVersion, broken: None) -> None:
     run = decided(run_with(small_version, GOLDEN_1))
     assert (run.state, run.outcome, run.infra_count, run.reason) == (
-        RunState.QUEUED, "", 1, "the engine is gone: start it",
+        RunState.QUEUED, "", 1, "the engine is gone",
     )  # fmt: skip
-    assert Attempt.objects.get().state == AttemptState.INFRA
+    attempt = Attempt.objects.get()
+    assert (attempt.state, attempt.reason) == (AttemptState.INFRA, "the engine at /run/docker.sock is gone: start it")
 
 
 def test_a_bug_of_ours_is_infra_too(
@@ -124,21 +126,30 @@ def test_a_bug_of_ours_is_infra_too(
     def buggy(**_: object) -> None:
         raise ZeroDivisionError("bug")
 
-    monkeypatch.setattr(evaluate, "grade", buggy)
+    monkeypatch.setattr(graders, "grade", buggy)
     run = decided(run_with(small_version, GOLDEN_1))
-    assert (run.state, run.reason) == (
-        RunState.QUEUED, "The evaluator failed (ZeroDivisionError: bug); see its log.",
-    )  # fmt: skip
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "a fault of the evaluator")
+    assert Attempt.objects.get().reason == "The evaluator failed (ZeroDivisionError: bug); see its log."
 
 
 def test_a_submission_stays_in_the_environment_of_its_first_run(
     small_version: SuiteVersion, real_sandbox: Sandbox
 ) -> None:
     run = run_with(small_version, GOLDEN_1)
-    Submission.objects.update(environment_digest="sha256:older")
+    first = ImplementationFactory(
+        submission=run.implementation.submission, revision=small_version.revisions.get(task__index=2)
+    )
+    first_run = TestRunFactory(
+        implementation=first, done="passed", environment="numpy", environment_digest="sha256:older"
+    )
     decided(run)
     assert (run.state, run.infra_count) == (RunState.QUEUED, 1)
-    assert "pinned to the environment sha256:older" in run.reason
+    assert run.reason == "the environment changed between two runs of this submission"
+    assert "pinned to the environment older, and this worker" in run.attempts.get().reason
+    # Another environment is another matter.
+    TestRun.objects.filter(pk=first_run.pk).update(environment="torch")
+    TestRun.objects.filter(pk=run.pk).update(not_before=None)
+    assert decided(run).outcome == "passed"
 
 
 @pytest.mark.xdist_group("boxes-of-runs")

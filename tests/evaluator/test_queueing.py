@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import connections
 from redis import Redis
 
+from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.models import TaskRevision
 from evaluator.domain import queueing
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -83,8 +87,29 @@ def test_a_queue_that_is_away_is_no_error() -> None:
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
-def test_an_audit_is_asked_for_once(redis_url: str) -> None:
-    assert [queueing.push_audit(), queueing.push_audit()] == [True, False]
+def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_url: str) -> None:
+    version = SuiteVersionFactory(tasks=4)
+    first, second, third, _ = version.revisions.order_by("pk")
+    TaskRevision.objects.filter(pk__in=[first.pk, second.pk, third.pk]).update(audit_state=AuditState.UNAUDITED)
+    TaskRevision.objects.filter(pk=third.pk).update(protocol=Protocol.UPSTREAM, environment="")
+    assert [queueing.push_audit(), queueing.push_audit()] == [2, 0]
     with queueing.connect() as connection:
-        (job,) = queueing.queue(connection).jobs
-    assert job.func_name == "evaluator.jobs.audit_waiting"
+        jobs = queueing.queue(connection).jobs
+    assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
+    assert [job.args for job in jobs] == [[first.pk], [second.pk]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_planning_twice_at_the_same_moment_plans_once(redis_url: str) -> None:
+    submissions = [QueuedSubmissionFactory().pk for _ in range(6)]
+
+    def plan_all(_: int) -> None:
+        try:
+            for pk in submissions:
+                queueing.plan(pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(plan_all, range(4)))
+    assert TestRun.objects.count() == 12

@@ -62,7 +62,9 @@ def test_the_holder_decides(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     submission.refresh_from_db()
     assert (run.state, run.outcome, run.log, run.seconds) == (RunState.DONE, "passed", "hello", 0.5)
     assert (run.token, run.environment_digest) == (None, "sha256:1")
-    assert run.cases == [{"seed": 1, "index": 0, "public": True, "outcome": "passed", "difference": "", "error": ""}]
+    assert run.cases == [
+        {"seed": 1, "index": 0, "public": True, "outcome": "passed", "difference": "", "error": "", "name": ""}
+    ]
     assert Attempt.objects.get().state == AttemptState.ACCEPTED
     assert submission.state == SubmissionState.SCORED
     assert scored == [submission.pk]
@@ -99,17 +101,39 @@ def test_a_fault_of_ours_is_retried_later_and_held_at_the_third() -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     for number in (1, 2):
-        results.record_infra(claim(), reason="the engine is gone")
+        results.record_infra(claim(), reason="the engine /run/x is gone", public="the engine is gone")
         run.refresh_from_db()
         assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, number, "the engine is gone")
         assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
         TestRun.objects.update(not_before=None)
-    results.record_infra(claim(), reason="the engine is still gone")
+    results.record_infra(claim(), reason="the engine /run/x is gone", public="the engine is still gone")
     run.refresh_from_db()
     submission.refresh_from_db()
     assert (run.state, run.outcome, run.infra_count) == (RunState.HELD, "", 3)
     assert (submission.state, submission.held_reason) == (SubmissionState.HELD, "the engine is still gone")
-    assert set(Attempt.objects.values_list("state", flat=True)) == {AttemptState.INFRA}
+    assert set(Attempt.objects.values_list("state", "reason")) == {(AttemptState.INFRA, "the engine /run/x is gone")}
+
+
+def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_never_holds_it() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    waited = []
+    for _ in range(7):
+        TestRun.objects.update(not_before=None)
+        before = timezone.now()
+        results.record_infra(claim(), reason="no docker at /run/x", public="no engine", everywhere=True)
+        run.refresh_from_db()
+        assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "waiting for the sandbox: no engine")
+        waited.append((run.not_before - before).total_seconds())
+    # However slow this machine is: each wait is what is asked for, and not a second try's.
+    for seconds, expected in zip(waited, [20, 40, 80, 160, 300, 300, 300], strict=True):
+        assert expected <= seconds < expected + 15
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.RUNNING
+    TestRun.objects.update(not_before=None)
+    assert results.accept(claim(), verdict=PASSED, environment_digest="d")
+    run.refresh_from_db()
+    assert (run.outcome, run.reason) == ("passed", "")
 
 
 def test_a_fault_after_the_lease_was_lost_changes_nothing() -> None:
@@ -117,7 +141,7 @@ def test_a_fault_after_the_lease_was_lost_changes_nothing() -> None:
     late = claim()
     TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     claims.expire_leases()
-    results.record_infra(late, reason="too late")
+    results.record_infra(late, reason="too late", public="too late")
     run.refresh_from_db()
     assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "")
 
@@ -139,7 +163,7 @@ def test_only_maintainers_retry_and_only_what_is_held(
         results.retry_held(submission=submission, actor=maintainer)
     for _ in range(3):
         TestRun.objects.update(not_before=None)
-        results.record_infra(claim(), reason="gone")
+        results.record_infra(claim(), reason="gone", public="gone")
     submission.refresh_from_db()
     with pytest.raises(NotAllowedError):
         results.retry_held(submission=submission, actor=submission.owner)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+from benchmark_tasks.enums import AuditState
 from benchmark_tasks.facts.categories import CATEGORIES
-from benchmark_tasks.models import SuiteVersion
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.domain.auditing import store
+from evaluator.grading.audit_result import AuditResult
+from evaluator.grading.types import Outcome, Verdict
 from evaluator.models import TestRun
-from leaderboard.domain.entries import rebuild_missing, recompute_submission, refresh_visibility
+from leaderboard.domain.entries import rebuild_missing, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
@@ -19,6 +25,10 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
 )
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.leaderboard.factories import ReportedResultFactory, ReportedRunFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 
@@ -114,3 +124,103 @@ def test_rows_whose_news_was_lost_are_rebuilt() -> None:
     submission = scored(SuiteVersionFactory(tasks=1), "passed")
     assert (rebuild_missing(), rebuild_missing()) == (1, 0)
     assert Entry.objects.get().submission == submission
+
+
+def version_with(*states: AuditState, **fields: object) -> SuiteVersion:
+    """One task a state, in two categories by turns."""
+    suite = SuiteFactory()
+    categories = [CategoryFactory(slug=CATEGORIES[place].slug) for place in (0, 1)]
+    revisions = [
+        TaskRevisionFactory(
+            task=TaskFactory(suite=suite), category=categories[place % 2], audit_state=state, audit={}, **fields
+        )
+        for place, state in enumerate(states)
+    ]
+    version: SuiteVersion = SuiteVersionFactory(suite=suite, revisions=revisions)
+    return version
+
+
+def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
+    version = version_with(
+        AuditState.PASSED, AuditState.WEAK, AuditState.UNAUDITED, AuditState.FAILED, AuditState.PASSED
+    )
+    weak = version.revisions.get(audit_state=AuditState.WEAK)
+    TaskRevision.objects.filter(pk=weak.pk).update(audit={"weakness": "weak test: it notices only 1 of 2 mutants"})
+    entry = recompute_submission(scored(version, "passed", "passed", "passed", "passed", "raised").pk)
+    assert entry is not None
+    metric = overall(entry)
+    assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (2, 1.0, 0.5)
+    names = list(version.revisions.order_by("pk").values_list("task__slug", flat=True))
+    assert entry.left_out == [
+        {"task": names[1], "why": "weak test: it notices only 1 of 2 mutants"},
+        {"task": names[2], "why": "not audited: whether its test tells right from wrong is not known yet"},
+        {"task": names[3], "why": "failed its audit: its test does not tell right from wrong"},
+    ]
+    # Every second task is in the second category, and none of those counts.
+    assert [each.category.slug for each in entry.metrics.filter(category__isnull=False)] == [CATEGORIES[0].slug]
+
+
+def test_what_cannot_be_run_stays_in_the_denominator() -> None:
+    version = version_with(AuditState.PASSED, AuditState.UNAUDITED)
+    TaskRevision.objects.filter(audit_state=AuditState.UNAUDITED).update(not_runnable_reasons=["no golden file"])
+    entry = recompute_submission(scored(version, "passed", "not_attempted").pk)
+    assert entry is not None
+    assert (overall(entry).tasks, overall(entry).tests_rate, entry.left_out) == (2, 0.5, [])
+
+
+def test_a_row_without_any_task_that_counts_has_no_rate() -> None:
+    entry = recompute_submission(scored(version_with(AuditState.WEAK), "passed").pk)
+    assert entry is not None
+    assert (overall(entry).tasks, overall(entry).tests_rate) == (0, None)
+    assert [left["why"] for left in entry.left_out] == ["weak test"]
+
+
+def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_callbacks: Any) -> None:
+    version = version_with(AuditState.UNAUDITED, AuditState.PASSED)
+    submission, elsewhere = scored(version, "passed", "raised"), scored(SuiteVersionFactory(tasks=1), "passed")
+    unscored = QueuedSubmissionFactory(suite_version=version)
+    entry = recompute_submission(submission.pk)
+    untouched = recompute_submission(elsewhere.pk)
+    assert overall(entry).tests_rate == 0.0
+    assert untouched is not None
+    revision = version.revisions.get(audit_state=AuditState.UNAUDITED)
+    verdict = Verdict(Outcome.PASSED, (), "", 0.1)
+    with django_capture_on_commit_callbacks(execute=True):
+        store(revision, AuditResult(golden=(verdict,), stub=Outcome.RAISED), {"seconds": 1.0})
+    entry = Entry.objects.get(submission=submission)
+    assert (overall(entry).tasks, overall(entry).tests_rate, entry.left_out) == (2, 0.5, [])
+    assert Entry.objects.get(pk=untouched.pk).computed == untouched.computed
+    assert not Entry.objects.filter(submission=unscored).exists()
+
+
+def test_an_audit_whose_news_was_lost_reaches_the_rows_by_the_sweep() -> None:
+    version = version_with(AuditState.PASSED, AuditState.PASSED)
+    entry = recompute_submission(scored(version, "passed", "raised").pk)
+    assert (overall(entry).tests_rate, rebuild_missing()) == (0.5, 0)
+    weak = version.revisions.order_by("pk").last()
+    assert weak is not None
+    TaskRevision.objects.filter(pk=weak.pk).update(audit_state=AuditState.WEAK)
+    assert (rebuild_missing(), rebuild_missing()) == (1, 0)
+    assert overall(Entry.objects.get()).tests_rate == 1.0
+
+
+def test_reported_rows_count_every_task() -> None:
+    version = version_with(AuditState.WEAK, AuditState.PASSED)
+    run = ReportedRunFactory(suite=version.suite)
+    for revision in version.revisions.all():
+        ReportedResultFactory(run=run, task=revision.task, tests_passed=True)
+    entry = recompute_reported(run, version)
+    assert (overall(entry).tasks, overall(entry).tests_passed, entry.left_out) == (2, 2.0, [])
+
+
+def test_pages_say_which_tasks_are_left_out_and_why(client: Client) -> None:
+    version = version_with(AuditState.PASSED, AuditState.WEAK, AuditState.UNAUDITED)
+    submission = scored(version, "passed", "passed", "passed", published=True)
+    recompute_submission(submission.pk)
+    weak = version.revisions.get(audit_state=AuditState.WEAK).task.slug
+    for address in (f"/board/{version.suite.slug}/", submission.system.get_absolute_url()):
+        page = client.get(address).content.decode()
+        assert "<summary>2 tasks left out: weak test, not audited</summary>" in page
+        assert f"<li>{weak}: weak test</li>" in page
+        assert "1 of 1 tasks" in page
+    assert "weak test</span>" in client.get(submission.get_absolute_url()).content.decode()

@@ -102,6 +102,13 @@ def test_whoever_was_signed_out_comes_back_to_the_page(client: Client, action: s
     assert "You were signed out, so nothing was done" in response.content.decode()
 
 
+def infra(run: TestRun, reason: str) -> None:
+    """``run`` met a fault of ours."""
+    Attempt.objects.create(
+        run=run, number=1, token=uuid4(), worker="w", state=AttemptState.INFRA, reason=reason, ended=timezone.now()
+    )
+
+
 # The queue
 
 
@@ -114,6 +121,17 @@ def test_the_queue_in_numbers(as_carol: Client) -> None:
     text = text_of(as_carol)
     assert "1 waiting, 1 running, 1 held, 1 done" in text
     assert "Oldest waiting 3 hours ago" in text
+
+
+def test_faults_that_runs_wait_for_are_told_in_full_with_the_submissions(as_carol: Client) -> None:
+    first, second = held_submission(), held_submission()
+    for submission in (first, second):
+        infra(TestRun.objects.get(implementation__submission=submission, state=RunState.HELD), "/srv/x is full")
+    infra(TestRun.objects.filter(state=RunState.DONE)[0], "over long ago")
+    text = text_of(as_carol)
+    assert "/srv/x is full 2 runs, last met now" in text
+    assert f"submissions {first.pk}, {second.pk}" in text
+    assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
 
 
 def test_workers_are_counted_by_machine(as_carol: Client, db: None) -> None:
@@ -297,6 +315,8 @@ def test_queries_do_not_grow(as_carol: Client, n: int, django_assert_num_queries
         publishing.hide(submission=submission, actor=UserFactory(is_staff=True), reason="Under review.")
         UserFactory(daily_submissions=5)
         AuditEventFactory()
-    # session, user, run states, oldest, attempts, held, hidden, own limits, number of events, events
-    with django_assert_num_queries(12):
+        infra(TestRun.objects.filter(state=RunState.HELD).latest("pk"), "/srv/x is full")
+    # session, user, run states, oldest, attempts, causes (two), re-evaluations, held, hidden, own limits, number of
+    # events, events
+    with django_assert_num_queries(15):
         as_carol.get(ADDRESS)

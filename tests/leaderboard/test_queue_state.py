@@ -1,8 +1,9 @@
-"""How many workers listen."""
+"""How many workers listen, and what runs wait for."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -11,8 +12,11 @@ from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
 from evaluator.domain.queueing import connect, queue
+from evaluator.enums import AttemptState, RunState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
-from leaderboard.domain.queue_state import LISTENING, queue_state
+from evaluator.models import Attempt
+from leaderboard.domain.queue_state import LISTENING, infra_summary, queue_state
+from tests.evaluator.factories import TestRunFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.redis]
 
@@ -39,3 +43,21 @@ def test_a_living_worker_is_heard_of_in_time(redis_url: str) -> None:
     with connect() as connection:
         worker = Worker([queue(connection)], connection=connection, name="alive", worker_ttl=WORKER_TTL_SECONDS)
     assert 2 * max(worker.dequeue_timeout, MONITORING_SECONDS) < LISTENING.total_seconds()
+
+
+def test_the_public_summary_counts_runs_by_cause_and_tells_no_more_than_the_cause() -> None:
+    full, gone = "waiting for the sandbox: the host's disk is full", "the host failed"
+    runs = [TestRunFactory(reason=full), TestRunFactory(reason=full), TestRunFactory(state=RunState.HELD, reason=gone)]
+    TestRunFactory()
+    TestRunFactory(done="raised", reason="ValueError")
+    TestRunFactory(state=RunState.CANCELLED, reason="the host failed")
+    now = timezone.now()
+    for run in runs:
+        for number in (1, 2):
+            Attempt.objects.create(
+                run=run, number=number, token=uuid4(), worker="w", state=AttemptState.INFRA, reason="/srv/x", ended=now
+            )
+    assert infra_summary() == [
+        {"cause": full, "runs": 2, "newest": now},
+        {"cause": gone, "runs": 1, "newest": now},
+    ]

@@ -257,8 +257,8 @@ def test_queries_do_not_grow(
         publishing.withdraw(submission=submission, actor=alice, reason="again")
         publishing.publish(submission=submission, actor=alice, code_licence="MIT", consent=True)
     client.force_login(alice)
-    # session, user, submission, answers, runs, metric, history
-    with django_assert_num_queries(7):
+    # session, user, submission, answers, runs, re-evaluations, metric, history
+    with django_assert_num_queries(8):
         get(client, submission)
 
 

@@ -133,3 +133,26 @@ def test_reported_results_are_mentioned_where_there_are_any(client: Client) -> N
     page = client.get(address).content.decode()
     assert "The code of these tasks is not shipped" in page
     assert "Published results are" in page
+
+
+def test_the_list_says_how_much_each_test_notices(client: Client) -> None:
+    suite = SuiteFactory(slug="audited")
+    states = {
+        AuditState.PASSED: {"mutants": {"share": 0.929}},
+        AuditState.WEAK: {"mutants": {"share": 0.5}},
+        AuditState.UNAUDITED: {},
+        AuditState.FAILED: {},
+    }
+    revisions = [
+        TaskRevisionFactory(task__suite=suite, audit_state=state, audit=audit) for state, audit in states.items()
+    ]
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    page = client.get("/suites/audited/").content.decode()
+    assert sorted(re.findall(r'<span class="badge[^>]*>([^<]+)</span>', page)) == [
+        "audited, 92 % killed",
+        "failed its audit",
+        "not audited yet",
+        "weak test, 50 % killed",
+    ]
+    assert "3 tasks left out: weak test, not audited, failed its audit. Measured, but not counted" in page
+    assert page.count(": weak test</li>") == 1

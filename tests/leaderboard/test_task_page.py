@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, CategorySource, Protocol
-from benchmark_tasks.models import SuiteVersion
+from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.models import TestRun
 from leaderboard.domain.results import results_of_task
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
@@ -56,9 +59,21 @@ def test_shows_what_is_asked(client: Client) -> None:
     assert "cannot read or forge" in page
 
 
-def test_says_what_each_protocol_does_not_protect_against(client: Client) -> None:
-    one_task(protocol=Protocol.UPSTREAM)
-    assert "looks into the test that calls it" in client.get(ADDRESS).content.decode()
+@pytest.mark.parametrize(
+    ("audit", "text"),
+    [
+        ({}, "is found out when the test is audited"),
+        ({"mode": "remote"}, "an answer that knows the expected values of this public test by heart"),
+        (
+            {"mode": "in_process", "mode_why": "arguments cannot travel"},
+            "inside a box, because arguments cannot travel",
+        ),
+        ({"mode": "in_process"}, "an answer that reads the expected values from the test’s files"),
+    ],
+)
+def test_says_what_each_protocol_does_not_protect_against(client: Client, audit: dict[str, str], text: str) -> None:
+    one_task(protocol=Protocol.UPSTREAM, audit=audit)
+    assert text in " ".join(client.get(ADDRESS).content.decode().split())
 
 
 def test_shows_the_audit_and_why_a_task_takes_no_answers(client: Client) -> None:
@@ -78,6 +93,97 @@ def test_shows_the_audit_and_why_a_task_takes_no_answers(client: Client) -> None
         "not runnable",
     ):
         assert text in page
+
+
+MUTANT = {"id": "line 3: `a - b` -> `a + b`", "diff": "--- golden\n+++ mutant\n-    return a - b\n+    return a + b"}
+AUDIT: dict[str, Any] = {
+    "golden": {"outcome": "passed", "cases": 20, "outcomes": ["passed", "passed"]},
+    "stub": "raised",
+    "trivial": [{"answer": "none", "outcome": "wrong_output"}, {"answer": "zero", "outcome": "raised"}],
+    "mutants": {
+        "made": 90,
+        "sampled": True,
+        "total": 79,
+        "killed": 73,
+        "share": 73 / 79,
+        "survivors": [MUTANT],
+        "equivalents": [{**MUTANT, "id": "line 4: `0:` -> `:`", "reason": "A slice begins at 0."}],
+    },
+    "guessing": {"outputs": 20, "commonest": 3, "private_cases": 12, "chance": 0.15**2, "missing_cases": 0},
+    "margins": {
+        "outputs": [{"output": "losses", "margin": 0.57, "variation": "OpenBLAS for Nehalem"}],
+        "tried": ["OpenBLAS for Nehalem", "2 threads"],
+        "untried": [{"variation": "4 threads", "why": "no box"}],
+    },
+    "image_scan": {"distributions": ["numpy 2.4.6"], "modules": [], "copies": [], "complete": True},
+    "reasons": [],
+    "remarks": ["there is no mutant `x`"],
+    "seconds": 12.5,
+    "made": "2026-11-01T10:00:00+00:00",
+    "evaluator_version": EVALUATOR_VERSION,
+    "environment": "numpy",
+    "environment_digest": "sha256:0123456789abcdef",
+}
+
+
+def test_shows_everything_that_the_audit_found(client: Client, django_user_model: Any) -> None:
+    one_task(audit_state=AuditState.PASSED, audit=AUDIT)
+    client.force_login(django_user_model.objects.create_user("m", password="x", is_staff=True))
+    page = client.get(ADDRESS).content.decode()
+    for text in (
+        "twice, each time on other seeds, on 20 cases",
+        "73 of 79 fail (92 %)",
+        "trivial answers: none, zero</th><td>fail</td><td>all 2 fail",
+        "audited, 92 % killed",
+        "An evenly spread sample of 90 mutants",
+        "1 mutant that the test does not notice",
+        "line 3: <code>a - b</code> -&gt; <code>a + b</code>",
+        '<span class="gd">-    return a - b</span>',
+        "1 mutant declared equivalent, which does not count",
+        "A slice begins at 0.",
+        "12 private cases. Of 20 expected outputs 3 are equal",
+        "with probability 1 in 44",
+        "<code>losses</code> moves by 57 % of its tolerance (OpenBLAS for Nehalem)",
+        "not possible here: 4 threads",
+        "No copy of the reference is installed",
+        "numpy 2.4.6",
+        "1 remark for the author",
+        "in 12.5 seconds",
+        "0123456789ab<",
+    ):
+        assert text in page
+    assert "outdated" not in page
+
+
+def test_what_quotes_the_reference_is_for_maintainers_unless_it_is_shipped(client: Client) -> None:
+    one_task(audit_state=AuditState.PASSED, audit=AUDIT)
+    page = client.get(ADDRESS).content.decode()
+    assert "1 mutant survives. They quote the reference, so only maintainers see them." in page
+    assert "1 mutant declared equivalent by the task’s author does not count." in page
+    for secret in ("a - b", "a + b", "A slice begins", "no mutant"):
+        assert secret not in page
+    Suite.objects.update(slug="lmr-mini")
+    assert "return a + b" in client.get(ADDRESS.replace("small", "lmr-mini")).content.decode()
+
+
+def test_a_weak_test_says_so_and_why(client: Client) -> None:
+    weakness = "weak test: it notices only 1 of 2 mutants of the golden function (50 %), 80 % are wanted"
+    one_task(audit_state=AuditState.WEAK, audit={**AUDIT, "weakness": weakness})
+    page = client.get(ADDRESS).content.decode()
+    assert "Weak test: it notices only 1 of 2 mutants" in page
+    assert "left out of the board’s numbers" in page
+    assert ">weak test, 92 % killed</span>" in page
+
+
+def test_an_audit_by_another_evaluator_or_in_another_environment_is_outdated(client: Client) -> None:
+    version = one_task(audit_state=AuditState.PASSED, audit={**AUDIT, "evaluator_version": "1"})
+    assert f"evaluator version 1, the current one is {EVALUATOR_VERSION}" in client.get(ADDRESS).content.decode()
+    TaskRevision.objects.update(audit=AUDIT)
+    run = measured_outcome(measured(version), "passed")
+    TestRun.objects.filter(pk=run.pk).update(finished=timezone.now(), environment_digest=AUDIT["environment_digest"])
+    assert "outdated" not in client.get(ADDRESS).content.decode()
+    TestRun.objects.filter(pk=run.pk).update(environment_digest="sha256:other")
+    assert "measured in another environment since" in client.get(ADDRESS).content.decode()
 
 
 def test_who_solves_it_measured_then_reported_then_samples(client: Client) -> None:

@@ -1,59 +1,131 @@
-"""``manage.py audit_tasks``: golden passes, stub and trivial answers fail."""
+"""``manage.py audit_tasks``: does each task's unit test tell right from wrong?"""
 
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
-from benchmark_tasks.models import Suite
-from evaluator.domain.auditing import audit_revision, waiting
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import Suite, Task
+from evaluator.domain.auditing import measure, store, waiting
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.grading.audit_result import AuditResult, percent
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Iterator
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
+
+_DIFFS = 2
+_WORDS = {AuditState.PASSED: "good", AuditState.WEAK: "weak", AuditState.FAILED: "failed"}
 
 
 class Command(BaseCommand):
     """Audit the tasks of the newest suite versions, and store what was found on their pages."""
 
-    help = "Audit tasks that were not audited yet: the golden function passes, the stub and trivial answers fail."
+    help = (
+        "Audit tasks: the golden function passes; stub, trivial answers and mutants of it fail; guessing does not help."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which suites, and how to print."""
+        """Which tasks, how many at a time, and how to print."""
         parser.add_argument("--suite", help="only this suite (its slug)")
+        parser.add_argument("--task", default="", help="only this task (its slug, such as dpo/1)")
         parser.add_argument("--again", action="store_true", help="audit again what was audited before")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--jobs", type=int, help="how many tasks at a time; one a processor when not given")
+        parser.add_argument("--json", action="store_true", help="print one JSON object, with everything that was found")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Audit; ends with exit code 1 when a task fails its audit."""
-        suites = Suite.objects.filter(slug=options["suite"]) if options["suite"] else Suite.objects.all()
-        if not suites:
-            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
-            msg = f"There is no suite {options['suite']!r}. Known: {known}."
-            raise CommandError(msg)
-        rows = [
-            self._audit(revision, epoch, quiet=options["json"])
-            for revision, epoch in waiting(suites, again=options["again"])
-        ]
-        failed = [row for row in rows if row["reasons"]]
-        if options["json"]:
-            self.stdout.write(json.dumps({"audited": len(rows), "failed": len(failed), "tasks": rows}))
+        """Audit; ends with exit code 1 when a task fails its audit. A weak test is only said."""
+        suites, task = _suites(options["suite"]), options["task"]
+        if task and not Task.objects.filter(suite__in=suites, slug=task).exists():
+            raise CommandError(f"There is no task {task!r} in {', '.join(sorted(suite.slug for suite in suites))}.")
+        jobs = options["jobs"] if options["jobs"] is not None else len(os.sched_getaffinity(0))
+        if jobs < 1:
+            raise CommandError(f"--jobs {jobs}: at least one task at a time.")
+        rows = []
+        faults = []
+        for revision, found in _audited(waiting(suites, task=task, again=options["again"]), jobs=jobs):
+            if isinstance(found, SandboxError):
+                faults.append(f"{revision.task.slug} could not be audited: {found}")
+                continue
+            result, facts = found
+            store(revision, result, facts)
+            rows.append(_row(revision))
+            if not options["json"]:
+                self._tell(revision, result, diffs=options["verbosity"] >= _DIFFS)
+        self._sum_up(rows, faults, as_json=options["json"])
+
+    def _tell(self, revision: TaskRevision, result: AuditResult, *, diffs: bool) -> None:
+        mutants = result.mutants
+        share = f"{percent(mutants.share)} of {mutants.total} mutants killed" if mutants else "no mutants tried"
+        state = _WORDS[AuditState(revision.audit_state)]
+        self.stdout.write(f"{revision.task.suite.slug:<12} {revision.task.slug:<28} {state:<7} {share}")
+        for line in (*result.reasons, *filter(None, [result.weakness]), *result.remarks):
+            self.stdout.write(f"    {line}")
+        for mutant in mutants.survivors if mutants else ():
+            self.stdout.write(f"    survives: {mutant.id}")
+            if diffs:
+                self.stdout.write("".join(f"        {line}\n" for line in mutant.diff.splitlines()[2:]))
+
+    def _sum_up(self, rows: list[dict[str, Any]], faults: list[str], *, as_json: bool) -> None:
+        counts = {state: sum(row["state"] == state for row in rows) for state in ("passed", "weak", "failed")}
+        if as_json:
+            self.stdout.write(json.dumps({"audited": len(rows), **counts, "faults": faults, "tasks": rows}))
         else:
-            self.stdout.write(f"{len(rows)} audited, {len(failed)} failed")
-        if failed:
+            told = f"{len(rows)} audited: {counts['passed']} good, {counts['weak']} weak, {counts['failed']} failed"
+            self.stdout.write(told if rows else "Nothing waits for an audit; --again audits everything anew.")
+        if faults:
+            raise CommandError("\n".join(faults))
+        if counts["failed"]:
             raise SystemExit(1)
 
-    def _audit(self, revision: TaskRevision, epoch: SeedEpoch, *, quiet: bool) -> dict[str, Any]:
-        try:
-            result = audit_revision(revision, epoch)
-        except SandboxError as error:
-            msg = f"{revision.task.slug} could not be audited: {error}"
-            raise CommandError(msg) from None
-        if not quiet:
-            text = "; ".join(result.reasons) or f"golden passes, stub and {len(result.trivial)} trivial answers fail"
-            self.stdout.write(f"{revision.task.suite.slug} {revision.task.slug}: {text}")
-        return {"suite": revision.task.suite.slug, "task": revision.task.slug, "reasons": list(result.reasons)}
+
+def _suites(slug: str | None) -> list[Suite]:
+    suites = list(Suite.objects.filter(slug=slug) if slug else Suite.objects.all())
+    if not suites:
+        known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
+        raise CommandError(f"There is no suite {slug!r}. Known: {known}.")
+    return suites
+
+
+def _audited(
+    tasks: list[tuple[TaskRevision, SeedEpoch]], *, jobs: int
+) -> Iterator[tuple[TaskRevision, tuple[AuditResult, dict[str, Any]] | SandboxError]]:
+    """Measure the tasks, ``jobs`` at a time, and yield what was found in their order; storing is the caller's."""
+    if not tasks:
+        return
+    try:
+        # Once, before the threads would all ask at the same time.
+        configured_sandbox()
+    except SandboxError as error:
+        raise CommandError(f"Nothing was audited, because no sandbox is available: {error}") from None
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        yield from zip((revision for revision, _ in tasks), pool.map(_measured, tasks), strict=True)
+
+
+def _measured(task: tuple[TaskRevision, SeedEpoch]) -> tuple[AuditResult, dict[str, Any]] | SandboxError:
+    try:
+        return measure(*task)
+    except SandboxError as error:
+        return error
+    finally:
+        # Whatever this thread opened; nobody else would close it.
+        connections.close_all()
+
+
+def _row(revision: TaskRevision) -> dict[str, Any]:
+    return {
+        "suite": revision.task.suite.slug,
+        "task": revision.task.slug,
+        "revision": revision.number,
+        "state": revision.audit_state,
+        **revision.audit,
+    }

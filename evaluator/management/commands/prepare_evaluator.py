@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluator.domain.configuration import configured_sandbox, wanted_environments
+from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.environments import wanted_environments
 from evaluator.sandbox.types import SandboxError
 
 
@@ -16,11 +17,16 @@ class Command(BaseCommand):
     help = "Make the sandbox's environments ready, and say which sandbox is used."
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Prepare; a clear error when no box can be started here."""
+        """Prepare; a clear error when no box can be started here, a warning for an environment that does not work."""
         try:
             sandbox = configured_sandbox()
-            for environment in wanted_environments():
-                digest = sandbox.environment_digest(environment)
-                self.stdout.write(f"{sandbox.name}: environment {environment} {digest[:12]} is ready")
+            names = wanted_environments()
         except SandboxError as error:
             raise CommandError(str(error)) from None
+        for environment in names:
+            try:
+                digest = sandbox.environment_digest(environment).removeprefix("sha256:")
+            except SandboxError as error:
+                self.stderr.write(f"{sandbox.name}: environment {environment} does not work: {error}")
+            else:
+                self.stdout.write(f"{sandbox.name}: environment {environment} {digest[:12]} is ready")

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 from django.db.utils import OperationalError
 
+from evaluator.domain import self_checks
 from evaluator.domain.reconcile import reconcile
 
 if TYPE_CHECKING:
@@ -40,10 +41,13 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
+        started = True
         while not stop.is_set():
             close_old_connections()
             try:
                 sweep = reconcile()
+                self_checks.push_when_due(started=started)
+                started = False
             except OperationalError as error:
                 log.warning("sweep_failed", error=str(error))
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from redis.exceptions import RedisError
@@ -12,10 +13,14 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.known_jobs import KnownJob
 from evaluator.domain.queueing import connect, queue
 from evaluator.domain.reconcile import reconcile
+from evaluator.domain.self_checks import CanaryError, run_canary
 from evaluator.domain.warming import warm_up
 from evaluator.sandbox.types import SandboxError
+
+log = structlog.get_logger(__name__)
 
 # With RQ's own seven minutes the maintainer's page would go on counting killed workers. RQ takes 15 seconds off this
 # for the pause between the signs of life of a worker that waits.
@@ -38,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Work. Refuses to start without a sandbox: candidates never run unconfined."""
+        """Work. Refuses to start without a sandbox (candidates never run unconfined), or with one that misjudges."""
         try:
             configured_sandbox()
         except SandboxError as error:
@@ -52,6 +57,11 @@ class Command(BaseCommand):
             raise CommandError(msg) from None
         reconcile()
         warm_up()
+        try:
+            run_canary()
+        except CanaryError as error:
+            msg = f"No worker was started, because the evaluator failed its own check: {error}"
+            raise CommandError(msg) from None
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
@@ -60,7 +70,19 @@ class Command(BaseCommand):
             connection=connection,
             name=name,
             serializer=JSONSerializer,
+            job_class=KnownJob,
             worker_ttl=WORKER_TTL_SECONDS,
             job_monitoring_interval=MONITORING_SECONDS,
         )
-        worker.work(burst=options["burst"], logging_level="WARNING")
+        try:
+            worker.work(burst=options["burst"], logging_level="WARNING")
+        finally:
+            _remove_boxes_left()
+
+
+def _remove_boxes_left() -> None:
+    """A worker that is told to stop twice kills the process of its job, which can then not remove its own box."""
+    try:
+        configured_sandbox().reap(keep=lambda _label: False)
+    except SandboxError as error:
+        log.warning("reap_failed", error=str(error))

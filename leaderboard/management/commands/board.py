@@ -84,6 +84,7 @@ def _as_data(row: BoardRow) -> dict[str, Any]:
         "date": row.date.isoformat(timespec="seconds") if row.date else None,
         "provenance": row.provenance,
         "remarks": list(row.remarks),
+        "left_out": [{"task": task, "why": why} for task, why in row.left_out],
     }
 
 

@@ -1,0 +1,107 @@
+"""``manage.py build_images``: makes the environments that tasks are measured in."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.models import Suite
+from evaluator.domain.building import NUMPY, Built, Wanted, build, lacks_numpy, sandbox_in_use, wanted
+from evaluator.sandbox.types import SandboxError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Iterator
+
+
+class Command(BaseCommand):
+    """Make what is missing; a failure is kept with its log, shown on the tasks' pages, and ends with exit code 1."""
+
+    help = "Build the environment of each runnable task for the sandbox in use (Docker images, or bubblewrap's roots)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The command's options."""
+        parser.add_argument("--suite", metavar="SUITE", help="only for this suite's tasks")
+        parser.add_argument("--task", metavar="PATTERN", help="only for these tasks, such as dpo/1 or 'dpo/*'")
+        parser.add_argument("--again", action="store_true", help="build what is built and unchanged too")
+        parser.add_argument("--base-image", metavar="IMAGE", default="", help="instead of the setting BASE_IMAGE")
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Build one after the other and tell of each as soon as it is done."""
+        suite = options["suite"]
+        if suite and not Suite.objects.filter(slug=suite).exists():
+            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"There is no suite {suite!r}; there are: {known}.")
+        try:
+            with _alone():
+                results, without = self._build_all(options)
+        except SandboxError as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            report = {
+                "environments": [asdict(result) for result in results],
+                "without_environment": [{"task": task, "why": why} for task, why in without],
+            }
+            self.stdout.write(json.dumps(report, indent=2))
+        else:
+            self._conclude(results, without)
+        if any(result.what == "failed" for result in results):
+            raise SystemExit(1)
+
+    def _build_all(self, options: dict[str, Any]) -> tuple[list[Built], list[tuple[str, str]]]:
+        kind = sandbox_in_use()
+        asked, without = wanted(suite=options["suite"], pattern=options["task"])
+        if kind == "docker" and lacks_numpy() and not any(one.name == NUMPY for one in asked):
+            # The sandbox's own check starts a box of it.
+            asked.insert(0, Wanted(NUMPY, (), None))
+        results = []
+        for one in asked:
+            if not options["json"]:
+                self.stdout.write(f"{one.name} for {kind}, {_count(len(one.tasks), 'task')} … ", ending="")
+                self.stdout.flush()
+            results.append(build(one, kind=kind, base_image=options["base_image"], again=options["again"]))
+            if not options["json"]:
+                self.stdout.write(_line(results[-1]))
+        return results, without
+
+    def _conclude(self, results: list[Built], without: list[tuple[str, str]]) -> None:
+        for task, why in without:
+            self.stdout.write(f"left out: {why if task in why else f'{task}: {why}'}")
+        failed = [result for result in results if result.what == "failed"]
+        self.stdout.write(f"{_count(len(results), 'environment')}, {len(failed)} failed.")
+        if failed:
+            tasks = sum(len(result.tasks) for result in failed)
+            self.stdout.write(f"{_count(tasks, 'task')} cannot be measured; their pages show the builds' logs.")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Two builds at a time would make the same things twice."""
+    folder = Path(settings.DATA_DIR) / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "build_images.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CommandError("Another build_images is running on this data folder; wait for its end.") from None
+        yield
+
+
+def _line(result: Built) -> str:
+    if result.what == "failed":
+        end = "".join(f"\n    {line}" for line in result.log_end.splitlines())
+        return f"FAILED after {result.seconds:.0f} s: {result.why}{end}"
+    short = result.digest.removeprefix("sha256:")[:12]
+    return f"unchanged ({short})" if result.what == "unchanged" else f"built in {result.seconds:.0f} s ({short})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,185 @@
+"""``manage.py reevaluate``: measure scored submissions again, because what they were measured with has changed."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.models import Suite, Task
+from evaluator.domain import reevaluating, replanning
+from evaluator.domain.claims import expire_leases
+from evaluator.domain.differences import Difference
+from evaluator.domain.evaluate import evaluate_next
+from evaluator.domain.offers import OfferedHere
+from evaluator.enums import ReevaluationState
+from evaluator.models import Reevaluation
+from submissions.enums import SubmissionState
+from submissions.exceptions import SubmissionError
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from evaluator.domain.replanning import PlannedReevaluation
+
+POLL_SECONDS = 0.5
+EXIT_HELD = 2
+
+
+class Command(BaseCommand):
+    """Plan, show, and unless it is a dry run start re-evaluations."""
+
+    help = (
+        "Measure scored submissions again whose grading content, seed epoch, environment or evaluator is no longer the "
+        "current one. Exit codes: 0 done or queued, 1 wrong arguments, 2 held."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which submissions, and what to do with them."""
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("--submission", type=int, nargs="+", default=[], metavar="NUMBER", help="these submissions")
+        which.add_argument("--task", default="", metavar="SUITE/TASK", help="all with answers to it: lmr-mini/dpo/1")
+        which.add_argument("--suite", default="", help="all of this suite (its slug)")
+        parser.add_argument("--new-epoch", action="store_true", help="first draw the suite's private seeds anew")
+        parser.add_argument("--reason", default="", help="published beside the difference; needed but for a dry run")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be measured again, and why")
+        parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Check everything, plan, print; then start, perhaps wait, and print the difference."""
+        self.quiet: bool = options["json"]
+        _check(options)
+        new_epoch = self._new_epoch(options) if options["new_epoch"] else None
+        offered = OfferedHere()
+        plans = replanning.plan(
+            replanning.candidates(suite=options["suite"], task=options["task"], submission=options["submission"]),
+            offered=offered,
+            task=options["task"],
+        )
+        result: dict[str, Any] = {
+            "new_epoch": new_epoch,
+            "planned": [_as_data(each) for each in plans],
+            "problems": offered.problems,
+        }
+        self._say_plans(plans, offered.problems)
+        if not options["dry_run"]:
+            started = self._start([each for each in plans if each.needed], options["reason"])
+            if options["wait"]:
+                self._wait(started)
+            result["started"] = [self._outcome(pk) for pk in started]
+        if self.quiet:
+            self.stdout.write(json.dumps(result))
+        if any(each["state"] == ReevaluationState.HELD for each in result.get("started", [])):
+            raise SystemExit(EXIT_HELD)
+
+    def _new_epoch(self, options: dict[str, Any]) -> int | None:
+        suite = Suite.objects.get(slug=options["suite"])
+        if options["dry_run"]:
+            self._say(f"A new seed epoch of {suite.slug} would be made: every answer would be measured again.")
+            return None
+        try:
+            version = reevaluating.new_epoch(suite=suite, actor=None)
+        except SubmissionError as error:
+            raise CommandError(str(error)) from None
+        self._say(f"{version} has seed epoch {version.seed_epoch.number}.")
+        return version.seed_epoch.number
+
+    def _say_plans(self, plans: list[PlannedReevaluation], problems: list[str]) -> None:
+        for problem in problems:
+            self.stderr.write(f"Not compared: {problem}")
+        for each in plans:
+            for line in _lines(each):
+                self._say(line)
+        needed = [each for each in plans if each.needed]
+        runs = sum(len(each.runs) for each in needed)
+        if needed:
+            self._say(f"{len(needed)} of {len(plans)} submissions, {runs} answers to be measured again.")
+        else:
+            self._say(f"Nothing to do: {len(plans)} scored submissions were looked at.")
+
+    def _start(self, plans: list[PlannedReevaluation], reason: str) -> list[int]:
+        started = []
+        for each in plans:
+            try:
+                started.append(reevaluating.start(planned=each, reason=reason, actor=None).pk)
+            except SubmissionError as error:
+                self.stderr.write(str(error))
+        return started
+
+    def _wait(self, started: list[int]) -> None:
+        """Evaluate the runs here; wait for those that workers hold."""
+        running = Reevaluation.objects.filter(pk__in=started, state=ReevaluationState.RUNNING)
+        while (waiting := running.order_by("pk").first()) is not None:
+            if not evaluate_next(submission_id=waiting.submission_id):
+                expire_leases()
+                time.sleep(POLL_SECONDS)
+
+    def _outcome(self, pk: int) -> dict[str, Any]:
+        ended = Reevaluation.objects.select_related("from_version", "to_version").get(pk=pk)
+        text = Difference.of(ended).text if ended.state == ReevaluationState.APPLIED else ended.held_reason
+        self._say(f"submission {ended.submission_id}: {ended.get_state_display()}. {text}".rstrip())
+        return {
+            "reevaluation": ended.pk,
+            "submission": ended.submission_id,
+            "state": ended.state,
+            "held_reason": ended.held_reason,
+            "difference": ended.difference,
+        }
+
+    def _say(self, line: str) -> None:
+        if not self.quiet:
+            self.stdout.write(line)
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Raise ``CommandError`` for what names nothing, before anything is done."""
+    if options["new_epoch"] and not options["suite"]:
+        raise CommandError("A new seed epoch belongs to a suite: give --suite with --new-epoch.")
+    if not options["dry_run"] and not options["reason"].strip():
+        raise CommandError("Give a --reason: it is published beside the difference. Or look first, with --dry-run.")
+    if options["suite"] and not Suite.objects.filter(slug=options["suite"]).exists():
+        known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
+        raise CommandError(f"There is no suite {options['suite']!r}. Known: {known}.")
+    suite, _, slug = options["task"].partition("/")
+    if options["task"] and not Task.objects.filter(suite__slug=suite, slug=slug).exists():
+        raise CommandError(f"There is no task {options['task']!r}. Write it as SUITE/TASK, like lmr-mini/dpo/1.")
+    states = dict(Submission.objects.filter(pk__in=options["submission"]).values_list("pk", "state"))
+    for number in options["submission"]:
+        if number not in states:
+            raise CommandError(f"There is no submission {number}; its number is in its address.")
+        if states[number] != SubmissionState.SCORED:
+            raise CommandError(f"Submission {number} is {states[number]}: only what is scored is measured again.")
+
+
+def _lines(planned: PlannedReevaluation) -> list[str]:
+    """One plan for people."""
+    head = f"submission {planned.submission.pk}, {planned.submission}"
+    if planned.under_way:
+        return [f"{head}: is being re-evaluated already"]
+    lines = []
+    if planned.runs:
+        lines.append(f"{head}: {len(planned.runs)} to be measured again, {planned.kept} kept")
+        lines += [f"  {why}: {count}" for why, count in planned.reasons]
+    elif not planned.moves:
+        lines.append(f"{head}: nothing to do")
+    if planned.moves:
+        lines += [] if lines else [f"{head}: nothing to be measured again"]
+        lines.append(f"  moves to version {planned.target.number}")
+    lines += [f"  stays on version {planned.target.number}: {text}; submit again" for text in planned.stale]
+    return lines
+
+
+def _as_data(planned: PlannedReevaluation) -> dict[str, Any]:
+    return {
+        "submission": planned.submission.pk,
+        "from_version": planned.submission.suite_version.number,
+        "to_version": planned.target.number,
+        "under_way": planned.under_way,
+        "kept": planned.kept,
+        "stale": list(planned.stale),
+        "runs": [{"task": run.task, "trial": run.implementation.trial, "why": list(run.why)} for run in planned.runs],
+    }

@@ -1,0 +1,41 @@
+"""Whether the evaluator itself still does what it promises."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evaluator.enums import SelfCheckKind
+
+
+class SelfCheck(models.Model):
+    """One round of attacks on the configured evaluator. Shown on the status page.
+
+    ``results`` is a list of ``{attack, group, protocol, expected, outcome, repelled}``; ``error`` says why the round
+    could not be made at all, which is a fault of ours and proves nothing.
+    """
+
+    kind = models.CharField(max_length=10, choices=SelfCheckKind)
+    sandbox = models.CharField(max_length=20, blank=True)
+    environment_digest = models.CharField(max_length=80, blank=True)
+    evaluator_version = models.CharField(max_length=20)
+    results = models.JSONField(default=list, blank=True)
+    error = models.TextField(blank=True)
+    started = models.DateTimeField()
+    finished = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-finished", "-pk"]
+        indexes = [models.Index(fields=["kind", "-finished"], name="newest_check_of_a_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} check of {self.finished:%Y-%m-%d %H:%M}"
+
+    @property
+    def repelled(self) -> int:
+        """How many attacks ended as they must."""
+        return sum(bool(result["repelled"]) for result in self.results)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the round was made, and every attack was repelled."""
+        return not self.error and bool(self.results) and self.repelled == len(self.results)

@@ -1,0 +1,30 @@
+"""The environments that tasks are measured in, as they were built."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evaluator.enums import BuildState
+
+
+class EnvironmentBuild(models.Model):
+    """One try at making the environment ``name`` for ``sandbox`` from ``source_digest``; the newest one counts.
+
+    ``source_digest`` covers everything that the build was made from (Dockerfile and repository, or package list), so
+    that an unchanged source need not be built again. ``log`` is the end of the build's output, ``image`` what it made.
+    """
+
+    name = models.CharField(max_length=80, db_index=True)
+    sandbox = models.CharField(max_length=20)
+    source_digest = models.CharField(max_length=64)
+    state = models.CharField(max_length=10, choices=BuildState)
+    image = models.CharField(max_length=200, blank=True)
+    log = models.TextField(blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.sandbox}: {self.state}"

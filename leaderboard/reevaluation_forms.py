@@ -1,0 +1,105 @@
+"""What the page of re-evaluations reads from addresses and forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+
+from benchmark_tasks.models import Suite, Task
+from evaluator.domain import replanning
+from evaluator.models import Reevaluation
+from leaderboard.domain.board import titles_told_apart
+from submissions.enums import SubmissionState
+from submissions.forms import LONGEST_REASON
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+LARGEST_NUMBER = 2**62
+_NAMES = ("suite", "task", "submission")
+
+
+class ChooseForm(forms.Form):
+    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission."""
+
+    suite = forms.ChoiceField(required=False, label="Suite")
+    task = forms.CharField(
+        required=False,
+        max_length=160,
+        label="Task",
+        widget=forms.TextInput(attrs={"placeholder": "lmr-mini/dpo/1"}),
+    )
+    submission = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_NUMBER, label="Submission number")
+
+    def __init__(self, data: QueryDict | None) -> None:
+        super().__init__(data)
+        suites = [(suite.slug, title) for suite, title in titles_told_apart(Suite.objects.all())]
+        cast("forms.ChoiceField", self.fields["suite"]).choices = [("", "any"), *suites]
+
+    @staticmethod
+    def asked(params: QueryDict) -> bool:
+        """Whether an address chooses anything."""
+        return any(params.get(name) for name in _NAMES)
+
+    def clean_task(self) -> str:
+        """``suite/paper/1`` of a task that exists, or empty."""
+        task: str = self.cleaned_data["task"].strip()
+        suite, _, slug = task.partition("/")
+        if task and not Task.objects.filter(suite__slug=suite, slug=slug).exists():
+            raise forms.ValidationError(f"There is no task {task}. Write it as suite/task, like lmr-mini/dpo/1.")
+        return task
+
+    def clean_submission(self) -> int | None:
+        """The number of a scored submission, or None."""
+        number: int | None = self.cleaned_data["submission"]
+        if number is None:
+            return None
+        found = Submission.objects.filter(pk=number).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no submission {number}; its number is in its address.")
+        if found.state != SubmissionState.SCORED:
+            raise forms.ValidationError(
+                f"Submission {number} is {found.get_state_display()}: only what is scored is measured again."
+            )
+        return number
+
+    def clean(self) -> dict[str, Any]:
+        """Something must be chosen."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and not any(given.get(name) for name in _NAMES):
+            raise forms.ValidationError("Choose a suite, a task or a submission.")
+        return given
+
+    def candidates(self) -> QuerySet[Submission]:
+        """The scored submissions that were chosen. Call it on a valid form."""
+        given = self.cleaned_data
+        numbers = [given["submission"]] if given["submission"] else []
+        return replanning.candidates(suite=given["suite"], task=given["task"], submission=numbers)
+
+
+class StartForm(forms.Form):
+    """Confirms a plan. ``plan`` is the fingerprint of what was shown."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text="Public: it stands beside the difference in the history of every submission.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    plan = forms.CharField(max_length=64, widget=forms.HiddenInput)
+
+
+class NumberForm(forms.Form):
+    """Names a re-evaluation by its number."""
+
+    reevaluation = forms.IntegerField(min_value=1, max_value=LARGEST_NUMBER)
+
+    def clean_reevaluation(self) -> Reevaluation:
+        """The re-evaluation."""
+        found = Reevaluation.objects.filter(pk=self.cleaned_data["reevaluation"]).select_related("submission").first()
+        if found is None:
+            raise forms.ValidationError("There is no such re-evaluation.")
+        return found

@@ -1,0 +1,45 @@
+"""How pages write an audit's numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from django import template
+from django.utils.dateparse import parse_datetime
+
+from evaluator.grading.audit_result import percent
+from evaluator.grading.types import Outcome
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+register = template.Library()
+
+_BILLION = 1e9
+
+
+@register.filter
+def share(value: float) -> str:
+    """A share from 0 to 1 as a whole percentage, rounded down; ``less than 1 %`` for what is not nothing."""
+    return "less than 1 %" if 0 < value < 1 / 100 else percent(value)
+
+
+@register.filter
+def failing(trivial: list[dict[str, str]]) -> list[str]:
+    """The names of the trivial answers that did not pass, as they must not."""
+    return [each["answer"] for each in trivial if each["outcome"] != Outcome.PASSED.value]
+
+
+@register.filter
+def tiny(probability: float) -> str:
+    """A probability as odds: ``1 in 1,024``, rounded against the task."""
+    if probability <= 1 / _BILLION:
+        return "below one in a billion"
+    return f"1 in {math.floor(1 / probability):,}"
+
+
+@register.filter
+def moment(text: str) -> datetime | None:
+    """A stored time."""
+    return parse_datetime(text)

@@ -1,0 +1,146 @@
+"""The maintainers' page of re-evaluations: the plan, its confirmation, what is under way, and what came of it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from evaluator.domain import reevaluating, replanning
+from evaluator.domain.offers import LastSeen
+from leaderboard.domain import reevaluations
+from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
+from leaderboard.views.maintain import maintainers_only
+from submissions.exceptions import SubmissionError
+from submissions.models import User
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse
+
+    from evaluator.domain.replanning import PlannedReevaluation
+    from evaluator.models import Reevaluation
+
+SHOWN_PLANS = 100
+
+
+def _address() -> str:
+    return reverse("reevaluate")
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def reevaluate(request: HttpRequest) -> HttpResponse:
+    """``?suite=``, ``?task=`` and ``?submission=`` choose what is planned; without them nothing is."""
+    choice = ChooseForm(request.GET if ChooseForm.asked(request.GET) else None)
+    return _page(request, choice)
+
+
+@action(_address)
+@maintainers_only
+def reevaluate_start(request: HttpRequest) -> HttpResponse:
+    """Start what was shown. If meanwhile the plan is another one, that is shown instead, with what was typed."""
+    choice, form = ChooseForm(request.POST), StartForm(request.POST)
+    if not choice.is_valid():
+        return _page(request, choice, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    plans = _plan(choice)
+    if form.is_valid() and form.cleaned_data["plan"] != replanning.fingerprint(plans):
+        form.add_error(None, "The plan has changed since it was shown. Look at it again, then confirm it.")
+    if not form.is_valid():
+        return _page(request, choice, plans=plans, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    started, refused = 0, []
+    for each in plans:
+        if each.needed:
+            try:
+                reevaluating.start(planned=each, reason=form.cleaned_data["reason"], actor=_actor(request))
+            except SubmissionError as error:
+                refused.append(str(error))
+            else:
+                started += 1
+    for text in refused:
+        messages.warning(request, text)
+    messages.success(request, f"{started} submission{'s are' if started != 1 else ' is'} being measured again.")
+    return redirect("reevaluate")
+
+
+@action(_address)
+@maintainers_only
+def reevaluate_retry(request: HttpRequest) -> HttpResponse:
+    """Queue the held runs of a held re-evaluation again."""
+
+    def retry(found: Reevaluation) -> str:
+        number = reevaluating.retry(reevaluation=found, actor=_actor(request))
+        return f"Submission {found.submission_id}: {number} run{'s are' if number != 1 else ' is'} queued again."
+
+    return _act(request, retry)
+
+
+@action(_address)
+@maintainers_only
+def reevaluate_stop(request: HttpRequest) -> HttpResponse:
+    """Stop one; everything stays as it was."""
+
+    def stop(found: Reevaluation) -> str:
+        reevaluating.cancel(reevaluation=found, actor=_actor(request))
+        return f"Submission {found.submission_id} keeps the results that it has."
+
+    return _act(request, stop)
+
+
+def _act(request: HttpRequest, act: Callable[[Reevaluation], str]) -> HttpResponse:
+    form = NumberForm(request.POST)
+    if form.is_valid():
+        try:
+            messages.success(request, act(form.cleaned_data["reevaluation"]))
+        except SubmissionError as error:
+            form.add_error(None, str(error))
+    for texts in form.errors.values():
+        messages.warning(request, " ".join(map(str, texts)))
+    return redirect("reevaluate")
+
+
+def _actor(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: maintainers_only has seen to it
+    return request.user
+
+
+def _plan(choice: ChooseForm) -> list[PlannedReevaluation]:
+    return replanning.plan(choice.candidates(), offered=LastSeen(), task=choice.cleaned_data["task"])
+
+
+def _page(
+    request: HttpRequest,
+    choice: ChooseForm,
+    *,
+    plans: list[PlannedReevaluation] | None = None,
+    start: StartForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    if plans is None and choice.is_bound and choice.is_valid():
+        plans = _plan(choice)
+    needed = [each for each in plans or [] if each.needed]
+    chosen: dict[str, Any] = choice.cleaned_data if choice.is_bound and choice.is_valid() else {}
+    context = {
+        "choice": choice,
+        "planned": plans is not None,
+        "looked_at": len(plans or []),
+        "plans": needed[:SHOWN_PLANS],
+        "more": max(0, len(needed) - SHOWN_PLANS),
+        "needed": len(needed),
+        "answers": sum(len(each.runs) for each in needed),
+        "stale": [each for each in plans or [] if each.stale][:SHOWN_PLANS],
+        "start": start or StartForm(initial={"plan": replanning.fingerprint(plans or [])}),
+        "plan": replanning.fingerprint(plans or []),
+        "chosen": {name: value for name, value in chosen.items() if value},
+        "under_way": reevaluations.under_way(),
+        "latest": reevaluations.latest(),
+    }
+    return render(request, "leaderboard/reevaluate.html", context, status=status)

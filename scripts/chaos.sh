@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Kills workers, work-horses, PostgreSQL, Redis and Docker while runs are under way (tests/chaos), TIMES times.
+# CHAOS_SEED repeats the faults of a run that failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+scripts/environment.sh dev || exit 1
+times=${TIMES:-1}
+for ((round = 1; round <= times; round++)); do
+  say "== chaos, round $round of $times"
+  .venv/bin/python -m pytest -m chaos tests/chaos || exit 1
+done

@@ -1,0 +1,163 @@
+"""Faults at random moments while 60 runs are under way: each ends exactly once, as without faults, and nothing is left.
+
+``make chaos`` repeats it. ``CHAOS_SEED`` chooses the faults; a failure prints its seed and what was done when.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL, SIGQUIT, SIGTERM
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos.instance import Instance
+from tests.chaos.keeper import horses_of, kill, sleep_until, strays
+from tests.chaos.services import ServiceMissingError, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.chaos.services import Service
+
+# Five boxes and one answer that needs none in each.
+SUBMISSIONS = 12
+FAULTS = 12
+EVERY_SECONDS = (1.0, 3.0)
+AWAY_SECONDS = (0.2, 2.0)
+
+pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("boxes-of-runs")]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path that other users may pass through: sockets lie in it, and PostgreSQL has a user of its own."""
+    made = Path(tempfile.mkdtemp(prefix="chaos-", dir="/tmp"))
+    made.chmod(0o711)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+class Chaos:
+    """Does faults to an instance, one after the other, and remembers which and when."""
+
+    def __init__(self, instance: Instance, seed: str) -> None:
+        self._instance = instance
+        self._random = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self._began = time.monotonic()
+        self.timeline: list[str] = []
+
+    def faults(self) -> dict[str, Callable[[], None]]:
+        """What may happen, by name."""
+        instance = self._instance
+        found: dict[str, Callable[[], None]] = {
+            "worker killed, its work-horse goes on": partial(self._kill_worker, parent=True, horses=False),
+            "work-horse killed": partial(self._kill_worker, parent=False, horses=True),
+            "worker and work-horse killed": partial(self._kill_worker, parent=True, horses=True),
+            "redis killed, everything in it lost": partial(self._restart, instance.redis, SIGKILL),
+            "postgresql killed": partial(self._restart, instance.postgres, SIGQUIT),
+        }
+        if instance.docker:
+            found["docker stopped and started"] = partial(self._restart, instance.docker, SIGTERM)
+            found["docker killed and started"] = partial(self._restart, instance.docker, SIGKILL)
+        return found
+
+    def reign(self) -> None:
+        """Every fault once, then any of them, until there were enough or nothing is left to disturb."""
+        faults = self.faults()
+        names = self._random.sample(sorted(faults), k=len(faults))
+        names += self._random.choices(sorted(faults), k=FAULTS - len(names))
+        for name in names:
+            sleep_until(time.monotonic() + self._random.uniform(*EVERY_SECONDS))
+            if self._instance.unfinished() == 0:
+                self._say("everything is scored")
+                return
+            self._say(name)
+            faults[name]()
+
+    def _kill_worker(self, *, parent: bool, horses: bool) -> None:
+        workers = self._instance.keeper.workers()
+        # One with a work-horse, if there is one.
+        busy = [worker for worker in workers if horses_of(worker)] or workers
+        if busy:
+            worker = self._random.choice(busy)
+            kill([*([worker] if parent else []), *(horses_of(worker) if horses else [])])
+
+    def _restart(self, service: Service, number: int) -> None:
+        service.kill(number)  # type: ignore[arg-type]
+        time.sleep(self._random.uniform(*AWAY_SECONDS))
+        service.start()
+
+    def _say(self, text: str) -> None:
+        self.timeline.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
+
+
+@pytest.mark.parametrize(
+    "sandbox",
+    [pytest.param("bubblewrap", marks=pytest.mark.bubblewrap), pytest.param("docker", marks=pytest.mark.docker)],
+)
+def test_every_run_ends_once_as_without_faults_and_nothing_is_left(sandbox: str, folder: Path) -> None:
+    seed = os.environ.get("CHAOS_SEED") or secrets.token_hex(4)
+    try:
+        instance = Instance(folder, sandbox=sandbox)
+    except ServiceMissingError as missing:
+        pytest.skip(str(missing))
+    timeline: list[str] = []
+    try:
+        with instance:
+            with instance.keeper:
+                instance.prepare(1)
+                instance.wait_until_scored()
+                (expected,) = instance.verdicts().values()
+                instance.prepare(SUBMISSIONS)
+                chaos = Chaos(instance, seed)
+                timeline = chaos.timeline
+                chaos.reign()
+                instance.wait_until_scored()
+            _check_verdicts(instance, expected)
+            _check_nothing_is_left(instance)
+    except (AssertionError, TimeoutError, OSError, subprocess.SubprocessError) as error:
+        told = "\n".join([f"CHAOS_SEED={seed} ({sandbox})", *timeline, str(error), instance.log_ends()])
+        pytest.fail(told, pytrace=False)
+
+
+def _check_verdicts(instance: Instance, expected: list[tuple[object, ...]]) -> None:
+    outcomes = [verdict[2] for verdict in expected]
+    assert outcomes == ["passed", "wrong_output", "raised", "passed", "passed", "not_attempted"], outcomes
+    verdicts = instance.verdicts()
+    assert len(verdicts) == 1 + SUBMISSIONS
+    for submission, found in verdicts.items():
+        assert found == expected, f"submission {submission}: {found}"
+    accepted = instance.accepted_attempts()
+    assert accepted == [1] * (5 * (1 + SUBMISSIONS)), accepted
+    assert instance.query("SELECT count(*) FROM evaluator_attempt WHERE state = 'running'") == [(0,)]
+
+
+def _check_nothing_is_left(instance: Instance) -> None:
+    """No process, no container, no copy of a mount, no cgroup; an orphan may need a moment to see that it lost."""
+    wait_for(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}", seconds=20)
+    # Boxes are seen machine-wide, and others may be testing beside us.
+    nothing = "boxes removed: 0"
+    wait_for(lambda: instance.manage("reconcile").strip().endswith(nothing), "the sweep to find nothing", seconds=20)
+    staged = [
+        path.name
+        for place in ("boxes", "docker-boxes")
+        for path in (instance.data_dir / "sandbox" / place).glob("run-*")
+    ]
+    assert staged == []
+    assert list((instance.data_dir / "work").glob("*/*")) == []
+    if instance.docker:
+        assert instance.docker.containers() == []
+
+
+def _programs_left(instance: Instance) -> list[str]:
+    ours = ("postgres", "redis-server", "dockerd", "containerd")
+    return [line for line in strays(instance.data_dir) if not any(name in line for name in ours)]

@@ -1,0 +1,232 @@
+"""``manage.py build_images``: what is built, what is not built again, and what a failure leaves behind."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
+
+from benchmark_tasks.domain.content import put_file
+from benchmark_tasks.models import TaskRevision
+from evaluator.domain.environments import environment_of, paper_environment, why_no_environment
+from evaluator.enums import BuildState
+from evaluator.models import EnvironmentBuild
+from evaluator.sandbox.types import BoxSpec
+from tests.evaluator.sandbox.boxes import own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+    from evaluator.sandbox.docker_engine import DockerSandbox
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = pytest.mark.django_db
+
+BASE = "lmr-board-test-numpy"
+DOCKERFILE = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nARG UID\nWORKDIR /workspace\nCOPY . .\n"
+
+
+@pytest.fixture(scope="session")
+def paper_base(docker: DockerSandbox) -> str:
+    """An image with NumPy whose user is root, as base images of papers are."""
+    docker.check()
+    text = "FROM lmr-board-box-numpy\nUSER root\n"
+    subprocess.run(["docker", "build", "--tag", BASE, "-"], input=text, text=True, capture_output=True, check=True)
+    return BASE
+
+
+@pytest.fixture
+def paper_task(small_version: SuiteVersion) -> Iterator[TaskRevision]:
+    """``alpha/1`` with a Dockerfile instead of an environment; ``alpha/2`` keeps ``numpy``."""
+    yield with_dockerfile(DOCKERFILE)
+    revision = TaskRevision.objects.get(task__index=1)
+    name = paper_environment(revision)
+    if shutil.which("docker"):
+        subprocess.run(["docker", "image", "rm", f"lmr-board-box-{name}"], capture_output=True, check=False)
+    shutil.rmtree(Path(django_settings.DATA_DIR) / "sandbox" / "environments" / name, ignore_errors=True)
+
+
+def with_dockerfile(text: str) -> TaskRevision:
+    TaskRevision.objects.filter(task__index=1).update(environment="", dockerfile_hash=put_file(text.encode()))
+    return TaskRevision.objects.select_related("task__suite", "task__paper").get(task__index=1)
+
+
+def configure(settings: Any, **values: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **values)
+
+
+def run(*arguments: str) -> tuple[str, int]:
+    """What the command prints, and its exit code."""
+    out = io.StringIO()
+    try:
+        call_command("build_images", *arguments, stdout=out)
+    except SystemExit as ended:
+        return out.getvalue(), int(str(ended.code))
+    return out.getvalue(), 0
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("--json", *arguments)[0])
+    return found
+
+
+@pytest.mark.docker
+def test_a_papers_image_is_built_once_and_its_tasks_become_ready(
+    paper_task: TaskRevision, paper_base: str, settings: Any
+) -> None:
+    configure(settings, evaluator_sandbox="docker", base_image=paper_base, build_network="none")
+    name = paper_environment(paper_task)
+    assert why_no_environment(paper_task) == (
+        f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
+    )
+    report = as_json("--task", "alpha/1")
+    assert [(each["name"], each["tasks"], each["what"]) for each in report["environments"]] == [
+        (name, ["small/alpha/1"], "built")
+    ]
+    assert (environment_of(paper_task), why_no_environment(paper_task)) == (name, "")
+    assert [each["what"] for each in as_json("--task", "alpha/*1")["environments"]] == ["unchanged"]
+    build = EnvironmentBuild.objects.get()
+    assert (build.name, build.sandbox, build.state) == (name, "docker", BuildState.BUILT)
+    assert build.image.startswith("sha256:")
+    assert "COPY . ." in build.log
+    assert build.log.splitlines()[-1].startswith("a box of it has Python 3.11")
+    assert [each["what"] for each in as_json("--task", "small/alpha/1", "--again")["environments"]] == ["built"]
+
+
+@pytest.mark.docker
+@pytest.mark.bubblewrap
+def test_bubblewrap_uses_what_docker_built(
+    paper_task: TaskRevision, paper_base: str, bubblewrap: BubblewrapSandbox, settings: Any
+) -> None:
+    configure(settings, evaluator_sandbox="bubblewrap", base_image=paper_base, build_network="none")
+    out, code = run("--task", "alpha/1")
+    assert code == 0, out
+    name = environment_of(paper_task)
+    folder = f"/workspace/{paper_task.task.paper.repository_folder}"
+    program = f"import os, numpy; print(sorted(os.listdir({folder!r})), numpy.__file__)"
+    result = bubblewrap.run(BoxSpec(own("paper"), ("python", "-c", program), (), environment=name))
+    assert result.stderr == b""
+    assert result.stdout == b"['README.md', 'scoring'] /opt/box/packages/numpy/__init__.py\n"
+    assert [each["what"] for each in as_json("--task", "alpha/1")["environments"]] == ["unchanged"]
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("dockerfile", "why", "log"),
+    [
+        ("RUN echo no matching distribution >&2 && exit 3\n", "failed with exit code", "no matching distribution"),
+        ("RUN rm -r /opt/box\n", "cannot import numpy: ModuleNotFoundError: No module named 'numpy'", "RUN rm -r"),
+        ("RUN rm -r /usr/bin/python3*\n", "python", "RUN rm -r /usr/bin/python3*"),
+    ],
+)
+def test_a_failed_build_marks_the_tasks_with_the_logs_end(
+    paper_task: TaskRevision, paper_base: str, settings: Any, dockerfile: str, why: str, log: str
+) -> None:
+    configure(settings, evaluator_sandbox="docker", base_image=paper_base, build_network="none")
+    revision = with_dockerfile(f"{DOCKERFILE}{dockerfile}")
+    name = paper_environment(revision)
+    out, code = run("--task", "alpha/1")
+    assert code == 1
+    assert out.splitlines()[0].startswith(f"{name} for docker, 1 task … FAILED after ")
+    assert why in out
+    assert out.splitlines()[-2:] == [
+        "1 environment, 1 failed.",
+        "1 task cannot be measured; their pages show the builds' logs.",
+    ]
+    build = EnvironmentBuild.objects.get()
+    assert build.state == BuildState.FAILED
+    assert log in build.log
+    reason = why_no_environment(revision)
+    assert reason.startswith(f"environment {name} could not be built (manage.py build_images tries again): ")
+    assert reason.endswith(build.log[-50:])
+
+
+def test_without_docker_a_paper_needs_the_operators_word(
+    paper_task: TaskRevision, real_sandbox: Sandbox, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(settings, evaluator_sandbox="bubblewrap")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    out, code = run("--task", "alpha/1")
+    assert code == 1
+    assert "building it needs Docker, which does not answer. Give its tasks an environment in the file that" in out
+
+
+def test_operators_packages_serve_many_tasks(
+    paper_task: TaskRevision, bubblewrap: BubblewrapSandbox, settings: Any, tmp_path: Path
+) -> None:
+    numpy = next(bubblewrap_packages(bubblewrap))
+    file = tmp_path / "environments.toml"
+    file.write_text(f'[environments.mine]\npackages = "{numpy}"\n[tasks]\n"small/*" = "mine"\n')
+    configure(settings, evaluator_sandbox="bubblewrap", environments_file=file)
+    assert environment_of(paper_task) == "mine"
+    report = as_json("--suite", "small")
+    assert [(each["name"], each["tasks"], each["what"]) for each in report["environments"]] == [
+        ("numpy", ["small/alpha/2"], "built"),
+        ("mine", ["small/alpha/1"], "built"),
+    ]
+    assert [each["what"] for each in as_json()["environments"]] == ["unchanged", "unchanged"]
+    shutil.rmtree(Path(settings.DATA_DIR) / "sandbox" / "environments" / "mine")
+
+
+def bubblewrap_packages(sandbox: BubblewrapSandbox) -> Iterator[Path]:
+    root = sandbox._environment("numpy").root
+    yield next(root.rglob("numpy/__init__.py")).parents[1]
+
+
+def test_a_failed_environment_blocks_until_it_is_built(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    revision = TaskRevision.objects.get(task__index=1)
+    EnvironmentBuild.objects.create(
+        name="numpy",
+        sandbox=real_sandbox.name,
+        state=BuildState.FAILED,
+        log="disk full\n",
+    )
+    assert why_no_environment(revision) == (
+        "environment numpy could not be built (manage.py build_images tries again): disk full"
+    )
+    EnvironmentBuild.objects.create(name="numpy", sandbox="another", state=BuildState.FAILED)
+    assert run()[1] == 0
+    assert why_no_environment(revision) == ""
+
+
+def test_a_task_without_environment_and_dockerfile_is_told(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    TaskRevision.objects.filter(task__index=1).update(environment="")
+    out, code = run()
+    assert code == 0
+    assert (
+        "left out: small/alpha/1 names no environment and its paper has no Dockerfile: give it one under [tasks] in "
+        "the file that ENVIRONMENTS_FILE names (docs/operating.md)\n1 environment, 0 failed.\n"
+    ) in out
+
+
+def test_an_unknown_suite_names_the_known_ones(small_version: SuiteVersion) -> None:
+    with pytest.raises(CommandError, match=r"There is no suite 'smal'; there are: small\."):
+        run("--suite", "smal")
+
+
+def test_a_wrong_list_is_told_with_its_line(small_version: SuiteVersion, settings: Any, tmp_path: Path) -> None:
+    file = tmp_path / "environments.toml"
+    file.write_text("[tasks]\n'*' = 'fortran'\n")
+    configure(settings, environments_file=file)
+    with pytest.raises(CommandError, match=r"environments\.toml, line 2: '\*' asks for the unknown environment"):
+        run()
+
+
+def test_two_builds_at_a_time_are_refused(small_version: SuiteVersion, settings: Any) -> None:
+    folder = Path(settings.DATA_DIR) / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "build_images.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(CommandError, match="Another build_images is running on this data folder"):
+            run()

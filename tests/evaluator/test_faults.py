@@ -1,0 +1,205 @@
+"""Faults of ours, met through real sandboxes: the run waits or is held with a reason, and is never a failed answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db.utils import InterfaceError, OperationalError
+
+from evaluator.domain import configuration, evaluate, patience, results
+from evaluator.domain.faults import fault_of
+from evaluator.enums import AttemptState, RunState
+from evaluator.grading.sealed import GoldenError
+from evaluator.models import Attempt, TestRun
+from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from leaderboard.domain.queue_state import infra_causes, infra_summary
+from submissions.enums import SubmissionState
+from tests.benchmark_tasks.factories import GOLDEN_1
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
+from tests.submissions.factories import ImplementationFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def fresh(settings: Any) -> Iterator[Any]:
+    """The site's settings, to be changed; no sandbox that was found before counts, nor afterwards."""
+    configuration._chosen.cache_clear()
+    yield settings
+    configuration._chosen.cache_clear()
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A data folder of half a megabyte."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k,mode=0711", "tmpfs", str(place)], check=True)
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def queued(version: SuiteVersion) -> TestRun:
+    """A queued run of a right answer to ``alpha/1``."""
+    submission = QueuedSubmissionFactory(suite_version=version, answers=False)
+    revision = version.revisions.get(task__index=1)
+    answer = ImplementationFactory(submission=submission, revision=revision, files={"scoring/core.py": GOLDEN_1})
+    made: TestRun = TestRunFactory(implementation=answer)
+    return made
+
+
+def waits(run: TestRun, cause: str) -> str:
+    """Evaluate ``run``, see that it waits because of ``cause``, and return what maintainers are told."""
+    assert evaluate.evaluate_next()
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.infra_count) == (RunState.QUEUED, "", 0)
+    assert run.reason == f"waiting for the sandbox: {cause}"
+    assert [(each["cause"], each["runs"]) for each in infra_summary()] == [(run.reason, 1)]
+    (told,) = infra_causes()
+    assert (told.runs, told.submissions) == (1, (run.implementation.submission_id,))
+    assert Attempt.objects.get().reason == told.reason
+    return told.reason
+
+
+def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sandbox, full_disk: Path) -> None:
+    run = queued(small_version)
+    data = fresh.DATA_DIR
+    for there in data.iterdir():
+        (full_disk / there.name).symlink_to(there)
+    (full_disk / "work").unlink(missing_ok=True)
+    (full_disk / "work").mkdir()
+    (full_disk / "ballast").write_bytes(bytes(500 * 1024))
+    fresh.DATA_DIR = full_disk
+    told = waits(run, "the host's disk is full")
+    assert told.startswith("The disk that DATA_DIR lies on is full, or its quota is used up: make room on it.")
+    # With room again it goes on by itself.
+    (full_disk / "ballast").unlink()
+    TestRun.objects.update(not_before=None)
+    assert evaluate.evaluate_next()
+    run.refresh_from_db()
+    assert (run.outcome, run.reason, infra_summary()) == ("passed", "", [])
+
+
+@pytest.mark.docker
+def test_an_engine_that_is_gone(
+    small_version: SuiteVersion, fresh: Any, docker: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = queued(small_version)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone.sock")
+    fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker")
+    told = waits(run, "no sandbox works on the evaluator's machine")
+    assert "no Docker engine answers" in told
+
+
+@pytest.mark.docker
+def test_an_image_that_is_missing(small_version: SuiteVersion, fresh: Any, docker: Sandbox) -> None:
+    run = queued(small_version)
+    fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker", sandbox_image="nowhere/none:1")
+    told = waits(run, "no sandbox works on the evaluator's machine")
+    assert "manage.py build_images" in told
+
+
+@pytest.mark.bubblewrap
+def test_bubblewrap_that_is_missing(
+    small_version: SuiteVersion, fresh: Any, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = queued(small_version)
+    for name in ("python3", "setpriv"):
+        found = shutil.which(name)
+        if found:
+            (tmp_path / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="bubblewrap")
+    told = waits(run, "no sandbox works on the evaluator's machine")
+    assert "bwrap is not on PATH: install it (Debian: apt-get install bubblewrap)" in told
+    with pytest.raises(CommandError, match="bwrap is not on PATH"):
+        call_command("worker", "--burst")
+
+
+def test_what_each_fault_is_to_whom() -> None:
+    full = OSError(28, "No space left on device", "/srv/x")
+    faults = [
+        (full, "the host's disk is full", True),
+        (shutil.Error([("a", "b", str(full))]), "the host's disk is full", True),
+        (PermissionError(13, "Permission denied", "/srv/x"), "the host failed", False),
+        (SandboxError("/srv/x"), "a fault of the evaluator", False),
+        (SandboxUnavailableError("/srv/x", public="no engine"), "no engine", True),
+        (GoldenError("seed 12: /srv/x"), "the task's reference could not be run", False),
+        (OperationalError("/srv/x"), "the database did not answer", True),
+        (InterfaceError("/srv/x"), "the database did not answer", True),
+        (KeyError("/srv/x"), "a fault of the evaluator", False),
+    ]
+    for error, public, everywhere in faults:
+        fault = fault_of(error)
+        assert (fault.public, fault.everywhere) == (public, everywhere), error
+        assert ("/srv/x" in fault.reason) is (not isinstance(error, GoldenError)), error
+
+
+# The database is away for a moment
+
+
+def test_what_was_measured_is_stored_although_the_database_is_away_at_that_moment(
+    small_version: SuiteVersion, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = queued(small_version)
+    accept, away = results.accept, iter([OperationalError("terminated"), InterfaceError("closed"), None])
+
+    def sometimes(*arguments: Any, **named: Any) -> bool:
+        if error := next(away):
+            raise error
+        return accept(*arguments, **named)
+
+    monkeypatch.setattr(results, "accept", sometimes)
+    assert evaluate.evaluate_next()
+    run.refresh_from_db()
+    assert (run.state, run.outcome) == (RunState.DONE, "passed")
+    assert Attempt.objects.get().state == AttemptState.ACCEPTED
+
+
+def test_a_verdict_whose_commit_was_not_confirmed_counts_once(
+    small_version: SuiteVersion, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = queued(small_version)
+    accept, calls = results.accept, []
+
+    def unconfirmed(*arguments: Any, **named: Any) -> bool:
+        calls.append(accept(*arguments, **named))
+        if len(calls) == 1:
+            raise OperationalError("terminated")
+        return calls[-1]
+
+    monkeypatch.setattr(results, "accept", unconfirmed)
+    assert evaluate.evaluate_next()
+    run.refresh_from_db()
+    assert (run.outcome, calls, Attempt.objects.get().state) == ("passed", [True, False], AttemptState.ACCEPTED)
+    assert run.implementation.submission.state == SubmissionState.SCORED
+
+
+def test_patience_ends() -> None:
+    calls = []
+
+    def never() -> None:
+        calls.append(1)
+        raise OperationalError("gone for good")
+
+    with pytest.raises(OperationalError):
+        patience.patiently(never, seconds=0.5)
+    assert 2 <= len(calls) <= 4
+    with pytest.raises(ZeroDivisionError):
+        patience.patiently(lambda: 1 // 0)

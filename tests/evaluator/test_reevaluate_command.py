@@ -1,0 +1,139 @@
+"""``manage.py reevaluate``: looks first, then measures again, and says what changed."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from benchmark_tasks.models import SeedEpoch, TaskRevision
+from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.enums import ReevaluationState, RunState
+from evaluator.models import Reevaluation, TestRun
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
+from tests.evaluator.reevaluations import scored
+from tests.submissions.factories import ImplementationFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def reevaluate(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("reevaluate", *arguments, stdout=out, stderr=io.StringIO())
+    return out.getvalue()
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(reevaluate(*arguments, "--json"))
+    return found
+
+
+def measured(version: SuiteVersion) -> Submission:
+    """A scored submission with a right and a wrong answer to ``alpha/1``; by its row both passed."""
+    submission: Submission = QueuedSubmissionFactory(suite_version=version, answers=False, trials=2, state="scored")
+    revision = version.revisions.get(task__index=1)
+    wrong = MASKED.replace("raise NotImplementedError", "return x", 1)
+    for trial, text in enumerate((GOLDEN_1, wrong), start=1):
+        answer = ImplementationFactory(
+            submission=submission, revision=revision, trial=trial, files={"scoring/core.py": text}
+        )
+        TestRunFactory(implementation=answer, done="passed")
+    TaskRevision.objects.exclude(pk=revision.pk).update(not_runnable_reasons=["not asked"])
+    return submission
+
+
+def test_a_dry_run_changes_nothing(small_version: SuiteVersion) -> None:
+    submission = measured(small_version)
+    printed = reevaluate("--suite", "small", "--dry-run")
+    assert f"submission {submission.pk}, {submission}: 2 to be measured again, 0 kept" in printed
+    assert f"  evaluator 1 → {EVALUATOR_VERSION}: 2\n" in printed
+    assert printed.endswith("1 of 1 submissions, 2 answers to be measured again.\n")
+    assert not Reevaluation.objects.exists()
+
+
+@pytest.mark.bubblewrap
+def test_it_measures_again_and_says_what_changed(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    submission = measured(small_version)
+    printed = reevaluate("--submission", str(submission.pk), "--reason", "A better evaluator.", "--wait")
+    difference = "1 outcome changed (alpha/1 trial 2 passed → wrong output), 1/2 → 0.5/2"
+    assert printed.splitlines()[-1] == (
+        f"submission {submission.pk}: applied. evaluator 1 → {EVALUATOR_VERSION}; {difference}"
+    )
+    assert sorted(run.outcome for run in TestRun.objects.current()) == ["passed", "wrong_output"]
+    assert TestRun.objects.filter(outcome="passed", evaluator_version="1").count() == 2
+    assert reevaluate("--suite", "small", "--reason", "Again.").startswith(
+        f"submission {submission.pk}, {submission}: nothing to do\nNothing to do"
+    )
+
+
+@pytest.mark.bubblewrap
+def test_a_new_seed_epoch(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    measured(small_version)
+    TestRun.objects.update(evaluator_version=EVALUATOR_VERSION)
+    assert "A new seed epoch of small would be made" in reevaluate("--suite", "small", "--new-epoch", "--dry-run")
+    assert SeedEpoch.objects.count() == 1
+    told = as_json("--suite", "small", "--new-epoch", "--reason", "Seeds leaked.", "--wait")
+    assert told["new_epoch"] == 2
+    (planned,) = told["planned"]
+    assert (planned["from_version"], planned["to_version"], planned["stale"]) == (1, 2, [])
+    assert [run["why"] for run in planned["runs"]] == [["seed epoch 1 → 2"]] * 2
+    (started,) = told["started"]
+    assert (started["state"], started["difference"]["row"]["after"]) == ("applied", {"passed": 0.5, "tasks": 2})
+    assert Submission.objects.get().suite_version.number == 2
+
+
+def test_without_waiting_it_is_queued(small_version: SuiteVersion) -> None:
+    submission = measured(small_version)
+    (started,) = as_json("--task", "small/alpha/1", "--reason", "A better evaluator.")["started"]
+    assert (started["submission"], started["state"]) == (submission.pk, ReevaluationState.RUNNING)
+    assert TestRun.objects.filter(reevaluation__isnull=False, state=RunState.QUEUED).count() == 2
+    told = as_json("--task", "small/alpha/1", "--reason", "A better evaluator.")
+    assert (told["started"], told["planned"][0]["under_way"]) == ([], True)
+
+
+def test_a_held_one_ends_with_its_own_exit_code(small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch) -> None:
+    submission = measured(small_version)
+
+    def hold(**_: object) -> bool:
+        TestRun.objects.filter(reevaluation__isnull=False).update(state=RunState.HELD, reason="the host failed")
+        Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
+        return True
+
+    monkeypatch.setattr("evaluator.management.commands.reevaluate.evaluate_next", hold)
+    with pytest.raises(SystemExit) as end:
+        reevaluate("--submission", str(submission.pk), "--reason", "Again.", "--wait")
+    assert end.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "nothing", "--dry-run"], "There is no suite 'nothing'. Known: "),
+        (["--task", "small/nothing/1", "--dry-run"], "There is no task 'small/nothing/1'."),
+        (["--submission", "99", "--dry-run"], "There is no submission 99"),
+        (["--suite", "small"], "Give a --reason"),
+        (["--submission", "1", "--new-epoch", "--dry-run"], "give --suite with --new-epoch"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_done(
+    small_version: SuiteVersion, arguments: list[str], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message):
+        reevaluate(*arguments)
+
+
+def test_only_what_is_scored_is_measured_again() -> None:
+    submission = scored("passed")
+    Submission.objects.filter(pk=submission.pk).update(state="held")
+    with pytest.raises(CommandError, match="is held: only what is scored is measured again"):
+        reevaluate("--submission", str(submission.pk), "--dry-run")

@@ -1,0 +1,62 @@
+"""Upstream's tasks, ready to be graded in a real box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evaluator.grading.types import Verdict
+from evaluator.grading.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
+from tests.evaluator.upstream.tasks import answer_tree, load_task
+
+if TYPE_CHECKING:
+    from evaluator.sandbox.types import Sandbox
+
+GradeText = Callable[..., Verdict]
+
+CHOICES = {
+    Mode.REMOTE: ModeChoice(Mode.REMOTE, "plain data", copies_back=True),
+    Mode.IN_PROCESS: ModeChoice(Mode.IN_PROCESS, "as asked for"),
+}
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> UpstreamTask:
+    """A function at module level with data in files: it can be tested remotely."""
+    return load_task("11-PairLossArrays", tmp_path)
+
+
+@pytest.fixture
+def decay(tmp_path: Path) -> UpstreamTask:
+    """A function whose test only logs."""
+    return load_task("16-DecayArrays", tmp_path)
+
+
+@pytest.fixture
+def contrast(tmp_path: Path) -> UpstreamTask:
+    """A function that stands in the unit test file itself."""
+    return load_task("15-ContrastArrays", tmp_path)
+
+
+@pytest.fixture
+def grade_text(bubblewrap: Sandbox, tmp_path: Path) -> GradeText:
+    """Grade a goal file's text in a mode, or in the one that is chosen for the task."""
+
+    def run(task: UpstreamTask, text: str, mode: Mode | None = None, **limits: float) -> Verdict:
+        task = replace(task, **limits)  # type: ignore[arg-type]
+        scratch = tmp_path / "scratch"
+        choice = CHOICES[mode] if mode else choose_mode(sandbox=bubblewrap, task=task, scratch=scratch, label="mode")
+        return grade_upstream(
+            sandbox=bubblewrap,
+            task=task,
+            tree=answer_tree(task, tmp_path, text),
+            choice=choice,
+            scratch=scratch,
+            label="answer",
+        )
+
+    return run

@@ -1,0 +1,18 @@
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    """Mixes two signals by a learned gate."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.project = nn.Linear(width, width)
+
+    def forward(self, left, right):
+        """Sigmoid of the projection of left, times left, plus the rest of right."""
+        gate = torch.sigmoid(self.project(left))
+        return gate * left + (1 - gate) * right
+
+    def extra_repr(self):
+        return "gate"

@@ -1,0 +1,22 @@
+import torch
+from torch.optim.optimizer import Optimizer
+
+
+class SignMomentum(Optimizer):
+    """Steps by the sign of a running mean of gradients."""
+
+    def __init__(self, params, lr=1e-3, beta=0.9):
+        super().__init__(params, {"lr": lr, "beta": beta})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """mean = beta * mean + (1 - beta) * gradient (from zeros); parameter -= lr * sign(mean), in place."""
+        loss = None if closure is None else closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                mean = self.state[parameter].setdefault("mean", torch.zeros_like(parameter))
+                mean.mul_(group["beta"]).add_(parameter.grad, alpha=1 - group["beta"])
+                parameter.add_(mean.sign(), alpha=-group["lr"])
+        return loss

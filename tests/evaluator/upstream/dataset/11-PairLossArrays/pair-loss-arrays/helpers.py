@@ -1,0 +1,2 @@
+def margins(chosen, rejected):
+    return chosen - rejected

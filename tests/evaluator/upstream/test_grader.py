@@ -1,0 +1,97 @@
+"""Upstream's dataset folder from the import to a verdict, as audits and runs go through it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.domain.graders import Grader, writable_copy
+from evaluator.domain.scratch import scratch_folder
+from evaluator.grading import upstream
+from evaluator.grading.types import Outcome
+from evaluator.sandbox.types import SandboxError
+from tests.evaluator.upstream.tasks import DATASET
+
+if TYPE_CHECKING:
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = [pytest.mark.django_db, pytest.mark.bubblewrap]
+
+FOLDERS = ("11-PairLossArrays", "15-ContrastArrays", "16-DecayArrays")
+
+
+@pytest.fixture
+def version(tmp_path: Path, settings: Any) -> SuiteVersion:
+    """The tasks that need only NumPy, in an environment that the operator's file gives them."""
+    settings.DATA_DIR = tmp_path / "data"
+    file = tmp_path / "environments.toml"
+    file.write_text('[tasks]\n"arrays/*" = "numpy"\n')
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, environments_file=file)
+    for folder in FOLDERS:
+        shutil.copytree(DATASET / folder, tmp_path / "suite" / folder)
+    version = import_suite(folder=tmp_path / "suite", slug="arrays").version
+    assert version is not None
+    return version
+
+
+def grader(version: SuiteVersion, paper: str) -> Grader:
+    revisions = TaskRevision.objects.select_related("task__suite", "task__paper")
+    return Grader(revisions.get(task__paper__folder_name=paper), version.seed_epoch)
+
+
+@pytest.mark.parametrize(
+    ("paper", "mode", "masked"),
+    [
+        ("11-PairLossArrays", "remote", Outcome.RAISED),
+        ("15-ContrastArrays", "in_process", Outcome.RAISED),
+        ("16-DecayArrays", "remote", Outcome.WRONG_OUTPUT),
+    ],
+)
+def test_golden_passes_and_stub_fails(
+    paper: str, mode: str, masked: Outcome, version: SuiteVersion, bubblewrap: Sandbox
+) -> None:
+    found = grader(version, paper)
+    assert found.grade(found.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED
+    with writable_copy(found.masked_tree) as tree:
+        assert found.grade(tree, label="stub", sandbox=bubblewrap, limit_seconds=20).outcome is masked
+    assert TaskRevision.objects.get(pk=found.revision.pk).audit["mode"] == mode
+    assert list(scratch_folder().iterdir()) == []
+
+
+def test_the_mode_is_chosen_once_and_stored(
+    version: SuiteVersion, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = grader(version, "16-DecayArrays")
+    chosen = found.choose_mode(sandbox=bubblewrap)
+    assert chosen == ("remote", "the test and the goal function exchange plain data")
+    TaskRevision.objects.update(audit={"golden": "kept"})
+    monkeypatch.setattr(upstream, "run_reference", None)
+    again = grader(version, "16-DecayArrays")
+    assert again.grade(again.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED
+
+
+def test_what_a_task_says_about_itself(version: SuiteVersion) -> None:
+    found = grader(version, "11-PairLossArrays")
+    assert found.environment == "numpy"
+    assert found.private_seeds == ()
+    task = found.upstream_task
+    assert (task.repository_name, task.unit_test_file, task.goal_file) == (
+        "pair-loss-arrays",
+        "unit_test/unit_test_1.py",
+        "losses.py",
+    )
+    assert (task.wall_seconds, task.memory_bytes) == (600.0, 4096 * 1024 * 1024)
+
+
+def test_a_task_without_environment_says_what_to_do(version: SuiteVersion, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, environments_file=None)
+    TaskRevision.objects.update(dockerfile_hash="")
+    found = grader(version, "11-PairLossArrays")
+    with pytest.raises(SandboxError, match=r"give it one under \[tasks\] in the file that ENVIRONMENTS_FILE names"):
+        found.grade(found.masked_tree, label="stub")

@@ -1,0 +1,256 @@
+"""The maintainers' page of re-evaluations, and what the public sees of one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluator.domain.configuration import EVALUATOR_VERSION
+from evaluator.enums import ReevaluationState, RunState
+from evaluator.grading.types import Outcome
+from evaluator.models import Reevaluation, TestRun
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.evaluator.reevaluations import HERE, decide, next_version, scored, start
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from pytest_django import DjangoAssertNumQueries
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/maintain/reevaluate/"
+ACTIONS = ("reevaluate_start", "reevaluate_retry", "reevaluate_stop")
+WHY = f"evaluator 1 → {EVALUATOR_VERSION}"
+
+
+@pytest.fixture
+def carol() -> User:
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+@pytest.fixture
+def as_carol(client: Client, carol: User) -> Client:
+    client.force_login(carol)
+    return client
+
+
+def text_of(response: HttpResponse) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def published(submission: Submission) -> Submission:
+    Submission.objects.filter(pk=submission.pk).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
+    submission.refresh_from_db()
+    return submission
+
+
+def confirmed(client: Client, submission: Submission, **changes: str) -> HttpResponse:
+    """What comes of confirming the plan that the page shows for ``submission``."""
+    shown = client.get(ADDRESS, {"submission": submission.pk})
+    typed = {"submission": submission.pk, "plan": shown.context["plan"], "reason": "A better evaluator.", **changes}
+    return client.post(reverse("reevaluate_start"), typed)  # type: ignore[return-value]
+
+
+def test_strangers_and_other_accounts_get_nothing(client: Client) -> None:
+    submission = scored("passed", evaluator="1")
+    under_way = start(submission)
+    assert client.get(ADDRESS)["Location"] == f"/accounts/login/?next={ADDRESS}"
+    client.force_login(submission.owner)
+    response = client.get(ADDRESS)
+    assert (response.status_code, submission.system.name in response.content.decode()) == (404, False)
+    for action in ACTIONS:
+        typed = {"submission": submission.pk, "reason": "x", "plan": "x", "reevaluation": under_way.pk}
+        assert client.post(reverse(action), typed).status_code == 404
+    under_way.refresh_from_db()
+    assert under_way.state == ReevaluationState.RUNNING
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_actions_need_a_post_and_the_token(carol: User, action: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(carol)
+    response = browser.get(reverse(action))
+    assert (response.status_code, response["Location"]) == (302, ADDRESS)
+    assert browser.post(reverse(action)).status_code == 403
+
+
+def test_without_a_choice_nothing_is_planned(as_carol: Client) -> None:
+    scored("passed", evaluator="1")
+    response = as_carol.get(ADDRESS)
+    assert (response.status_code, response.context["planned"]) == (200, False)
+
+
+def test_the_plan_says_what_and_why(as_carol: Client) -> None:
+    submission = scored("passed", "raised", evaluator="1")
+    TestRun.objects.filter(outcome="raised").update(evaluator_version=EVALUATOR_VERSION)
+    response = as_carol.get(ADDRESS, {"suite": submission.suite_version.suite.slug})
+    text = text_of(response)  # type: ignore[arg-type]
+    assert "1 of 1 scored submission, 1 answer to be measured again." in text
+    assert f"1 1 {WHY} (1) stays 1" in text
+    assert not Reevaluation.objects.exists()
+
+
+def test_what_is_stale_is_listed(as_carol: Client) -> None:
+    submission = scored("passed")
+    next_version(submission, repository_hash="b" * 64)
+    text = text_of(as_carol.get(ADDRESS, {"submission": submission.pk}))  # type: ignore[arg-type]
+    slug = submission.implementations.get().revision.task.slug
+    assert "Nothing to do." in text
+    assert f"{slug} has another masked repository" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"task": "nothing/here/1"}, "There is no task nothing/here/1."),
+        ({"submission": "99"}, "There is no submission 99"),
+        ({"suite": "nothing"}, "Select a valid choice."),
+    ],
+)
+def test_a_choice_that_names_nothing_says_so(as_carol: Client, query: dict[str, str], message: str) -> None:
+    response = as_carol.get(ADDRESS, query)
+    assert (response.status_code, response.context["planned"]) == (200, False)
+    assert message in text_of(response)  # type: ignore[arg-type]
+
+
+def test_confirming_starts_it(as_carol: Client, carol: User) -> None:
+    submission = scored("passed", evaluator="1")
+    assert confirmed(as_carol, submission)["Location"] == ADDRESS
+    made = Reevaluation.objects.get()
+    assert (made.submission, made.reason, made.actor) == (submission, "A better evaluator.", carol)
+    page = text_of(as_carol.get(ADDRESS))  # type: ignore[arg-type]
+    assert "under way, 0 of 1 done" in page
+    assert "1 submission is being measured again." in page
+
+
+def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_carol: Client) -> None:
+    submission = scored("passed", evaluator="1")
+    response = confirmed(as_carol, submission, plan="0" * 64)
+    assert response.status_code == 422
+    assert "The plan has changed since it was shown." in text_of(response)
+    assert "A better evaluator." in response.content.decode()
+    assert not Reevaluation.objects.exists()
+
+
+def test_a_reason_is_needed(as_carol: Client) -> None:
+    response = confirmed(as_carol, scored("passed", evaluator="1"), reason="")
+    assert (response.status_code, Reevaluation.objects.exists()) == (422, False)
+
+
+def test_a_held_one_is_retried_and_one_under_way_stopped(as_carol: Client) -> None:
+    made = start(scored("passed", evaluator="1"))
+    made.runs.update(state=RunState.HELD)
+    Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
+    assert "the host failed" in text_of(as_carol.get(ADDRESS))  # type: ignore[arg-type]
+    as_carol.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
+    made.refresh_from_db()
+    assert made.state == ReevaluationState.RUNNING
+    as_carol.post(reverse("reevaluate_stop"), {"reevaluation": made.pk})
+    made.refresh_from_db()
+    assert made.state == ReevaluationState.CANCELLED
+    page = text_of(as_carol.post(reverse("reevaluate_stop"), {"reevaluation": made.pk}, follow=True))  # type: ignore[arg-type]
+    assert "It has ended already." in page
+
+
+def test_the_number_of_queries_does_not_grow(
+    as_carol: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first = scored("passed", evaluator="1")
+    suite = first.suite_version.suite.slug
+    counts = []
+    for _ in range(2):
+        with django_assert_num_queries(12) as queries:
+            as_carol.get(ADDRESS, {"suite": suite})
+        counts.append(len(queries))
+        scored("passed", evaluator="1", version=first.suite_version)
+        start(scored("passed", evaluator="1"))
+        start(scored("passed", evaluator="1"))
+    assert counts[0] == counts[1]
+
+
+# What the public sees
+
+
+def test_while_it_is_under_way_the_old_results_stand(client: Client) -> None:
+    submission = published(scored("passed", "raised", evaluator="1"))
+    start(submission, reason="A better evaluator.")
+    decide(Outcome.TIMEOUT)
+    response = client.get(submission.get_absolute_url())
+    assert [row.badge.text for row in response.context["rows"]] == ["passed", "raised an error"]
+    text = text_of(response)  # type: ignore[arg-type]
+    assert "(1 of 2 done): A better evaluator." in text
+    assert "timed out" not in text
+
+
+def test_the_difference_stands_on_the_submissions_page_and_in_its_history(client: Client) -> None:
+    submission = published(scored("passed", "raised", evaluator="1"))
+    slug = submission.suite_version.revisions.order_by("pk")[0].task.slug
+    start(submission, reason="A better evaluator.")
+    decide(Outcome.TIMEOUT)
+    decide(Outcome.RAISED)
+    text = text_of(client.get(submission.get_absolute_url()))  # type: ignore[arg-type]
+    assert f"{WHY}. 2 answers measured again, 1 outcome changed, passed tasks 1/2 → 0/2" in text
+    assert f"{slug}: passed timeout" in text
+    assert "the site re-evaluated it: A better evaluator." in text
+
+
+def test_old_results_can_still_be_opened(client: Client) -> None:
+    submission = published(scored("passed", evaluator="1"))
+    answer = submission.implementations.get()
+    old = TestRun.objects.get()
+    start(submission)
+    pending = TestRun.objects.exclude(pk=old.pk).get()
+    address = answer.get_absolute_url()
+    assert client.get(address, {"run": pending.pk}).status_code == 404
+    decide(Outcome.TIMEOUT)
+    now = client.get(address)
+    assert now.context["run"] == pending
+    assert [(each.number, each.counts, each.shown) for each in now.context["measured"]] == [
+        (pending.pk, True, True), (old.pk, False, False),
+    ]  # fmt: skip
+    before = client.get(address, {"run": old.pk})
+    assert before.context["run"] == old
+    assert "An earlier result, which no longer counts." in text_of(before)  # type: ignore[arg-type]
+    other = scored("passed")
+    foreign = TestRun.objects.get(implementation__submission=other)
+    assert client.get(address, {"run": foreign.pk}).status_code == 404
+
+
+def test_the_difference_of_what_is_not_published_is_for_its_owner_and_maintainers(client: Client) -> None:
+    submission = scored("passed", evaluator="1")
+    start(submission, reason="A better evaluator.")
+    decide(Outcome.TIMEOUT)
+    for user in (None, UserFactory()):
+        if user:
+            client.force_login(user)
+        response = client.get(submission.get_absolute_url())
+        assert (response.status_code, "A better evaluator." in response.content.decode()) == (404, False)
+        assert client.get(submission.implementations.get().get_absolute_url()).status_code == 404
+    client.force_login(submission.owner)
+    assert "A better evaluator." in client.get(submission.get_absolute_url()).content.decode()
+
+
+def test_faults_are_told_in_full_to_maintainers_only(client: Client, carol: User) -> None:
+    submission = published(scored("passed"))
+    run = TestRun.objects.get()
+    run.attempts.create(number=1, token="0" * 32, worker="w", state="infra", reason="/srv/secret is full")
+    answer = submission.implementations.get().get_absolute_url()
+    assert "/srv/secret" not in client.get(answer).content.decode()
+    client.force_login(carol)
+    assert "/srv/secret is full" in client.get(answer).content.decode()
+
+
+def test_every_environment_is_shown(client: Client) -> None:
+    submission = published(scored("passed", "passed"))
+    run = TestRun.objects.order_by("pk")[0]
+    TestRun.objects.filter(pk=run.pk).update(environment="torch", environment_digest="sha256:" + "c" * 64)
+    text = text_of(client.get(submission.get_absolute_url()))  # type: ignore[arg-type]
+    assert f"environments {HERE.digest[7:19]} , {'c' * 12}" in text

@@ -1,0 +1,252 @@
+"""The status page: what it says when all is well and when it is not, and what it never says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import DatabaseError
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind
+from evaluator.models import Attempt, EnvironmentBuild, SelfCheck
+from leaderboard.domain import status as domain
+from leaderboard.domain.queue_state import queue_state
+from submissions.enums import SubmissionState
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.evaluator.factories import TestRunFactory
+from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+SECRET = "/srv/instance/secret"
+
+
+@pytest.fixture(autouse=True)
+def _two_workers_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a test says otherwise; the queue's server itself is asked in the tests of the queue's state."""
+    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2))
+
+
+def row(attack: str = "NaN", *, repelled: bool = True, group: str = "tampering", way: str = "sealed") -> dict[str, Any]:
+    return {
+        "attack": attack, "group": group, "protocol": way, "expected": "wrong_output",
+        "outcome": "wrong_output" if repelled else "passed", "repelled": repelled, "reason": SECRET, "seconds": 0.1,
+    }  # fmt: skip
+
+
+def checked(kind: str = SelfCheckKind.FULL, *rows: dict[str, Any], minutes_ago: int = 5, error: str = "") -> SelfCheck:
+    moment = timezone.now() - timedelta(minutes=minutes_ago)
+    return SelfCheck.objects.create(
+        kind=kind, sandbox="bubblewrap", environment_digest="sha256:0123456789abcdef", evaluator_version="2",
+        results=list(rows), error=error, started=moment, finished=moment,
+    )  # fmt: skip
+
+
+def stuck_run(reason: str = "the environment's image is missing") -> None:
+    """A held run of a submission that nobody but its owner may know of."""
+    submission = SubmissionFactory(
+        system__name="Unpublished Solver",
+        state=SubmissionState.HELD,
+        held_reason=reason,
+        owner__username="hidden-owner",
+    )
+    (answer,) = with_answers(submission, 1)
+    run = TestRunFactory(implementation=answer, state=RunState.HELD, infra_count=3, reason=reason)
+    Attempt.objects.create(
+        run=run, number=1, token="6a1f5a1c-7e0e-4f2e-9c3f-1f6a1c7e0e4f", worker="secret-machine:12", sandbox="docker",
+        state=AttemptState.INFRA, reason=f"{SECRET}/image is missing", ended=timezone.now(),
+    )  # fmt: skip
+
+
+def built(name: str = "torch-cpu", *, state: str = BuildState.BUILT) -> None:
+    EnvironmentBuild.objects.create(
+        name=name, sandbox="docker", source_digest="fedcba9876543210", state=state, image=f"{SECRET}/image", log=SECRET
+    )
+
+
+def text_of(client: Client) -> str:
+    response = client.get("/status/")
+    assert response.status_code == 200
+    page = re.sub(r"</(dt|dd|li|th|td|h\d)>", " ", response.content.decode())
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page)).replace(" ,", ",")
+
+
+def test_all_is_well(client: Client) -> None:
+    checked(SelfCheckKind.FULL, row("right answer", group="control"), row(), row(way="upstream remote"), row("RTL"))
+    checked(SelfCheckKind.SHORT, row())
+    checked(SelfCheckKind.CANARY, row("stub", group="control"))
+    page = text_of(client)
+    assert "All is well" in page
+    assert "Not all is well" not in page
+    assert "Workers 2 listening" in page
+    assert "Test runs 0 waiting, 0 running" in page
+    assert "Boxes bubblewrap" in page
+    assert "0123456789ab " in page
+    assert "4 of 4 ended as they must, in boxes of bubblewrap" in page
+    assert "Attacks repelled: sealed 2 of 2, upstream remote 1 of 1." in page
+    assert client.get("/status.json").json() == {
+        "ok": True,
+        "troubles": [],
+        "evaluator": {
+            "version": "2", "sandbox": "bubblewrap", "environment_digest": "0123456789ab",
+            "without_resource_limits": False,
+        },
+        "queue": {
+            "reachable": True, "workers": 2, "waiting": 0, "running": 0, "held_runs": 0, "oldest_waiting": None,
+        },
+        "held_submissions": 0,
+        "audits_waiting": 0,
+        "causes": [],
+        "environments": [],
+        "self_checks": client.get("/status.json").json()["self_checks"],
+    }  # fmt: skip
+
+
+def test_an_instance_that_has_done_nothing_yet_says_what_comes(client: Client) -> None:
+    page = text_of(client)
+    assert "never made; an operator makes one with manage.py attack" in page
+    assert "every worker makes one when it starts" in page
+    assert "none was made yet" in page
+    assert [entry["made"] for entry in client.get("/status.json").json()["self_checks"]] == [None] * 3
+
+
+def test_an_attack_that_was_not_repelled_is_named(client: Client) -> None:
+    checked(SelfCheckKind.FULL, row(), row("golden search", repelled=False))
+    page = text_of(client)
+    assert "Not all is well." in page
+    assert "Every known attack: 1 of 2 ended as they must." in page
+    assert "golden search (sealed) ended with passed, must be wrong_output." in page
+    data = client.get("/status.json").json()
+    assert (data["ok"], data["self_checks"][0]["ok"]) == (False, False)
+    assert data["self_checks"][0]["unexpected"] == [
+        {
+            "attack": "golden search",
+            "group": "tampering",
+            "protocol": "sealed",
+            "expected": "wrong_output",
+            "outcome": "passed",
+        }
+    ]
+
+
+def test_only_the_newest_round_of_a_kind_counts(client: Client) -> None:
+    checked(SelfCheckKind.SHORT, row(repelled=False), minutes_ago=60)
+    checked(SelfCheckKind.SHORT, row(), minutes_ago=1)
+    checked(SelfCheckKind.SHORT, row(repelled=False), minutes_ago=30)
+    assert client.get("/status.json").json()["ok"] is True
+
+
+def test_a_round_that_could_not_be_made_proves_nothing(client: Client) -> None:
+    checked(SelfCheckKind.CANARY, error=f"{SECRET}/python is missing")
+    assert "Before the first run of a worker: could not be made by a fault of this site" in text_of(client)
+    client.force_login(UserFactory(is_staff=True))
+    assert f"{SECRET}/python is missing" in text_of(client)
+
+
+@pytest.mark.parametrize(
+    ("registered", "says", "trouble"),
+    [
+        (None, "Queue does not answer", "The server of the queue does not answer: what is submitted waits."),
+        (0, "Workers 0 listening", "No worker is listening: what is submitted waits."),
+    ],
+)
+def test_what_does_not_work_is_said_first(
+    registered: int | None, says: str, trouble: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=registered))
+    page = text_of(client)
+    assert says in page
+    assert trouble in page
+    assert client.get("/status.json").json()["troubles"] == [trouble]
+
+
+def test_faults_of_ours_are_shown_in_words_for_everybody(client: Client) -> None:
+    stuck_run()
+    page = text_of(client)
+    assert "the environment&#x27;s image is missing: 1 run" in page
+    assert "Held submissions 1" in page
+    data = client.get("/status.json").json()
+    assert [(cause["cause"], cause["runs"]) for cause in data["causes"]] == [("the environment's image is missing", 1)]
+    assert (data["held_submissions"], data["queue"]["held_runs"]) == (1, 1)
+
+
+def test_builds_and_audits(client: Client) -> None:
+    built(state=BuildState.FAILED)
+    built()
+    built("paper-0123456789ab", state=BuildState.FAILED)
+    version = SuiteVersionFactory(tasks=3)
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    first, second, _ = version.revisions.order_by("pk")
+    TaskRevision.objects.filter(pk=first.pk).update(audit_state=AuditState.PASSED)
+    TaskRevision.objects.filter(pk=second.pk).update(not_runnable_reasons=["no unit test"])
+    data = client.get("/status.json").json()
+    assert [(build["name"], build["state"], build["source"]) for build in data["environments"]] == [
+        ("paper-0123456789ab", "failed", "fedcba987654"),
+        ("torch-cpu", "built", "fedcba987654"),
+    ]
+    assert data["audits_waiting"] == 1
+    assert "torch-cpu docker built fedcba987654" in text_of(client)
+
+
+def test_the_development_override_is_said(client: Client, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sandbox_allow_no_cgroups=True)
+    assert "development override: boxes without resource limits" in text_of(client)
+    assert client.get("/status.json").json()["evaluator"]["without_resource_limits"] is True
+
+
+def test_nothing_private_is_shown(client: Client) -> None:
+    """Paths, machines, images, reasons of attacks, and what is not published: for maintainers, or for nobody."""
+    stuck_run()
+    built()
+    checked(SelfCheckKind.FULL, row(repelled=False))
+    checked(SelfCheckKind.CANARY, error=f"{SECRET}/python is missing")
+    client.force_login(UserFactory(username="alice"))
+    shown = client.get("/status/").content.decode() + client.get("/status.json").content.decode()
+    for secret in (SECRET, "secret-machine", "Unpublished Solver", "hidden-owner"):
+        assert secret not in shown
+    client.force_login(UserFactory(username="carol", is_staff=True))
+    assert f"{SECRET}/image" in client.get("/status/").content.decode()
+    assert SECRET not in client.get("/status.json").content.decode()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_the_number_of_queries_does_not_grow(
+    number: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for index in range(number):
+        built(f"torch-{index}")
+        stuck_run(f"cause {index}") if index == 0 else None
+        SuiteVersionFactory(tasks=2)
+        for kind in SelfCheckKind:
+            checked(kind, row(), row(repelled=False))
+    with django_assert_num_queries(12):
+        client.get("/status.json")
+
+
+def test_without_a_database_the_data_say_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> None:
+        raise DatabaseError(SECRET)
+
+    monkeypatch.setattr(domain, "queue_state", gone)
+    response = client.get("/status.json")
+    assert (response.status_code, json.loads(response.content)) == (
+        503,
+        {"ok": False, "troubles": ["The database does not answer."]},
+    )
+
+
+def test_it_is_linked_from_every_page_and_kept_for_a_moment(client: Client) -> None:
+    assert f'href="{reverse("status")}"' in client.get("/suites/").content.decode()
+    assert client.get("/status.json")["Cache-Control"] == "public, max-age=10"
+    assert client.get("/status/")["Cache-Control"] == "private, max-age=10"
