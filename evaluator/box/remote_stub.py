@@ -108,11 +108,15 @@ def _random_state() -> Any:
 
 
 def _exception(answer: dict[str, Any]) -> Exception:
-    """Python's own exception of that name, else a RemoteError that begins with it."""
+    """Python's own exception of that name, else a RemoteError that begins with it.
+
+    Those that end an iteration are none of them: ``map(goal, …)`` in a test would stop early, and compare nothing.
+    """
     name, message = _defused(answer["type"]), _defused(answer["message"])
     kind = getattr(builtins, name, None)
     error: Exception
-    if isinstance(kind, type) and issubclass(kind, Exception):
+    ends_loops = (StopIteration, StopAsyncIteration)
+    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, ends_loops):
         try:
             error = kind(message)
         except TypeError:

@@ -30,11 +30,17 @@ QUEUE_NAME = "default"
 JOB = "evaluator.jobs.evaluate_next"
 AUDIT_JOB = "evaluator.jobs.audit_revision"
 JOB_TIMEOUT_SECONDS = 3600
+BRIEFLY_SECONDS = 2.0
 
 
 def connect() -> Redis:
     """A connection to the queue's server."""
     return Redis.from_url(settings.ENVIRONMENT.queue_url, socket_timeout=30, socket_connect_timeout=5)
+
+
+def connect_briefly(seconds: float = BRIEFLY_SECONDS) -> Redis:
+    """A connection for somebody who waits for a page: a server that hangs is given up after ``seconds``."""
+    return Redis.from_url(settings.ENVIRONMENT.queue_url, socket_timeout=seconds, socket_connect_timeout=seconds)
 
 
 def queue(connection: Redis) -> Queue:
@@ -87,10 +93,11 @@ def push(count: int) -> int:
 
     A job carries nothing: it means "claim the next run", and the database picks it. So a job that is lost, or delivered
     twice, or that comes too late costs nothing but a look. A queue that cannot be reached is not an error either: the
-    sweep (``manage.py reconcile``) pushes again.
+    sweep (``manage.py reconcile``) pushes again. Somebody may wait for the page that pushes, so a server that hangs is
+    not waited for.
     """
     try:
-        with connect() as connection:
+        with connect_briefly() as connection:
             _enqueue(queue(connection), count)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=count)

@@ -1,34 +1,26 @@
 """Carries calls from a unit test's box to the answer's box and results back; nothing else gets through.
 
 The two alternate strictly: a result is taken only while its call is open, once, with the call's number and the server's
-fields. Anything else from the answer's box is tampering, and ends both. Results are looked at on the way: emptiness
-and NaN, which fool many a comparison, do not reach the test where the reference never returns them.
+fields. Anything else from the answer's box is tampering, and ends both. Results are looked at on the way: what fools
+many a comparison does not reach the test where the reference never returns it.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evaluator.box import frames
+from evaluator.grading.upstream_results import REFUSED, peculiarities
 from evaluator.sandbox.feed import Feed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _FIELDS = {
     "returned": {"id", "kind", "parcel", "changes"},
     "raised": {"id", "kind", "type", "message", "traceback"},
     "unsupported": {"id", "kind", "error"},
-}
-_CONTAINERS = ("list", "dict", "ordered", "set", "tuple", "frozenset", "frame")
-EMPTY, NAN = "empty", "nan"
-_REFUSED = {
-    EMPTY: "the result holds an empty container, where the reference's never does",
-    NAN: "the result holds a NaN, where the reference's never does",
 }
 
 
@@ -66,7 +58,7 @@ class Relay:
     def __init__(self, *, copies_back: bool, allowed: frozenset[str] | None) -> None:
         """Args:
         copies_back: whether changes of arguments reach the test.
-        allowed: of ``EMPTY`` and ``NAN``, what results may hold; None to let everything pass, for the reference.
+        allowed: what of ``upstream_results.REFUSED`` results may hold; None for everything, as the reference may.
         """
         self.test = Side(self._from_test, self._stop)
         self.goal = Side(self._from_goal, self._tamper)
@@ -79,6 +71,7 @@ class Relay:
         self._allowed = allowed
         self._lock = threading.RLock()
         self._open: int | None = None
+        self._arguments: list[Any] = []
         self._calls = 0
         self._greeted = {"test": False, "goal": False}
         self._goal_ended = False
@@ -109,6 +102,7 @@ class Relay:
             elif message["kind"] == "call":
                 self._open = self._calls
                 self._calls += 1
+                self._arguments = message["parcel"]["things"]
                 if self._goal_ended:
                     self._lose()
                 else:
@@ -130,11 +124,11 @@ class Relay:
         if message["kind"] != "returned":
             return message
         self.changed_arguments = self.changed_arguments or bool(message["changes"])
-        found = set(_peculiar([message["parcel"], message["changes"]]))
+        found = peculiarities(message["parcel"], message["changes"], self._arguments)
         self.returned |= found
         refused = found - self._allowed if self._allowed is not None else set()
         if refused:
-            return {"id": message["id"], "kind": "unsupported", "error": _REFUSED[min(refused)]}
+            return {"id": message["id"], "kind": "unsupported", "error": REFUSED[min(refused)]}
         return message if self._copies_back else {**message, "changes": []}
 
     def _tamper(self) -> None:
@@ -163,21 +157,3 @@ def _is_answer(message: Any, number: int) -> bool:
         texts = isinstance(message["type"], str) and isinstance(message["message"], str)
         return texts and isinstance(lines, list) and all(isinstance(line, str) for line in lines)
     return isinstance(message["error"], str)
-
-
-def _peculiar(tree: Any) -> Iterator[str]:
-    """``EMPTY`` and ``NAN`` for what is in a parcel, as often as it is there."""
-    if isinstance(tree, float) and math.isnan(tree):
-        yield NAN
-    elif isinstance(tree, np.ndarray):
-        if not tree.size:
-            yield EMPTY
-        if tree.dtype.kind in "fc" and bool(np.isnan(tree).any()):
-            yield NAN
-    elif isinstance(tree, list):
-        for item in tree:
-            yield from _peculiar(item)
-    elif isinstance(tree, dict):
-        if any(kind in _CONTAINERS and not content for kind, content in tree.items()):
-            yield EMPTY
-        yield from _peculiar(list(tree.values()))

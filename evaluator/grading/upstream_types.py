@@ -26,7 +26,7 @@ class ModeChoice:
     """How a task's answers are tested, and why so.
 
     In remote mode answers are held to what the reference did when the choice was made: ``copies_back`` says whether
-    changes of arguments reach the test, ``returns`` whether results may hold something ``empty`` or a ``nan``.
+    changes of arguments reach the test, ``returns`` what results may hold of ``upstream_results.REFUSED``.
     """
 
     mode: Mode

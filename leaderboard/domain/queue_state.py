@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.queueing import connect
+from evaluator.domain.queueing import connect_briefly
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 
@@ -134,7 +134,7 @@ def _seen() -> tuple[SeenWorker, ...]:
 
 def _registered_workers() -> int | None:
     try:
-        with connect() as connection:
+        with connect_briefly() as connection:
             workers = Worker.all(connection=connection, serializer=JSONSerializer)
             alive = timezone.now() - LISTENING
             return sum(worker.last_heartbeat is not None and worker.last_heartbeat >= alive for worker in workers)

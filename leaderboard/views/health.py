@@ -13,11 +13,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis import Redis, RedisError
+from redis import RedisError
+
+from evaluator.domain.queueing import connect_briefly
 
 logger = structlog.get_logger(__name__)
 
-QUEUE_SECONDS = 2.0
 SECURITY_TXT_VALID = timedelta(days=180)
 
 
@@ -64,10 +65,7 @@ def _database_answers() -> bool:
 
 def _queue_answers() -> bool:
     try:
-        # A connection of its own: the queue's has no time limit, and a probe must not hang.
-        with Redis.from_url(
-            settings.ENVIRONMENT.queue_url, socket_timeout=QUEUE_SECONDS, socket_connect_timeout=QUEUE_SECONDS
-        ) as redis:
+        with connect_briefly() as redis:
             redis.ping()
     except (RedisError, OSError) as error:
         logger.warning("queue unreachable", error=str(error))

@@ -1,4 +1,4 @@
-"""How much one person may submit on one day (UTC)."""
+"""How much one person may submit on one day (UTC), and how often an hour have files checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
@@ -16,6 +17,10 @@ from submissions.models import Submission, User
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
+
+CHECKS_AN_HOUR = 60
+"""How often one person may have a file checked; as often as they may submit a day, if that is more."""
+_HOUR_SECONDS = 3600
 
 
 def limit(user: User) -> int:
@@ -69,6 +74,27 @@ def require(user: User) -> None:
             "is as many as one account may. You can submit again after midnight."
         )
         raise QuotaExceededError(msg)
+
+
+def count_check(user: User) -> None:
+    """Count one check of a file, which costs the server up to minutes of work whether or not it is submitted.
+
+    Raises :class:`QuotaExceededError` when ``user`` has had as many within this hour as one account may.
+    """
+    most = max(CHECKS_AN_HOUR, limit(user))
+    hour = int(timezone.now().timestamp()) // _HOUR_SECONDS
+    key = f"upload-checks:{user.pk}:{hour}"
+    # Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
+    used = cache.get_or_set(key, 0, _HOUR_SECONDS)
+    if used >= most:
+        minutes = 60 - timezone.now().minute
+        wait = f"{minutes} minutes" if minutes > 1 else "a minute"
+        msg = (
+            f"You have had {most} files checked within this hour, which is as many as one account may. Nothing that is "
+            f"stored is lost; go on in {wait}. manage.py validate of the site's own code checks files on your machine."
+        )
+        raise QuotaExceededError(msg)
+    cache.set(key, used + 1, _HOUR_SECONDS)
 
 
 def set_limit(*, user: User, daily: int | None, actor: User, reason: str) -> None:

@@ -79,13 +79,18 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
 
 
 def submit_upload(*, upload: Upload, described: Manifest | None, publish_licence: str = "") -> Submitted:
-    """Submit a bundle that was uploaded and checked before; the upload is removed when it became a submission."""
-    submitted = submit(
-        owner=upload.owner,
-        path=Path(upload.file.path),
-        described=described,
-        publish_licence=publish_licence,
-    )
+    """Submit a bundle that was uploaded and checked before; the upload is removed when it became a submission.
+
+    Raises as :func:`submit`, and :class:`WrongStateError` where the upload has just been submitted or discarded.
+    """
+    path = Path(upload.file.path)
+    try:
+        submitted = submit(owner=upload.owner, path=path, described=described, publish_licence=publish_licence)
+    except FileNotFoundError:
+        if path.exists():
+            raise
+        msg = "This file was submitted or discarded in another window just now. My submissions shows what became of it."
+        raise WrongStateError(msg) from None
     upload.file.delete(save=False)
     upload.delete()
     return submitted

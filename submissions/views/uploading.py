@@ -44,7 +44,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     user = _user(request)
     if request.method == "POST":
         form = UploadForm(request.POST, request.FILES, owner=user)
-        if form.is_valid():
+        if _may_check(form, user):
             return redirect("upload_check", pk=_checked(form, user).pk)
         stored = _kept(form, user)
     else:
@@ -52,6 +52,18 @@ def upload(request: HttpRequest) -> HttpResponse:
         initial = {**stored.fields, "stored": stored.pk} if stored else None
         form = UploadForm(initial=initial, owner=user)
     return render(request, "submissions/upload.html", {"form": form, "stored": stored, **_quota(user)})
+
+
+def _may_check(form: UploadForm, user: User) -> bool:
+    """Whether the form is valid. Counts the check that follows, and refuses the file where there were too many."""
+    is_valid = form.is_valid()
+    if is_valid or form.cleaned_data.get("file"):
+        try:
+            quotas.count_check(user)
+        except SubmissionError as error:
+            form.add_error("file", str(error))
+            return False
+    return is_valid
 
 
 def _checked(form: UploadForm, user: User) -> Upload:
@@ -105,6 +117,7 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
         return _check_page(request, stored, form)
     described = described_by_stored(stored.fields, owner=user)
     try:
+        quotas.count_check(user)
         submitted = submitting.submit_upload(
             upload=stored, described=described, publish_licence=form.cleaned_data["licence"]
         )

@@ -9,7 +9,8 @@ import pytest
 
 from evaluator.box import frames
 from evaluator.box.travel import Packer
-from evaluator.grading.upstream_relay import EMPTY, NAN, Relay
+from evaluator.grading.upstream_relay import Relay
+from evaluator.grading.upstream_results import EMPTY, NAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 HELLO = frames.encode({"kind": "hello"})
 
 
-def call(number: int = 0) -> bytes:
-    return frames.encode({"kind": "call", "id": number})
+def call(number: int = 0, *args: object) -> bytes:
+    parcel = Packer().pack(args) if args else {"things": [], "root": None}
+    return frames.encode({"kind": "call", "id": number, "parcel": parcel})
 
 
 def returned(value: object, number: int = 0, **more: object) -> bytes:
@@ -104,6 +106,19 @@ def test_what_the_reference_never_returns_does_not_reach_the_test(relay: Relay, 
         "error": f"the result holds {what}, where the reference's never does",
     }
     assert not relay.tampering
+
+
+def test_an_empty_argument_cannot_be_handed_back_as_the_result(relay: Relay) -> None:
+    relay.test.received(call(0, [], [1]))
+    relay.goal.received(
+        frames.encode({"kind": "returned", "id": 0, "parcel": {"things": [], "root": {"thing": 0}}, "changes": []})
+    )
+    assert sent_to_test(relay)[0]["kind"] == "unsupported"
+    relay.test.received(call(1, [], [1]))
+    relay.goal.received(
+        frames.encode({"kind": "returned", "id": 1, "parcel": {"things": [], "root": {"thing": 1}}, "changes": []})
+    )
+    assert sent_to_test(relay)[0]["kind"] == "returned"
 
 
 def test_what_the_reference_does_is_noted_and_allowed() -> None:
