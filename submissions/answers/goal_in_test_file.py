@@ -68,8 +68,8 @@ def check_goal_alone(
     line = next((found.lineno for found in _evaluated_early(result.node) if not _is_harmless(found, pristine)), None)
     if line is not None:
         message = (
-            f"{goal.file} is a test file that also holds the goal, so decorators, default values and annotations of "
-            f"{goal.function!r} may only name things there; move the call into the body."
+            f"{goal.file} is a test file that also holds the goal, so decorators, default values, annotations and a "
+            f"class's own statements of {goal.function!r} may only name things there; move the call into the body."
         )
         raise AnswerError(message, line=line, file=goal.file)
 
@@ -106,11 +106,11 @@ def _is_at(item: object, node: Definition) -> bool:
     return isinstance(item, type(node)) and (item.lineno, item.col_offset) == (node.lineno, node.col_offset)
 
 
-def _evaluated_early(node: Definition) -> Iterator[ast.expr]:
+def _evaluated_early(node: Definition) -> Iterator[ast.expr | ast.stmt]:
     """The expressions that Python evaluates when it reads the definition.
 
     A whole class runs when it is read; of one, what its own definitions evaluate is looked at, and whatever stands
-    beside them.
+    beside them. What does more there than give names to values (an import, ``Test.check = other``) comes as a whole.
     """
     yield from node.decorator_list
     if isinstance(node, ast.ClassDef):
@@ -119,8 +119,10 @@ def _evaluated_early(node: Definition) -> Iterator[ast.expr]:
         for statement in node.body:
             if is_definition(statement):
                 yield from _evaluated_early(statement)
-            else:
+            elif _only_gives_names(statement):
                 yield from (child for child in ast.walk(statement) if isinstance(child, ast.expr))
+            else:
+                yield statement
         return
     yield from node.args.defaults
     yield from (default for default in node.args.kw_defaults if default is not None)
@@ -130,7 +132,16 @@ def _evaluated_early(node: Definition) -> Iterator[ast.expr]:
         yield node.returns
 
 
-def _is_harmless(expression: ast.expr, pristine: FoundGoal) -> bool:
+def _only_gives_names(statement: ast.stmt) -> bool:
+    """Whether this sets names of the class that it stands in, at most."""
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in statement.targets)
+    if isinstance(statement, ast.AnnAssign):
+        return isinstance(statement.target, ast.Name)
+    return isinstance(statement, ast.Expr | ast.Pass)
+
+
+def _is_harmless(expression: ast.expr | ast.stmt, pristine: FoundGoal) -> bool:
     """Whether evaluating this calls nothing but a few well-known decorators with constants, or stood there before."""
     if any(same_code(expression, known) for known in _evaluated_early(pristine.node)):
         return True
@@ -140,5 +151,5 @@ def _is_harmless(expression: ast.expr, pristine: FoundGoal) -> bool:
     return _names_only(expression)
 
 
-def _names_only(expression: ast.expr) -> bool:
+def _names_only(expression: ast.expr | ast.stmt) -> bool:
     return all(isinstance(node, _HARMLESS) for node in ast.walk(expression))

@@ -81,7 +81,8 @@ def test_a_cancelled_submission_is_not_planned() -> None:
 def test_a_queue_that_is_away_is_no_error() -> None:
     submission = QueuedSubmissionFactory()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queueing, "connect", lambda: Redis.from_url("redis://127.0.0.1:1/0"))
+        for way in ("connect", "connect_briefly"):
+            patch.setattr(queueing, way, lambda: Redis.from_url("redis://127.0.0.1:1/0"))
         assert len(queueing.plan(submission.pk)) == 2
         assert (queueing.push(3), queueing.top_up(3)) == (0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2

@@ -169,7 +169,7 @@ def test_the_newest_fault_of_ours_is_shown_until_a_run_ends_well(as_carol: Clien
 
 def test_a_silent_queue_server_is_said(as_carol: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     # Another test of this process may have started the server that the settings name.
-    monkeypatch.setattr(queue_state, "connect", lambda: Redis.from_url("redis://127.0.0.1:1/0"))
+    monkeypatch.setattr(queue_state, "connect_briefly", lambda: Redis.from_url("redis://127.0.0.1:1/0"))
     assert "The queue’s server does not answer. Start it (make run does) or correct REDIS_URL." in text_of(as_carol)
 
 

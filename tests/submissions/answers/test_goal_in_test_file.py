@@ -171,7 +171,22 @@ def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> N
     goal = Goal("cad/2", FILE, "Holder", "Holder")
     good = MASKED.replace("return 1\n", "return 2\n", 1)
     assert "return 2" in apply_files(repository, {FILE: good.encode()}, goal).goal_source
-    for bad in ("    evil()\n", "    x = evil()\n", "    def run(self, x=evil()):\n"):
+    named = good.replace("    def run", "    size = 3\n    kind: int = size\n    pass\n\n    def run")
+    assert "size = 3" in apply_files(repository, {FILE: named.encode()}, goal).goal_source
+    hostile = (
+        "    import evil\n",
+        "    from evil import thing\n",
+        "    logging.info = print\n",
+        "    TABLE['expected'] = print\n",
+        "    global Holder, torch; torch = print\n",
+        "    x, logging.info = print, print\n",
+        "    logging.info: int = print\n",
+        "    for logging.info in (print,): pass\n",
+        "    with logging: pass\n",
+        "    del logging.info\n",
+        "    raise SystemExit\n",
+    )
+    for bad in ("    evil()\n", "    x = evil()\n", "    def run(self, x=evil()):\n", *hostile):
         changed = MASKED.replace("    def run(self):\n", bad + ("" if "def" in bad else "    def run(self):\n"))
         with pytest.raises(AnswerError, match="may only name things there"):
             apply_files(repository, {FILE: changed.encode()}, goal)
