@@ -64,7 +64,10 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
         options = ["--no-prefix", "--no-color", "--no-ext-diff", "--no-renames", "--text", "--unified=3"]
-        process = _git(["diff", "--no-index", *options, "a", "b"], folder=Path(scratch))
+        try:
+            process = _git(["diff", "--no-index", *options, "a", "b"], folder=Path(scratch))
+        except subprocess.TimeoutExpired:
+            raise AnswerError("Comparing the changed files took too long; send smaller ones.") from None
     if process.returncode not in (0, 1):
         raise AnswerError("The difference to the masked repository cannot be written.")
     # For an added or removed file git names the same folder twice when it compares folders.

@@ -22,7 +22,7 @@ from submissions.answers.trees import Tree, copy_tree, read_tree
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 MAX_DIFF_BYTES = 1024 * 1024
 MAX_CHANGED_FILES = 200
@@ -113,7 +113,7 @@ def apply_files(
     tree = read_tree(repository)
     changes = []
     for path, content in files.items():
-        reason = path_problem(path, tree, goal, protection)
+        reason = path_problem(path, tree, goal, protection) or below_a_file(path, files)
         if reason:
             raise _protected(path, reason)
         if len(content) > MAX_FILE_BYTES:
@@ -133,9 +133,19 @@ def path_problem(path: str, masked: Tree, goal: Goal, protection: Protection) ->
     reason = unsafe_name(path)
     if not reason and path in masked.entries and not masked.entries[path].is_regular:
         reason = "is a link or special file"
+    if not reason:
+        reason = below_a_file(path, masked.entries)
     if not reason and path != goal.file and protection.is_protected_name(path):
         reason = _IS_PROTECTED
     return reason or ("" if path in masked.entries else _new_name_reason(path, masked, goal, protection))
+
+
+def below_a_file(path: str, files: Collection[str]) -> str:
+    """Says that a folder of ``path`` is one of ``files`` (or links, which lead elsewhere), or an empty text."""
+    parts = path.split("/")
+    parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+    parent = next((parent for parent in parents if parent in files), "")
+    return f"lies below {parent}, which is no folder" if parent else ""
 
 
 def _checked_text(diff: bytes) -> bytes:

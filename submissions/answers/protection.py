@@ -90,6 +90,7 @@ INSTALLED_MODULES = frozenset(
 
 _STANDARD_MODULES = frozenset(name.lower() for name in sys.stdlib_module_names)
 _MODULE_SUFFIXES = (".py", ".pyi")
+_LONGEST_PART = 200
 _UNSAFE_CHARACTERS = frozenset('\\:"*?<>|')
 
 
@@ -134,4 +135,6 @@ def unsafe_name(path: str) -> str:
         return 'has one of the characters \\ : " * ? < > |'
     if any(part != part.strip() or part.endswith(".") or not part for part in path.split("/")):
         return "has a part that begins or ends with a space or ends with a dot"
+    if any(len(part) > _LONGEST_PART for part in path.split("/")):
+        return f"has a part of more than {_LONGEST_PART} characters, which not every disk takes"
     return ""

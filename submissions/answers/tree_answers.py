@@ -8,6 +8,7 @@ said; the answer counts without it, since agents touch tests for honest reasons 
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError, same_code, without_docstrings
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import with_goal_of
-from submissions.answers.patches import MAX_CHANGED_FILES, path_problem
+from submissions.answers.patches import MAX_CHANGED_FILES, below_a_file, path_problem
 from submissions.answers.trees import Tree, read_tree
-from submissions.answers.types import AnswerKind, Problem, RawAnswer, SetAside, Severity
+from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer, SetAside, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,16 +60,23 @@ class _Making:
         diff = ""
         if content is not None:
             old = self.pristine(path)
-            diff = unified_diff({} if old is None else {path: old}, {path: content})[:_LONGEST_DIFF]
+            # A name that no disk takes is set aside too, without its content.
+            with suppress(AnswerError, OSError):
+                diff = unified_diff({} if old is None else {path: old}, {path: content})[:_LONGEST_DIFF]
         self.aside.append(SetAside(message=message, file=path, diff=diff))
 
     def answer(self, *, wrong: str = "") -> RawAnswer:
         old = {path: content for path in self.files if (content := self.pristine(path)) is not None}
+        diff = ""
+        try:
+            diff = unified_diff(old, self.files) if self.files else ""
+        except AnswerError as error:
+            wrong = wrong or str(error)
         return RawAnswer(
             task=self.goal.task,
             trial=1,
             kind=AnswerKind.TREE,
-            content=unified_diff(old, self.files).encode() if self.files else b"",
+            content=diff.encode(),
             file=self.file,
             files=dict(sorted(self.files.items())),
             wrong=wrong,
@@ -132,6 +140,7 @@ def _answer(making: _Making) -> RawAnswer | None:
 def _take(path: str, content: bytes, making: _Making) -> None:
     """Add the changed file ``path`` to the answer, as far as it may belong to it."""
     reason = path_problem(path, making.masked, making.goal, making.task.protection)
+    reason = reason or below_a_file(path, making.folder.changed)
     if reason:
         making.set_aside(path, f"Not applied: it {reason}.", content)
         return

@@ -85,7 +85,7 @@ def count_check(user: User) -> None:
     hour = int(timezone.now().timestamp()) // _HOUR_SECONDS
     key = f"upload-checks:{user.pk}:{hour}"
     # Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
-    used = cache.get_or_set(key, 0, _HOUR_SECONDS)
+    used = int(cache.get(key, 0))
     if used >= most:
         minutes = 60 - timezone.now().minute
         wait = f"{minutes} minutes" if minutes > 1 else "a minute"

@@ -163,13 +163,8 @@ def test_private_inputs_come_out_nowhere(target: SuiteVersion, real_sandbox: San
     text = shown(submission, run)
     # The seed itself is the first input of its cases.
     assert [seed for seed in seeds_of(submission) if str(seed) in text] == []
-    assert {tuple(sorted(case.items())) for case in run.cases if not case["public"]} >= {
-        tuple(
-            sorted(
-                {"seed": None, "index": 0, "public": False, "outcome": "raised", "difference": "", "error": ""}.items()
-            )
-        )
-    }
+    told = {"seed": None, "index": 0, "public": False, "outcome": "raised", "difference": "", "error": "", "name": ""}
+    assert told in [case for case in run.cases if not case["public"]]
 
 
 @pytest.mark.bubblewrap

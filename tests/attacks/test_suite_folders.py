@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.conf import settings
 
+from benchmark_tasks.domain.folders import MAXIMUM_TREE_FILES
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.problems import ImportRefusedError
 from benchmark_tasks.models import Suite, TaskRevision
@@ -43,7 +44,7 @@ def sparse(place: Path, _: Path) -> None:
 
 def many(place: Path, _: Path) -> None:
     place.mkdir()
-    for number in range(5001):
+    for number in range(MAXIMUM_TREE_FILES + 1):
         (place / str(number)).touch()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,13 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+def fill(file: Path) -> None:
+    """Write until the disk has no block left."""
+    with file.open("wb", buffering=0) as ballast, suppress(OSError):
+        while ballast.write(bytes(4096)):
+            pass
+
+
 def queued(version: SuiteVersion) -> TestRun:
     """A queued run of a right answer to ``alpha/1``."""
     submission = QueuedSubmissionFactory(suite_version=version, answers=False)
@@ -84,7 +92,7 @@ def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sand
         (full_disk / there.name).symlink_to(there)
     (full_disk / "work").unlink(missing_ok=True)
     (full_disk / "work").mkdir()
-    (full_disk / "ballast").write_bytes(bytes(500 * 1024))
+    fill(full_disk / "ballast")
     fresh.DATA_DIR = full_disk
     told = waits(run, "the host's disk is full")
     assert told.startswith("The disk that DATA_DIR lies on is full, or its quota is used up: make room on it.")
