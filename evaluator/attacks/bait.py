@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 VARIABLE: Final = "LMR_BOARD_BAIT"
@@ -62,10 +64,11 @@ class Bait:
     def taken(self) -> list[str]:
         """What happened to the bait and to the machine: connections, files and processes that carry the mark."""
         found = []
-        for name, listener in (("port", self._listener), ("abstract socket", self._abstract)):
-            with suppress(BlockingIOError):
-                listener.accept()[0].close()
-                found.append(f"somebody connected to the host's {name}")
+        # A list, so that every connection that waits is taken now and none is told twice.
+        if any([_is_of_this_machine(mine, peer) for mine, peer in _connections(self._listener)]):  # noqa: C419
+            found.append("somebody connected to the host's port")
+        if list(_connections(self._abstract)):
+            found.append("somebody connected to the host's abstract socket")
         if self.file.read_text() != self.mark:
             found.append("the host's file was changed")
         places = [Path(place, self.mark) for place in _WRITABLE_PLACES]
@@ -80,3 +83,17 @@ class Bait:
                     if self.mark.encode() in (folder / "cmdline").read_bytes():
                         found.append(int(folder.name))
         return found
+
+
+def _connections(listener: socket.socket) -> Iterator[tuple[Any, Any]]:
+    """Our own address and the other's of every connection that waits."""
+    with suppress(BlockingIOError):
+        while True:
+            connection, peer = listener.accept()
+            with connection:
+                yield connection.getsockname(), peer
+
+
+def _is_of_this_machine(mine: tuple[str, int], peer: tuple[str, int]) -> bool:
+    """Whether a connection may come from a box: strangers on the network, who try every port, prove nothing."""
+    return peer[0] == mine[0] or ipaddress.ip_address(peer[0]).is_private
