@@ -27,9 +27,11 @@ from submissions.models import Implementation, Submission
 
 log = structlog.get_logger(__name__)
 QUEUE_NAME = "default"
+AUDIT_QUEUE_NAME = "audits"
 JOB = "evaluator.jobs.evaluate_next"
 AUDIT_JOB = "evaluator.jobs.audit_revision"
 JOB_TIMEOUT_SECONDS = 3600
+AUDIT_TIMEOUT_SECONDS = 6 * 3600
 BRIEFLY_SECONDS = 2.0
 
 
@@ -44,8 +46,13 @@ def connect_briefly(seconds: float = BRIEFLY_SECONDS) -> Redis:
 
 
 def queue(connection: Redis) -> Queue:
-    """The one queue. Jobs are JSON and name our own functions: whoever can write to Redis must not thereby run code."""
+    """The runs' queue. Jobs are JSON and name our own functions: who can write to Redis must not thereby run code."""
     return Queue(QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
+
+
+def audit_queue(connection: Redis) -> Queue:
+    """The audits' queue. Workers look here only when no run waits: an audit takes minutes, and nobody looks at it."""
+    return Queue(AUDIT_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
 
 
 def plan(submission_id: int) -> list[int]:
@@ -132,7 +139,7 @@ def push_audit() -> int:
     added = 0
     try:
         with connect() as connection:
-            target = queue(connection)
+            target = audit_queue(connection)
             for revision in [revision for revision, _ in waiting() if not why_no_environment(revision)]:
                 with suppress(DuplicateJobError):
                     target.enqueue_call(
@@ -140,7 +147,7 @@ def push_audit() -> int:
                         args=(revision.pk,),
                         job_id=f"audit-{revision.pk}",
                         unique=True,
-                        timeout=JOB_TIMEOUT_SECONDS,
+                        timeout=AUDIT_TIMEOUT_SECONDS,
                         result_ttl=0,
                         failure_ttl=1,
                     )

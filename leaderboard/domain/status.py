@@ -6,9 +6,11 @@ Nothing here holds paths, secrets or names of what is not published: counts, tim
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from django.db.models import Max, OuterRef, Subquery
+from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
@@ -21,6 +23,7 @@ from submissions.enums import SubmissionState
 from submissions.models import Submission
 
 DIGEST_CHARACTERS: Final = 12
+STANDSTILL: Final = timedelta(minutes=3)
 _KINDS: Final = {
     SelfCheckKind.FULL: "Every known attack",
     SelfCheckKind.SHORT: "Short round on a scored task",
@@ -83,6 +86,13 @@ class Status:
     audits_waiting: int
 
     @property
+    def stands_still(self) -> bool:
+        """Whether runs wait although workers listen, and none has been taken for too long."""
+        oldest = self.queue.oldest_waiting
+        waits = oldest is not None and timezone.now() - oldest > STANDSTILL
+        return bool(self.queue.registered) and waits and not self.queue.running
+
+    @property
     def troubles(self) -> list[str]:
         """What is wrong now, worst first, for the top of the page; empty when all is well."""
         found = []
@@ -93,6 +103,8 @@ class Status:
         found += [f"{entry.title}: {entry.verdict}." for entry in self.rounds if entry.check and not entry.check.ok]
         if self.causes:
             found.append("Runs wait because of a fault of this site.")
+        elif self.stands_still:
+            found.append("Runs have been waiting for minutes, and none is under way.")
         return found
 
 

@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,8 @@ from evaluator.grading.types import Outcome, Verdict
 from evaluator.jobs import audit_revision
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
+from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -250,7 +253,7 @@ def test_what_is_not_runnable_is_not_audited(real_sandbox: Sandbox, tmp_path: Pa
 def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
     with queueing.connect() as connection:
-        (job,) = queueing.queue(connection).jobs
+        (job,) = queueing.audit_queue(connection).jobs
     revision = TaskRevision.objects.get()
     assert (job.func_name, job.args, job.id) == ("evaluator.jobs.audit_revision", [revision.pk], f"audit-{revision.pk}")
     audit_revision(revision.pk)
@@ -260,6 +263,25 @@ def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Pa
     TaskRevision.objects.update(audit={})
     audit_revision(revision.pk)
     assert TaskRevision.objects.get().audit == {}
+
+
+def test_runs_that_come_in_are_measured_before_the_audit_ends(
+    real_sandbox: Sandbox, tmp_path: Path, redis_url: str
+) -> None:
+    only_the_first_task(tmp_path)
+    revision = TaskRevision.objects.get()
+    run = TestRunFactory(
+        implementation=ImplementationFactory(
+            submission=QueuedSubmissionFactory(suite_version=revision.suite_versions.get(), answers=False),
+            revision=revision,
+            files={"scoring/core.py": GOLDEN_1},
+        )
+    )
+    audit_revision(revision.pk)
+    run.refresh_from_db()
+    revision.refresh_from_db()
+    assert (run.outcome, revision.audit_state) == ("passed", AuditState.PASSED)
+    assert run.finished < datetime.fromisoformat(revision.audit["made"])
 
 
 def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
@@ -276,11 +298,11 @@ def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_
     with queueing.connect() as connection:
         connection.flushall()
         reconcile()
-        assert queueing.queue(connection).job_ids == [f"audit-{TaskRevision.objects.get().pk}"]
+        assert queueing.audit_queue(connection).job_ids == [f"audit-{TaskRevision.objects.get().pk}"]
         TaskRevision.objects.update(audit_state=AuditState.PASSED)
         connection.flushall()
         reconcile()
-        assert queueing.queue(connection).job_ids == []
+        assert queueing.audit_queue(connection).job_ids == []
 
 
 def test_an_unknown_suite_is_named(db: None) -> None:

@@ -95,7 +95,8 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
     TaskRevision.objects.filter(pk=third.pk).update(protocol=Protocol.UPSTREAM, environment="")
     assert [queueing.push_audit(), queueing.push_audit()] == [2, 0]
     with queueing.connect() as connection:
-        jobs = queueing.queue(connection).jobs
+        jobs = queueing.audit_queue(connection).jobs
+        assert queueing.queue(connection).jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
     assert [job.args for job in jobs] == [[first.pk], [second.pk]]
 

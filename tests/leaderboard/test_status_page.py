@@ -16,7 +16,7 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind
-from evaluator.models import Attempt, EnvironmentBuild, SelfCheck
+from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from leaderboard.domain import status as domain
 from leaderboard.domain.queue_state import queue_state
 from submissions.enums import SubmissionState
@@ -152,6 +152,14 @@ def test_a_round_that_could_not_be_made_proves_nothing(client: Client) -> None:
     assert "Before the first run of a worker: could not be made by a fault of this site" in text_of(client)
     client.force_login(UserFactory(is_staff=True))
     assert f"{SECRET}/python is missing" in text_of(client)
+
+
+def test_runs_that_wait_while_none_is_under_way_are_trouble(client: Client) -> None:
+    run = TestRunFactory()
+    assert client.get("/status.json").json()["troubles"] == []
+    TestRun.objects.filter(pk=run.pk).update(created=timezone.now() - timedelta(minutes=4))
+    trouble = "Runs have been waiting for minutes, and none is under way."
+    assert client.get("/status.json").json()["troubles"] == [trouble]
 
 
 @pytest.mark.parametrize(

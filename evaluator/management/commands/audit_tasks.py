@@ -52,7 +52,12 @@ class Command(BaseCommand):
             raise CommandError(f"--jobs {jobs}: at least one task at a time.")
         rows = []
         faults = []
-        for revision, found in _audited(waiting(suites, task=task, again=options["again"]), jobs=jobs):
+        tasks = waiting(suites, task=task, again=options["again"])
+        if tasks and not options["json"]:
+            many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+            self.stdout.write(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
+            self.stdout.flush()
+        for revision, found in _audited(tasks, jobs=jobs):
             if isinstance(found, SandboxError):
                 faults.append(f"{revision.task.slug} could not be audited: {found}")
                 continue

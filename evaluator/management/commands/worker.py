@@ -14,7 +14,7 @@ from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.known_jobs import KnownJob
-from evaluator.domain.queueing import connect, queue
+from evaluator.domain.queueing import audit_queue, connect, queue
 from evaluator.domain.reconcile import reconcile
 from evaluator.domain.self_checks import CanaryError, run_canary
 from evaluator.domain.warming import warm_up
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
         worker = Worker(
-            [queue(connection)],
+            [queue(connection), audit_queue(connection)],
             connection=connection,
             name=name,
             serializer=JSONSerializer,
