@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
-from benchmark_tasks.models import Suite, Task
+from benchmark_tasks.models import Suite
 from evaluator.domain import replanning
 from evaluator.models import Reevaluation
 from leaderboard.domain.board import titles_told_apart
@@ -25,7 +25,9 @@ _NAMES = ("suite", "task", "submission")
 class ChooseForm(forms.Form):
     """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission."""
 
-    suite = forms.ChoiceField(required=False, label="Suite")
+    suite = forms.ChoiceField(
+        required=False, label="Suite", error_messages={"invalid_choice": "There is no suite %(value)s."}
+    )
     task = forms.CharField(
         required=False,
         max_length=160,
@@ -45,12 +47,17 @@ class ChooseForm(forms.Form):
         return any(params.get(name) for name in _NAMES)
 
     def clean_task(self) -> str:
-        """``suite/paper/1`` of a task that exists, or empty."""
+        """``suite/paper/1`` of a task that exists, or empty. Beside a suite ``paper/1`` is enough."""
         task: str = self.cleaned_data["task"].strip()
-        suite, _, slug = task.partition("/")
-        if task and not Task.objects.filter(suite__slug=suite, slug=slug).exists():
+        suite: str | None = self.cleaned_data.get("suite")
+        if not task or suite is None:
+            return task
+        name = replanning.full_task_name(task, suite=suite)
+        if not name and suite:
+            raise forms.ValidationError(f"There is no task {task} in {suite}. Write it like dpo/1.")
+        if not name:
             raise forms.ValidationError(f"There is no task {task}. Write it as suite/task, like lmr-mini/dpo/1.")
-        return task
+        return name
 
     def clean_submission(self) -> int | None:
         """The number of a scored submission, or None."""

@@ -44,6 +44,7 @@ _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"
 _NO_LICENCE = "Choose the licence under which the code may be shown."
+_NEEDED = "Needed for an output tree; for predictions too, unless their model_name_or_path shall stand for it."
 _NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or .jsonl predictions."
 
 
@@ -116,9 +117,9 @@ class UploadForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl"}),
     )
     stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
-    suite = forms.ChoiceField(required=False, label="Suite")
-    system = _name("System", "The name on the board; else model_name_or_path of the file.")
-    backbone = _name("Backbone model", "With its version or date; else model_name_or_path of the file.")
+    suite = forms.ChoiceField(required=False, label="Suite", help_text="Needed for an output tree and for predictions.")
+    system = _name("System", f"The name on the board. {_NEEDED}")
+    backbone = _name("Backbone model", f"With its version or date. {_NEEDED}")
     scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=Inputs.choices, initial=Inputs.FULL.value)
     organisation = _name("Organisation")

@@ -43,8 +43,12 @@ def read_suite(folder: Path) -> SuiteFolder:
     try:
         root = folder.resolve(strict=True)
         names = sorted(entry.name for entry in root.iterdir())
+    except FileNotFoundError:
+        suite.problems.append(ImportProblem(str(folder), "there is no such folder", whole=True))
+        return suite
     except (OSError, RuntimeError, ValueError) as error:
-        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({error})", whole=True))
+        why = getattr(error, "strerror", None) or error
+        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({why})", whole=True))
         return suite
     if SUITE_FILE in names:
         _read_suite_file(root, suite)
@@ -56,7 +60,11 @@ def read_suite(folder: Path) -> SuiteFolder:
         except OSError as error:
             suite.problems.append(ImportProblem(_shown(name), f"cannot be read ({error.strerror})"))
             suite.left_out.setdefault(paper_slug(name), name)
-    if not suite.papers and not suite.refused:
+    if not suite.papers and not suite.refused and INFO_FILE in names:
+        message = "this is one paper's folder: give the folder above it"
+        # Instead of what was said of its own folders, which are none of papers.
+        suite.problems = [ImportProblem(folder.name or str(folder), message, whole=True)]
+    elif not suite.papers and not suite.refused:
         message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
         suite.problems.append(ImportProblem(folder.name or str(folder), message, whole=True))
     return suite

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.suite_folder import PaperInfo, TaskInfo
 
 PAPER_FILES: Final = ("paper.pdf", "paper.json")
+NO_PAPER: Final = "is missing: there is no publication to read with the task"
 DOCKERFILE: Final = "Dockerfile"
 _MOST_REMARKS: Final = 20
 
@@ -188,7 +189,7 @@ class _Reader:
                 self.remark(place, "is not a PDF file; left out")
                 continue
             return found
-        self.remark(PAPER_FILES[0], "is missing: there is no publication to read with the task")
+        self.remark(PAPER_FILES[0], NO_PAPER)
         return None
 
     def _leaks(self) -> str:

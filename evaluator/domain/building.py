@@ -71,7 +71,8 @@ class Wanted:
 class Built:
     """How making one environment went. ``what`` is ``built``, ``unchanged`` or ``failed``.
 
-    ``why`` explains a failure, ``log_end`` has the last lines of its log.
+    ``why`` explains a failure, ``log_end`` has the last lines of its log. ``source`` is the digest of what it was made
+    from, ``digest`` that of the environment, which measured answers carry.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Built:
     what: str
     why: str = ""
     log_end: str = ""
+    source: str = ""
     digest: str = ""
     seconds: float = 0.0
 
@@ -94,7 +96,7 @@ def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[lis
     without = []
     for revision in runnable_revisions():
         slug, task = revision.task.suite.slug, f"{revision.task.suite.slug}/{revision.task.slug}"
-        if suite not in {None, slug} or not _matches(task, revision.task.slug, pattern):
+        if suite not in {None, slug} or not matches(task, revision.task.slug, pattern):
             continue
         try:
             found.setdefault(environment_name(revision), []).append((task, revision))
@@ -105,7 +107,8 @@ def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[lis
     return asked, without
 
 
-def _matches(task: str, slug: str, pattern: str | None) -> bool:
+def matches(task: str, slug: str, pattern: str | None) -> bool:
+    """Whether ``pattern`` (None: any) means ``task`` (``<suite>/<paper>/<index>``), or its ``slug``, without suite."""
     return pattern is None or fnmatchcase(task, pattern) or fnmatchcase(slug, pattern)
 
 
@@ -145,7 +148,8 @@ def build(asked: Wanted, *, kind: factory.Name, base_image: str = "", again: boo
     try:
         digest = maker.source_digest()
         if not again and maker.is_made(digest):
-            return Built(asked.name, asked.tasks, "unchanged", digest=maker.sandbox.environment_digest(asked.name))
+            environment = maker.sandbox.environment_digest(asked.name)
+            return Built(asked.name, asked.tasks, "unchanged", source=digest, digest=environment)
         maker.make()
         maker.say_hello()
         environment = maker.sandbox.environment_digest(asked.name)
@@ -159,7 +163,7 @@ def build(asked: Wanted, *, kind: factory.Name, base_image: str = "", again: boo
         return Built(asked.name, asked.tasks, "failed", why=str(error), log_end=end, seconds=seconds)
     seconds = time.monotonic() - begun
     _keep(maker, BuildState.BUILT, maker.log, seconds, source=digest)
-    return Built(asked.name, asked.tasks, "built", digest=environment, seconds=seconds)
+    return Built(asked.name, asked.tasks, "built", source=digest, digest=environment, seconds=seconds)
 
 
 def _keep(maker: _Maker, state: BuildState, text: str, seconds: float, source: str = "") -> None:

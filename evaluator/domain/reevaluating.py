@@ -9,11 +9,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion
+from benchmark_tasks.models import Suite, SuiteVersion
 from benchmark_tasks.signals import suite_imported
 from evaluator.domain.applying import settle_reevaluation
 from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.domain.queueing import push
+from evaluator.domain.replanning import with_new_seeds
 from evaluator.domain.settling import stop_runs
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
@@ -153,14 +154,9 @@ def new_epoch(*, suite: Suite, actor: User | None) -> SuiteVersion:
         if current is None:
             msg = f"{suite} has no version yet: import it first."
             raise WrongStateError(msg)
-        newest = suite.seed_epochs.order_by("-number").values_list("number", flat=True)[0]
-        epoch = SeedEpoch.objects.create(suite=suite, number=newest + 1)
-        version = SuiteVersion.objects.create(
-            suite=suite,
-            number=current.number + 1,
-            seed_epoch=epoch,
-            changes=f"Private seeds were drawn anew (seed epoch {epoch.number}); no task changed.",
-        )
+        version = with_new_seeds(current)
+        version.seed_epoch.save()
+        version.save()
         version.revisions.set(current.revisions.all())
         transaction.on_commit(
             partial(suite_imported.send_robust, sender=SuiteVersion, suite_version=version, actor=actor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.queries import revisions_of
-from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
 from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.domain.offers import Offer
 from evaluator.domain.pinning import short
@@ -96,14 +96,48 @@ def candidates(*, suite: str = "", task: str = "", submission: Iterable[int] = (
     return found
 
 
+def full_task_name(task: str, *, suite: str = "") -> str:
+    """``suite/paper/1`` of a task named so, or as ``paper/1`` beside its suite's slug; empty where there is none."""
+    for name in [f"{suite}/{task}", task] if suite else [task]:
+        of_suite, _, slug = name.partition("/")
+        if suite in ("", of_suite) and Task.objects.filter(suite__slug=of_suite, slug=slug).exists():
+            return name
+    return ""
+
+
+def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
+    """The version that a new seed epoch would make of ``current``, neither of the two saved."""
+    suite = current.suite
+    newest = suite.seed_epochs.order_by("-number").values_list("number", flat=True)[0]
+    epoch = SeedEpoch(suite=suite, number=newest + 1)
+    return SuiteVersion(
+        suite=suite,
+        number=current.number + 1,
+        seed_epoch=epoch,
+        changes=f"Private seeds were drawn anew (seed epoch {epoch.number}); no task changed.",
+    )
+
+
+def fits(submission: Submission, version: SuiteVersion) -> bool:
+    """Whether ``submission`` is of ``version``, or its answers can be taken for answers to it."""
+    if submission.suite_version_id == version.pk:
+        return True
+    return not _stale(_answers([submission])[submission.pk], _Target.of(version).revisions)
+
+
 def plan(
-    submissions: QuerySet[Submission], *, offered: Callable[[TaskRevision], Offer | None], task: str = ""
+    submissions: QuerySet[Submission],
+    *,
+    offered: Callable[[TaskRevision], Offer | None],
+    task: str = "",
+    new_seeds: bool = False,
 ) -> list[PlannedReevaluation]:
     """What re-evaluating each of ``submissions`` would do, whole: oldest first, a constant number of queries.
 
     ``offered`` gives the environment that a revision would be measured in now; None where nobody knows, and then
     environments are not compared. With ``task`` (``suite/paper/1``) only those in which that task has to be run again,
-    or is stale. What needs nothing is left in, so that one can see that it was looked at.
+    or is stale. What needs nothing is left in, so that one can see that it was looked at. ``new_seeds`` is as if the
+    suites had a new seed epoch; such a plan is to be read only, for the versions it leads to do not exist.
     """
     listed = list(
         submissions.select_related("owner", "system", "suite_version__suite", "suite_version__seed_epoch").order_by(
@@ -124,6 +158,8 @@ def plan(
         ).values_list("submission_id", flat=True)
     )
     targets = {pk: _Target.of(version) for pk, version in _newest_versions(listed).items()}
+    if new_seeds:
+        targets = {pk: _Target(with_new_seeds(each.version), each.revisions) for pk, each in targets.items()}
     plans = [
         _planned(submission, answers[submission.pk], runs, targets[submission.suite_version.suite_id], offered)
         if submission.pk not in busy

@@ -22,7 +22,12 @@ def may_see_reference(revision: TaskRevision, user: AbstractBaseUser | Anonymous
     """Whether ``user`` may see mutants, which quote the golden function: everybody where golden files are shipped with
     the site, else maintainers alone. An operator's golden files may be secret.
     """
-    return revision.task.suite.slug == SHIPPED_SUITE or bool(getattr(user, "is_staff", False))
+    return reference_is_shipped(revision) or bool(getattr(user, "is_staff", False))
+
+
+def reference_is_shipped(revision: TaskRevision) -> bool:
+    """Whether the reference answer comes with the site, so that everybody can read it."""
+    return revision.task.suite.slug == SHIPPED_SUITE
 
 
 def why_outdated(revision: TaskRevision) -> str:

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
-from benchmark_tasks.domain.queries import has_code, revisions_of
-from benchmark_tasks.enums import Protocol
+from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
+from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.domain.audits import may_see_reference, why_outdated
 from leaderboard.domain.board import left_out_text, titles_told_apart, visible_entries
@@ -53,6 +53,7 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "groups": _by_category(revisions),
         "outside": [revision for revision in revisions if revision.category is None],
         "runnable_count": sum(revision.runnable for revision in revisions),
+        "auditing": _auditing(revisions) if version == current_version(shown) else None,
         "task_count": len(revisions),
         "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
         "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
@@ -146,6 +147,13 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
         for reason in revision.not_runnable_reasons or ["it failed its audit"]
     )
     return reasons.most_common()
+
+
+def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, int] | None:
+    """How far the audit is that has to end before answers are taken; None when they are, or no task is runnable."""
+    audited = sum(revision.audit_state != AuditState.UNAUDITED for revision in revisions)
+    waiting = sum(revision.runnable and revision.audit_state == AuditState.UNAUDITED for revision in revisions)
+    return {"done": audited, "of": audited + waiting} if waiting else None
 
 
 def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:

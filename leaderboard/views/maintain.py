@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from evaluator.domain import reevaluating
 from evaluator.domain.results import retry_held
 from evaluator.models import Reevaluation
+from leaderboard.domain.held import held_in_full
 from leaderboard.domain.queue_state import infra_causes, queue_state
 from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm
 from leaderboard.http import query_with
@@ -138,6 +139,8 @@ def _act(request: HttpRequest, *, name: str, form: forms.Form, act: Callable[[],
 def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:
     """``bound`` are forms with errors: ``retry``, ``hide``, ``unhide``, ``quota``."""
     listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
+    held = list(listed.filter(state=SubmissionState.HELD))
+    in_full = held_in_full(submission.pk for submission in held)
     audit = AuditFilterForm(request.GET)
     events = Paginator(audit.events(), EVENTS_A_PAGE).get_page(request.GET.get("page"))
     named = {"submission": request.GET.get("submission", "")}
@@ -145,7 +148,7 @@ def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpRespo
         "state": queue_state(),
         "causes": infra_causes(),
         "reevaluating": Reevaluation.objects.filter(state__in=reevaluating.OPEN).count(),
-        "held": listed.filter(state=SubmissionState.HELD),
+        "held": [(submission, in_full.get(submission.pk, submission.held_reason)) for submission in held],
         "hidden": listed.filter(visibility=Visibility.HIDDEN),
         "own_limits": User.objects.filter(daily_submissions__isnull=False).order_by("username"),
         "retry": None,

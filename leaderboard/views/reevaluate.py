@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from evaluator.domain import reevaluating, replanning
 from evaluator.domain.offers import LastSeen
 from leaderboard.domain import reevaluations
+from leaderboard.domain.held import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
 from leaderboard.views.maintain import maintainers_only
 from submissions.exceptions import SubmissionError
@@ -128,6 +129,8 @@ def _page(
         plans = _plan(choice)
     needed = [each for each in plans or [] if each.needed]
     chosen: dict[str, Any] = choice.cleaned_data if choice.is_bound and choice.is_valid() else {}
+    under_way = reevaluations.under_way()
+    in_full = reevaluations_held_in_full(each.row.pk for each in under_way if each.held)
     context = {
         "choice": choice,
         "planned": plans is not None,
@@ -140,7 +143,7 @@ def _page(
         "start": start or StartForm(initial={"plan": replanning.fingerprint(plans or [])}),
         "plan": replanning.fingerprint(plans or []),
         "chosen": {name: value for name, value in chosen.items() if value},
-        "under_way": reevaluations.under_way(),
+        "under_way": [(each, in_full.get(each.row.pk, each.row.held_reason)) for each in under_way],
         "latest": reevaluations.latest(),
     }
     return render(request, "leaderboard/reevaluate.html", context, status=status)

@@ -18,7 +18,9 @@ from evaluator.enums import ReevaluationState
 from evaluator.models import TestRun
 from leaderboard.diffs import DiffFile, read_diff
 from leaderboard.domain import reevaluations
+from leaderboard.domain.audits import reference_is_shipped
 from leaderboard.domain.board import tests_cell
+from leaderboard.domain.held import held_in_full
 from leaderboard.domain.own_submissions import own_submissions, upload_state
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
@@ -114,6 +116,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
+        "held_in_full": _held_in_full(request, shown),
         "rows": rows,
         "progress": progress,
         "is_open": shown.state in OPEN_STATES,
@@ -126,6 +129,13 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "needs_maintainer": manages and publishable and not allowed,
         "cancel": CancelForm() if manages and shown.state in {*OPEN_STATES, SubmissionState.HELD} else None,
     }
+
+
+def _held_in_full(request: HttpRequest, shown: Submission) -> str:
+    """What a maintainer can act on; empty for everybody else."""
+    if shown.state != SubmissionState.HELD or not getattr(request.user, "is_staff", False):
+        return ""
+    return held_in_full([shown.pk]).get(shown.pk, "")
 
 
 @require_safe
@@ -159,6 +169,7 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
+        "reference_is_shipped": reference_is_shipped(answer.revision),
         "files": _difference(answer) if sees_code else [],
         "previous": previous,
         "following": following,

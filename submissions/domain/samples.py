@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.references import golden_definition, same_definition
+from submissions.answers.bundle import read_bundle
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class Sample:
 
     content: bytes
     expected: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """The bundle's digest, by which a submission of it is known."""
+        return read_bundle(io.BytesIO(self.content)).bundle().digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,8 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
     # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
     if reading.manifest is not None and reading.manifest.suite:
         version, problem = _find_version(reading.manifest)
+        if problem and (reading.trees or not _has_manifest_file(path)):
+            problem = replace(problem, file="")  # said in the form or by options: there is no such file to look at
         problems += [problem] if problem else []
     if version is not None:
         tasks = task_files(version)
@@ -152,6 +154,12 @@ def _index(path: Path, described: Manifest | None) -> TreeIndex | None:
     except ContentMissingError:
         message = f"The files of the suite {described.suite!r} are missing here; an operator must import it again."
         raise BundleError([refuse(message)]) from None
+
+
+def _has_manifest_file(path: Path) -> bool:
+    """Whether it is an archive, which says itself what it answers; predictions do not."""
+    with path.open("rb") as stream:
+        return is_packed(stream.read(4))
 
 
 def _with_tree_answers(reading: BundleReading, tasks: Mapping[str, TaskFiles]) -> tuple[BundleReading, list[Problem]]:

@@ -101,7 +101,7 @@ def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert out == ""
     assert err.splitlines() == [
         "02-Beta/info.json:2:6: is not JSON: expecting ':' after a key",
-        "Nothing was imported: 1 error(s) of form. Correct them and run this again.",
+        "Nothing was imported: 1 error. Correct it and run this again.",
     ]
     assert not Suite.objects.exists()
 
@@ -147,3 +147,53 @@ def test_refused_json(suite_folder: Path, capsys: pytest.CaptureFixture[str]) ->
             }
         ],
     }
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+    with pytest.raises(SystemExit):
+        call_command("import_suite", folder, "--slug", "small", *options)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_several_errors_are_counted(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("02-Beta", "03-Gamma"):
+        write_paper(suite_folder, name, info=b"[")
+    assert refused(suite_folder, capsys, "--strict")[-1] == (
+        "Nothing was imported: 2 errors. Correct them and run this again."
+    )
+
+
+def test_a_missing_folder_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(tmp_path / "nowhere", capsys) == [
+        f"{tmp_path}/nowhere: there is no such folder",
+        "Nothing was imported: 1 error. Correct it and run this again.",
+    ]
+
+
+def test_a_papers_own_folder_is_recognised(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(suite_folder / "01-Alpha", capsys) == [
+        "01-Alpha: this is one paper's folder: give the folder above it",
+        "Nothing was imported: 1 error. Correct it and run this again.",
+    ]
+
+
+def test_missing_publications_are_told_in_one_line(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (suite_folder / "01-Alpha/paper.pdf").unlink()
+    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
+    assert capsys.readouterr().err.splitlines() == [
+        "01-Alpha/paper.pdf: is missing: there is no publication to read with the task"
+    ]
+    for number in range(2, 9):
+        write_paper(suite_folder, f"0{number}-P{number}", files={"paper.pdf": None})
+    (suite_folder / "02-P2/golden_files/core_golden_1.py").unlink()
+    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
+    golden = "golden_files/core_golden_1.py"
+    assert capsys.readouterr().err.splitlines() == [
+        f"02-P2/{golden}: p2/1 is not runnable: golden_file {golden} is missing",
+        (
+            "paper.pdf is missing in 8 papers: there is no publication to read with their tasks "
+            "(01-Alpha, 02-P2, 03-P3, 04-P4, 05-P5 and 3 more)"
+        ),
+    ]
+    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run", "--json")
+    assert len(json.loads(capsys.readouterr().out)["problems"]) == 9

@@ -247,8 +247,10 @@ class TestErrorsOfForm:
         assert fatal(read_suite(tmp_path / "empty")) == [
             "empty: holds no paper: each lies in a folder of its own with an info.json"
         ]
-        (message,) = fatal(read_suite(tmp_path / "nowhere"))
-        assert "is not a folder that can be read" in message
+        nowhere = tmp_path / "nowhere"
+        assert fatal(read_suite(nowhere)) == [f"{nowhere}: there is no such folder"]
+        nowhere.touch()
+        assert fatal(read_suite(nowhere)) == [f"{nowhere}: is not a folder that can be read (Not a directory)"]
 
     @pytest.mark.parametrize(
         "task",

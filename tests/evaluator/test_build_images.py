@@ -230,3 +230,31 @@ def test_two_builds_at_a_time_are_refused(small_version: SuiteVersion, settings:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(CommandError, match="Another build_images is running on this data folder"):
             run()
+
+
+def test_a_pattern_that_matches_nothing_is_a_mistake(small_version: SuiteVersion) -> None:
+    with pytest.raises(CommandError, match=r"No task of small matches 'nope/\*'; they are written as alpha/1 or "):
+        run("--suite", "small", "--task", "nope/*")
+    with pytest.raises(CommandError, match=r"^No task matches 'nope/1'; "):
+        run("--task", "nope/1", "--json")
+
+
+def test_a_suite_without_runnable_task_says_why_nothing_is_built(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    TaskRevision.objects.update(not_runnable_reasons=["no test"])
+    out, code = run("--suite", "small", "--task", "alpha/1")
+    assert code == 0
+    assert (
+        "None of these tasks is runnable, so they need no environment; their pages say why.\n"
+        "0 environments, 0 failed.\n"
+    ) in out
+
+
+def test_both_digests_are_named_as_the_pages_name_them(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    out, _ = run("--again", "--suite", "small")
+    build = EnvironmentBuild.objects.get(name="numpy")
+    environment = as_json("--suite", "small")["environments"][0]
+    assert environment["source"] == build.source_digest
+    short = environment["digest"].removeprefix("sha256:")[:12]
+    assert f"(source {build.source_digest[:12]}, environment {short})\n" in out

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from benchmark_tasks.models import SeedEpoch, TaskRevision
+from benchmark_tasks.models import SeedEpoch, SuiteVersion, TaskRevision
 from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
@@ -18,10 +18,12 @@ from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.evaluator.reevaluations import scored
+from tests.leaderboard.test_settings import manage
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
-    from benchmark_tasks.models import SuiteVersion
+    from pathlib import Path
+
     from evaluator.sandbox.types import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,8 +82,6 @@ def test_it_measures_again_and_says_what_changed(small_version: SuiteVersion, re
 def test_a_new_seed_epoch(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     measured(small_version)
     TestRun.objects.update(evaluator_version=EVALUATOR_VERSION)
-    assert "A new seed epoch of small would be made" in reevaluate("--suite", "small", "--new-epoch", "--dry-run")
-    assert SeedEpoch.objects.count() == 1
     told = as_json("--suite", "small", "--new-epoch", "--reason", "Seeds leaked.", "--wait")
     assert told["new_epoch"] == 2
     (planned,) = told["planned"]
@@ -92,6 +92,19 @@ def test_a_new_seed_epoch(small_version: SuiteVersion, real_sandbox: Sandbox) ->
     assert Submission.objects.get().suite_version.number == 2
 
 
+def test_a_dry_run_of_a_new_seed_epoch_says_what_it_would_lead_to(small_version: SuiteVersion) -> None:
+    submission = measured(small_version)
+    TestRun.objects.update(evaluator_version=EVALUATOR_VERSION)
+    assert reevaluate("--suite", "small", "--new-epoch", "--dry-run").splitlines() == [
+        "small v2 with seed epoch 2 would be made. Then:",
+        f"submission {submission.pk}, {submission}: 2 to be measured again, 0 kept",
+        "  seed epoch 1 → 2: 2",
+        "  moves to version 2",
+        "1 of 1 submissions, 2 answers to be measured again.",
+    ]
+    assert (SeedEpoch.objects.count(), SuiteVersion.objects.count()) == (1, 1)
+
+
 def test_without_waiting_it_is_queued(small_version: SuiteVersion) -> None:
     submission = measured(small_version)
     (started,) = as_json("--task", "small/alpha/1", "--reason", "A better evaluator.")["started"]
@@ -99,6 +112,48 @@ def test_without_waiting_it_is_queued(small_version: SuiteVersion) -> None:
     assert TestRun.objects.filter(reevaluation__isnull=False, state=RunState.QUEUED).count() == 2
     told = as_json("--task", "small/alpha/1", "--reason", "A better evaluator.")
     assert (told["started"], told["planned"][0]["under_way"]) == ([], True)
+
+
+@pytest.mark.bubblewrap
+def test_waiting_joins_what_is_under_way_already(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    submission = measured(small_version)
+    (started,) = as_json("--suite", "small", "--reason", "A better evaluator.")["started"]
+    printed = reevaluate("--suite", "small", "--reason", "A better evaluator.", "--wait").splitlines()
+    assert printed[:2] == [
+        f"submission {submission.pk}, {submission}: is being re-evaluated already",
+        "Nothing to start: 1 of 1 scored submissions are being re-evaluated already.",
+    ]
+    assert printed[2].startswith(f"submission {submission.pk}: applied. evaluator 1 → {EVALUATOR_VERSION}; 1 outcome")
+    assert Reevaluation.objects.get(pk=started["reevaluation"]).state == ReevaluationState.APPLIED
+
+
+def test_joining_a_held_one_ends_with_its_exit_code(small_version: SuiteVersion) -> None:
+    measured(small_version)
+    reevaluate("--suite", "small", "--reason", "Again.")
+    Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
+    with pytest.raises(SystemExit) as end:
+        reevaluate("--suite", "small", "--reason", "Again.", "--wait")
+    assert end.value.code == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["--submission", "x"], ["--suite", "x", "--no-such-option"]])
+def test_wrong_arguments_end_with_one_for_two_means_held(arguments: list[str], tmp_path: Path) -> None:
+    result = manage("reevaluate", *arguments, "--dry-run", DATA_DIR=str(tmp_path))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--task", "small/alpha/1"],
+        ["--suite", "small", "--task", "alpha/1"],
+        ["--suite", "small", "--task", "small/alpha/1"],
+    ],
+)
+def test_a_task_is_named_in_full_or_beside_its_suite(small_version: SuiteVersion, arguments: list[str]) -> None:
+    measured(small_version)
+    assert len(as_json(*arguments, "--dry-run")["planned"]) == 1
 
 
 def test_a_held_one_ends_with_its_own_exit_code(small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +175,10 @@ def test_a_held_one_ends_with_its_own_exit_code(small_version: SuiteVersion, mon
     [
         (["--suite", "nothing", "--dry-run"], "There is no suite 'nothing'. Known: "),
         (["--task", "small/nothing/1", "--dry-run"], "There is no task 'small/nothing/1'."),
+        (["--task", "alpha/1", "--dry-run"], "There is no task 'alpha/1'. Write it as SUITE/TASK"),
+        (["--suite", "small", "--task", "nothing/1", "--dry-run"], "There is no task 'nothing/1' in small."),
+        (["--suite", "small", "--task", "other/alpha/1", "--dry-run"], "There is no task 'other/alpha/1' in small."),
+        (["--suite", "small", "--submission", "1", "--dry-run"], "Give either --submission, or"),
         (["--submission", "99", "--dry-run"], "There is no submission 99"),
         (["--suite", "small"], "Give a --reason"),
         (["--submission", "1", "--new-epoch", "--dry-run"], "give --suite with --new-epoch"),

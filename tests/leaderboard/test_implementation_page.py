@@ -13,6 +13,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
+from benchmark_tasks.models import Suite
 from evaluator.enums import AttemptState
 from evaluator.models import Attempt
 from leaderboard.diffs import LONGEST_DIFF, read_diff
@@ -133,7 +135,11 @@ def test_an_answer_that_is_the_reference_is_flagged_to_whoever_sees_the_code(cli
     implementation, _ = measured(alice)
     assert "identical to the reference" not in page(client, implementation, alice)
     Implementation.objects.update(identical_to_reference=True)
-    assert "identical to the reference" in page(client, implementation, alice)
+    shown = page(client, implementation, alice)
+    assert "identical to the reference" in shown
+    assert "Shipped reference answers are public." not in shown
+    Suite.objects.update(slug=SHIPPED_SUITE)
+    assert "Shipped reference answers are public." in page(client, implementation, alice)
     Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="")
     client.logout()
     assert "identical to the reference" not in page(client, implementation)

@@ -109,6 +109,17 @@ def infra(run: TestRun, reason: str) -> None:
     )
 
 
+def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_carol: Client) -> None:
+    submission = held_submission()
+    infra(TestRun.objects.get(state=RunState.HELD), "no image at registry.internal:5000/box")
+    # A fault that was overcome says nothing of why it is held.
+    infra(TestRun.objects.get(state=RunState.DONE), "disk of host-7 was full")
+    listed = text_of(as_carol).partition("Held submissions")[2].partition("Hide a submission")[0]
+    assert f"Submission {submission.pk}: Alpha Solver" in listed
+    assert "no image at registry.internal:5000/box" in listed
+    assert "host-7" not in listed
+
+
 # The queue
 
 
@@ -316,7 +327,7 @@ def test_queries_do_not_grow(as_carol: Client, n: int, django_assert_num_queries
         UserFactory(daily_submissions=5)
         AuditEventFactory()
         infra(TestRun.objects.filter(state=RunState.HELD).latest("pk"), "/srv/x is full")
-    # session, user, run states, oldest, attempts, causes (two), re-evaluations, held, hidden, own limits, number of
-    # events, events
-    with django_assert_num_queries(15):
+    # session, user, run states, oldest, attempts, causes (two), re-evaluations, held, their faults, hidden, own limits,
+    # number of events, events
+    with django_assert_num_queries(16):
         as_carol.get(ADDRESS)

@@ -112,13 +112,27 @@ def test_what_is_stale_is_listed(as_carol: Client) -> None:
     [
         ({"task": "nothing/here/1"}, "There is no task nothing/here/1."),
         ({"submission": "99"}, "There is no submission 99"),
-        ({"suite": "nothing"}, "Select a valid choice."),
+        ({"suite": "nothing"}, "There is no suite nothing."),
+        ({"suite": "nothing", "task": "here/1"}, "There is no suite nothing."),
     ],
 )
 def test_a_choice_that_names_nothing_says_so(as_carol: Client, query: dict[str, str], message: str) -> None:
     response = as_carol.get(ADDRESS, query)
     assert (response.status_code, response.context["planned"]) == (200, False)
     assert message in text_of(response)  # type: ignore[arg-type]
+
+
+def test_beside_its_suite_a_task_needs_no_suite(as_carol: Client) -> None:
+    submission = scored("passed", evaluator="1")
+    task = submission.implementations.get().revision.task
+    suite = task.suite.slug
+    for name in (task.slug, f"{suite}/{task.slug}"):
+        response = as_carol.get(ADDRESS, {"suite": suite, "task": name})
+        assert (response.context["needed"], response.context["chosen"]["task"]) == (1, f"{suite}/{task.slug}")
+    for name in ("nothing/1", f"other/{task.slug}"):
+        text = text_of(as_carol.get(ADDRESS, {"suite": suite, "task": name}))  # type: ignore[arg-type]
+        assert f"There is no task {name} in {suite}. Write it like dpo/1." in text
+    assert "There is no task" in text_of(as_carol.get(ADDRESS, {"task": task.slug}))  # type: ignore[arg-type]
 
 
 def test_confirming_starts_it(as_carol: Client, carol: User) -> None:
@@ -150,6 +164,11 @@ def test_a_held_one_is_retried_and_one_under_way_stopped(as_carol: Client) -> No
     made.runs.update(state=RunState.HELD)
     Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
     assert "the host failed" in text_of(as_carol.get(ADDRESS))  # type: ignore[arg-type]
+    made.runs.get().attempts.create(number=1, token="0" * 32, worker="w", state="infra", reason="/srv/x is full")
+    shown = text_of(as_carol.get(ADDRESS))  # type: ignore[arg-type]
+    assert ("/srv/x is full" in shown, "the host failed" in shown) == (True, False)
+    public = published(made.submission)
+    assert "/srv/x" not in text_of(Client().get(public.get_absolute_url()))  # type: ignore[arg-type]
     as_carol.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
     made.refresh_from_db()
     assert made.state == ReevaluationState.RUNNING

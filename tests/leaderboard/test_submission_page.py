@@ -9,6 +9,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -172,6 +173,25 @@ def test_a_held_one_says_why_and_whose_fault_it_is(client: Client, alice: User) 
     text = text_of(get(client, submission, alice))
     assert "Held: a fault of this site, not of the answers. 1 of 2 answers are decided" in text
     assert "The image is missing." in text
+
+
+def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: User, carol: User) -> None:
+    submission = scored(alice, "passed", state=SubmissionState.HELD, held_reason="The image is missing.")
+    run = TestRunFactory(implementation=with_answers(submission, 1)[0], state=RunState.HELD)
+    for number, reason in enumerate(("older: db.internal is down", "no image at registry.internal:5000/box"), start=1):
+        run.attempts.create(
+            number=number, token=f"{number:032}", worker="w", state="infra", reason=reason, ended=timezone.now()
+        )
+    Submission.objects.filter(pk=submission.pk).update(visibility=Visibility.PUBLISHED)
+    addresses = [submission.get_absolute_url(), reverse("submission_progress", args=[submission.pk])]
+    for person in (None, alice, UserFactory(), carol):
+        if person:
+            client.force_login(person)
+        for address in addresses:
+            page = client.get(address).content.decode()
+            assert "The image is missing." in page
+            assert ("registry.internal:5000/box" in page) is (person is carol)
+            assert "db.internal" not in page
 
 
 # Live

@@ -156,3 +156,25 @@ def test_the_list_says_how_much_each_test_notices(client: Client) -> None:
     ]
     assert "3 tasks left out: weak test, not audited, failed its audit. Measured, but not counted" in page
     assert page.count(": weak test</li>") == 1
+
+
+def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: Client) -> None:
+    suite = SuiteFactory(slug="waiting")
+    states = [AuditState.PASSED, AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED, AuditState.UNAUDITED]
+    revisions = [TaskRevisionFactory(task__suite=suite, audit_state=state) for state in states]
+    revisions.append(
+        TaskRevisionFactory(task__suite=suite, audit_state=AuditState.UNAUDITED, not_runnable_reasons=["no test"])
+    )
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    page = client.get("/suites/waiting/").content.decode()
+    assert "Being audited: answers are taken when all 5 tasks are audited (3 done)." in page
+    assert "6, of which 4 take answers once all are audited" in page
+    assert "Submit answers" not in page
+    assert "/suites/waiting/kit/?version=1" in page
+    for revision in revisions:
+        revision.audit_state = AuditState.PASSED
+        revision.save()
+    page = client.get("/suites/waiting/").content.decode()
+    assert "Submit answers" in page
+    assert "Being audited" not in page
+    assert "6, of which 5 take answers</dd>" in page

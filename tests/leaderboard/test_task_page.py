@@ -270,3 +270,11 @@ def test_queries_do_not_grow_with_results(client: Client) -> None:
             client.get(ADDRESS)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 10
+
+
+def test_upstreams_tests_have_no_seeds_to_repeat_on(client: Client) -> None:
+    golden = {"outcome": "passed", "outcomes": ["passed", "passed"], "cases": 1}
+    one_task(protocol=Protocol.UPSTREAM, audit_state=AuditState.PASSED, audit={**AUDIT, "golden": golden})
+    page = client.get(ADDRESS).content.decode()
+    assert '<th scope="row">the reference, twice</th>' in page
+    assert "other seeds" not in page

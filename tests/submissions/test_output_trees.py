@@ -257,3 +257,12 @@ def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: py
     ]
     with pytest.raises(CommandError, match="is not a file or a folder"):
         call_command("validate", str(tmp_path / "none"))
+
+
+def test_what_is_wrong_with_the_described_suite_names_no_file_that_was_not_sent(
+    tmp_path: Path, small: SuiteVersion
+) -> None:
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    (problem,) = check(tmp_path, tree()).problems
+    assert problem.message.startswith("The tasks of 'small' are being audited;")
+    assert problem.file == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -318,3 +319,14 @@ def test_the_licence_is_not_called_optional(as_alice: Client, small: SuiteVersio
     assert "<legend>Publish when scored (optional)</legend>" in page
     assert 'class="optional"' not in page
     assert "<dt>Scaffold</dt><dd>no agent</dd>" in page
+
+
+def test_what_trees_and_predictions_need_is_not_called_optional(as_alice: Client, small: SuiteVersion) -> None:
+    page = as_alice.get(reverse("upload")).content.decode()
+    needed = re.findall(r"<label for=[^>]*>([^<]+)</label>", page)
+    assert needed == ["File", "Suite", "System", "Backbone model"]
+    for text in (
+        "Needed for an output tree and for predictions.",
+        "Needed for an output tree; for predictions too, unless their model_name_or_path shall stand for it.",
+    ):
+        assert text in page

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit
 from benchmark_tasks.domain.problems import ImportRefusedError
+from benchmark_tasks.domain.task_files import NO_PAPER, PAPER_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.domain.importing import ImportReport
     from benchmark_tasks.domain.problems import ImportProblem
+
+_NAMED_PAPERS = 5
 
 CHANGES = ("created", "changed", "unchanged", "removed")
 
@@ -58,15 +61,16 @@ class Command(BaseCommand):
         if as_json:
             self._print_json({"imported": False, "problems": _problems(problems)})
         else:
-            for problem in problems:
-                self.stderr.write(str(problem))
+            for line in _problem_lines(problems):
+                self.stderr.write(line)
             count = sum(problem.fatal for problem in problems)
-            self.stderr.write(f"Nothing was imported: {count} error(s) of form. Correct them and run this again.")
+            advice = "1 error. Correct it" if count == 1 else f"{count} errors. Correct them"
+            self.stderr.write(f"Nothing was imported: {advice} and run this again.")
         raise SystemExit(1)
 
     def _tell(self, report: ImportReport, *, dry_run: bool) -> None:
-        for problem in report.problems:
-            self.stderr.write(str(problem))
+        for line in _problem_lines(report.problems):
+            self.stderr.write(line)
         what = f"new version {report.version.number}" if report.version else "nothing changed"
         self.stdout.write(f"{report.suite.title} ({report.suite.slug}): {'dry run, ' if dry_run else ''}{what}")
         lines = _lines(report)
@@ -89,6 +93,20 @@ class Command(BaseCommand):
 
     def _print_json(self, value: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(value, indent=2))
+
+
+def _problem_lines(problems: Iterable[ImportProblem]) -> list[str]:
+    """Every problem; the same remark about many papers' publications would drown the others, so it is told once."""
+    told = list(problems)
+    papers = [problem.file.partition("/")[0] for problem in told if problem.message == NO_PAPER]
+    if len(papers) < 2:
+        return [str(problem) for problem in told]
+    more = f" and {len(papers) - _NAMED_PAPERS} more" if len(papers) > _NAMED_PAPERS else ""
+    line = (
+        f"{PAPER_FILES[0]} is missing in {len(papers)} papers: there is no publication to read with their tasks "
+        f"({', '.join(papers[:_NAMED_PAPERS])}{more})"
+    )
+    return [*(str(problem) for problem in told if problem.message != NO_PAPER), line]
 
 
 def _lines(report: ImportReport) -> list[tuple[str, str, str]]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark_tasks.models import Suite
-from evaluator.domain.building import NUMPY, Built, Wanted, build, lacks_numpy, sandbox_in_use, wanted
+from benchmark_tasks.models import Suite, Task
+from evaluator.domain.building import NUMPY, Built, Wanted, build, lacks_numpy, matches, sandbox_in_use, wanted
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class Command(BaseCommand):
@@ -40,6 +40,7 @@ class Command(BaseCommand):
         if suite and not Suite.objects.filter(slug=suite).exists():
             known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none"
             raise CommandError(f"There is no suite {suite!r}; there are: {known}.")
+        _require_match(suite, options["task"])
         try:
             with _alone():
                 results, without = self._build_all(options)
@@ -59,6 +60,8 @@ class Command(BaseCommand):
     def _build_all(self, options: dict[str, Any]) -> tuple[list[Built], list[tuple[str, str]]]:
         kind = sandbox_in_use()
         asked, without = wanted(suite=options["suite"], pattern=options["task"])
+        if not asked and not without and not options["json"]:
+            self.stdout.write("None of these tasks is runnable, so they need no environment; their pages say why.")
         if kind == "docker" and lacks_numpy() and not any(one.name == NUMPY for one in asked):
             # The sandbox's own check starts a box of it.
             asked.insert(0, Wanted(NUMPY, (), None))
@@ -82,6 +85,21 @@ class Command(BaseCommand):
             self.stdout.write(f"{_count(tasks, 'task')} cannot be measured; their pages show the builds' logs.")
 
 
+def _require_match(suite: str | None, pattern: str | None) -> None:
+    """Raise CommandError for a pattern that means no task at all, which is a misprint and not "nothing to do"."""
+    tasks = Task.objects.select_related("suite", "paper")
+    if suite:
+        tasks = tasks.filter(suite__slug=suite)
+    if pattern is not None and not any(matches(f"{task.suite.slug}/{task.slug}", task.slug, pattern) for task in tasks):
+        of = f" of {suite}" if suite else ""
+        raise CommandError(f"No task{of} matches {pattern!r}; they are written as {_example(tasks)}.")
+
+
+def _example(tasks: Iterable[Task]) -> str:
+    task = next((task.slug for task in tasks), "dpo/1")
+    return f"{task} or '{task.rpartition('/')[0]}/*'"
+
+
 @contextmanager
 def _alone() -> Iterator[None]:
     """Two builds at a time would make the same things twice."""
@@ -99,8 +117,9 @@ def _line(result: Built) -> str:
     if result.what == "failed":
         end = "".join(f"\n    {line}" for line in result.log_end.splitlines())
         return f"FAILED after {result.seconds:.0f} s: {result.why}{end}"
-    short = result.digest.removeprefix("sha256:")[:12]
-    return f"unchanged ({short})" if result.what == "unchanged" else f"built in {result.seconds:.0f} s ({short})"
+    # As the pages call them: /status/ shows an environment's source, a measured answer its environment.
+    digests = f"source {result.source[:12]}, environment {result.digest.removeprefix('sha256:')[:12]}"
+    return f"unchanged ({digests})" if result.what == "unchanged" else f"built in {result.seconds:.0f} s ({digests})"
 
 
 def _count(number: int, thing: str) -> str:

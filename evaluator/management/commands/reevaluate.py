@@ -6,15 +6,17 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from benchmark_tasks.models import Suite, Task
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.models import Suite
 from evaluator.domain import reevaluating, replanning
 from evaluator.domain.claims import expire_leases
 from evaluator.domain.differences import Difference
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.offers import OfferedHere
 from evaluator.enums import ReevaluationState
+from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import Reevaluation
 from submissions.enums import SubmissionState
 from submissions.exceptions import SubmissionError
@@ -29,7 +31,7 @@ POLL_SECONDS = 0.5
 EXIT_HELD = 2
 
 
-class Command(BaseCommand):
+class Command(OneForWrongArguments):
     """Plan, show, and unless it is a dry run start re-evaluations."""
 
     help = (
@@ -39,10 +41,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which submissions, and what to do with them."""
-        which = parser.add_mutually_exclusive_group(required=True)
-        which.add_argument("--submission", type=int, nargs="+", default=[], metavar="NUMBER", help="these submissions")
-        which.add_argument("--task", default="", metavar="SUITE/TASK", help="all with answers to it: lmr-mini/dpo/1")
-        which.add_argument("--suite", default="", help="all of this suite (its slug)")
+        parser.add_argument("--submission", type=int, nargs="+", default=[], metavar="NUMBER", help="these submissions")
+        parser.add_argument("--suite", default="", help="all of this suite (its slug)")
+        parser.add_argument(
+            "--task", default="", help="all with answers to it: lmr-mini/dpo/1, or with --suite lmr-mini dpo/1"
+        )
         parser.add_argument("--new-epoch", action="store_true", help="first draw the suite's private seeds anew")
         parser.add_argument("--reason", default="", help="published beside the difference; needed but for a dry run")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be measured again, and why")
@@ -59,6 +62,7 @@ class Command(BaseCommand):
             replanning.candidates(suite=options["suite"], task=options["task"], submission=options["submission"]),
             offered=offered,
             task=options["task"],
+            new_seeds=options["new_epoch"] and options["dry_run"],
         )
         result: dict[str, Any] = {
             "new_epoch": new_epoch,
@@ -68,18 +72,23 @@ class Command(BaseCommand):
         self._say_plans(plans, offered.problems)
         if not options["dry_run"]:
             started = self._start([each for each in plans if each.needed], options["reason"])
+            joined = _under_way(plans) if options["wait"] else []
             if options["wait"]:
-                self._wait(started)
+                self._wait([*joined, *started])
+            result["joined"] = [self._outcome(pk) for pk in joined]
             result["started"] = [self._outcome(pk) for pk in started]
         if self.quiet:
             self.stdout.write(json.dumps(result))
-        if any(each["state"] == ReevaluationState.HELD for each in result.get("started", [])):
+        ended = [*result.get("joined", []), *result.get("started", [])]
+        if any(each["state"] == ReevaluationState.HELD for each in ended):
             raise SystemExit(EXIT_HELD)
 
     def _new_epoch(self, options: dict[str, Any]) -> int | None:
         suite = Suite.objects.get(slug=options["suite"])
-        if options["dry_run"]:
-            self._say(f"A new seed epoch of {suite.slug} would be made: every answer would be measured again.")
+        current = current_version(suite)
+        if options["dry_run"] and current is not None:
+            version = replanning.with_new_seeds(current)
+            self._say(f"{version} with seed epoch {version.seed_epoch.number} would be made. Then:")
             return None
         try:
             version = reevaluating.new_epoch(suite=suite, actor=None)
@@ -95,9 +104,14 @@ class Command(BaseCommand):
             for line in _lines(each):
                 self._say(line)
         needed = [each for each in plans if each.needed]
+        under_way = sum(each.under_way for each in plans)
         runs = sum(len(each.runs) for each in needed)
         if needed:
             self._say(f"{len(needed)} of {len(plans)} submissions, {runs} answers to be measured again.")
+        elif under_way:
+            self._say(
+                f"Nothing to start: {under_way} of {len(plans)} scored submissions are being re-evaluated already."
+            )
         else:
             self._say(f"Nothing to do: {len(plans)} scored submissions were looked at.")
 
@@ -110,11 +124,11 @@ class Command(BaseCommand):
                 self.stderr.write(str(error))
         return started
 
-    def _wait(self, started: list[int]) -> None:
+    def _wait(self, reevaluations: list[int]) -> None:
         """Evaluate the runs here; wait for those that workers hold."""
-        running = Reevaluation.objects.filter(pk__in=started, state=ReevaluationState.RUNNING)
-        while (waiting := running.order_by("pk").first()) is not None:
-            if not evaluate_next(submission_id=waiting.submission_id):
+        running = Reevaluation.objects.filter(pk__in=reevaluations, state=ReevaluationState.RUNNING).order_by("pk")
+        while waiting := list(running.values_list("submission_id", flat=True)):
+            if not any(evaluate_next(submission_id=submission) for submission in waiting):
                 expire_leases()
                 time.sleep(POLL_SECONDS)
 
@@ -135,8 +149,17 @@ class Command(BaseCommand):
             self.stdout.write(line)
 
 
+def _under_way(plans: list[PlannedReevaluation]) -> list[int]:
+    """The re-evaluations because of which nothing was planned."""
+    busy = [each.submission.pk for each in plans if each.under_way]
+    found = Reevaluation.objects.filter(submission__in=busy, state__in=reevaluating.OPEN)
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
 def _check(options: dict[str, Any]) -> None:
-    """Raise ``CommandError`` for what names nothing, before anything is done."""
+    """Raise ``CommandError`` for what names nothing, before anything is done; write the task's name out in full."""
+    if bool(options["submission"]) == bool(options["suite"] or options["task"]):
+        raise CommandError("Give either --submission, or --suite or --task or both of these.")
     if options["new_epoch"] and not options["suite"]:
         raise CommandError("A new seed epoch belongs to a suite: give --suite with --new-epoch.")
     if not options["dry_run"] and not options["reason"].strip():
@@ -144,15 +167,23 @@ def _check(options: dict[str, Any]) -> None:
     if options["suite"] and not Suite.objects.filter(slug=options["suite"]).exists():
         known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
         raise CommandError(f"There is no suite {options['suite']!r}. Known: {known}.")
-    suite, _, slug = options["task"].partition("/")
-    if options["task"] and not Task.objects.filter(suite__slug=suite, slug=slug).exists():
-        raise CommandError(f"There is no task {options['task']!r}. Write it as SUITE/TASK, like lmr-mini/dpo/1.")
+    if options["task"]:
+        _name_task(options)
     states = dict(Submission.objects.filter(pk__in=options["submission"]).values_list("pk", "state"))
     for number in options["submission"]:
         if number not in states:
             raise CommandError(f"There is no submission {number}; its number is in its address.")
         if states[number] != SubmissionState.SCORED:
             raise CommandError(f"Submission {number} is {states[number]}: only what is scored is measured again.")
+
+
+def _name_task(options: dict[str, Any]) -> None:
+    suite, task = options["suite"], options["task"]
+    options["task"] = replanning.full_task_name(task, suite=suite)
+    if not options["task"] and suite:
+        raise CommandError(f"There is no task {task!r} in {suite}. Write it like dpo/1.")
+    if not options["task"]:
+        raise CommandError(f"There is no task {task!r}. Write it as SUITE/TASK, like lmr-mini/dpo/1, or give --suite.")
 
 
 def _lines(planned: PlannedReevaluation) -> list[str]:

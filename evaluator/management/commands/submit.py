@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
 from evaluator.domain.claims import expire_leases
@@ -16,6 +16,7 @@ from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.progress import summary
 from evaluator.domain.queueing import connect, plan
 from evaluator.enums import AttemptState
+from evaluator.management.arguments import EXIT_INVALID, OneForWrongArguments
 from evaluator.models import Attempt
 from submissions.domain.described import add_manifest_arguments, described_by
 from submissions.domain.operators import OPERATOR, local_operator
@@ -31,7 +32,7 @@ from submissions.models import Submission, User
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-EXIT_INVALID, EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 1, 2, 3, 130
+EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 2, 3, 130
 POLL_SECONDS = 0.5
 NO_QUEUE = (
     "The queue does not answer: nothing is evaluated until workers are there. "
@@ -40,21 +41,10 @@ NO_QUEUE = (
 ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
 
-class Command(BaseCommand):
+class Command(OneForWrongArguments):
     """Submit a bundle as the local operator, or as an account."""
 
     help = "Submit a bundle. Exit codes: 0 scored (or queued), 1 invalid, 2 held, 3 quota, 130 interrupted."
-
-    def run_from_argv(self, argv: list[str]) -> None:
-        """As Django's, but wrong arguments end with 1 (argparse would take 2, which means held)."""
-        parser = self.create_parser(argv[0], argv[1])
-        try:
-            # Called before Django's own, a parser raises instead of ending the process.
-            parser.parse_args(argv[2:])
-        except CommandError as error:
-            self.stderr.write(f"{parser.format_usage()}{error}")
-            raise SystemExit(EXIT_INVALID) from None
-        super().run_from_argv(argv)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, in whose name, and whether to wait."""
