@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from evaluator.sandbox.docker_engine import DockerSandbox
     from evaluator.sandbox.types import Sandbox
 
-pytestmark = pytest.mark.django_db
+# One engine, and images are named by what they hold: two processes would remove each other's.
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("images")]
 
 BASE = "lmr-board-test-numpy"
 DOCKERFILE = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nARG UID\nWORKDIR /workspace\nCOPY . .\n"

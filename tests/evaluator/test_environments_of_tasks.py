@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("images")]
 HASH = "ab" * 32
 
 

@@ -16,6 +16,8 @@ from evaluator.sandbox.paper_image import image_id, image_source
 from evaluator.sandbox.types import SandboxError
 from tests.evaluator.sandbox.boxes import run
 
+pytestmark = pytest.mark.xdist_group("images")
+
 BASE = "lmr-board-test-base"
 BUILT = "lmr-board-test-built"
 

@@ -17,7 +17,8 @@ from evaluator.sandbox.factory import SandboxSettings, choose
 from evaluator.sandbox.types import BoxSpec, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
 
-pytestmark = pytest.mark.docker
+# One engine, and images are named by what they hold: two processes would remove each other's.
+pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("images")]
 
 PAPERS_OWN = """
 FROM lmr-board-box-numpy

@@ -27,6 +27,8 @@ from evaluator.sandbox.root_file_system import find_python, resolve
 from evaluator.sandbox.trees import link_tree, listing_digest
 from evaluator.sandbox.types import SandboxError
 
+pytestmark = pytest.mark.xdist_group("images")
+
 TAG = "lmr-board-test-paper"
 DOCKERFILE = """\
 ARG BASE_IMAGE=python:3.11-slim-bookworm
