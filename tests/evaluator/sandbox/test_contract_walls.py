@@ -51,14 +51,15 @@ print([name for _, name in socket.if_nameindex()])
 
 
 def test_a_socket_of_the_host_is_out_of_reach(sandbox: Sandbox) -> None:
+    name = f"host-abstract-socket-{os.getpid()}"  # the host's, and so that of every process that tests
     code = f"""{ATTEMPT}
 import socket
 def connect(path):
     return attempt(lambda: socket.socket(socket.AF_UNIX).connect(path))
-print(connect("/var/run/docker.sock"), connect("\\0host-abstract-socket"))
+print(connect("/var/run/docker.sock"), connect("\\0{name}"))
 """
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("\0host-abstract-socket")
+        listener.bind(f"\0{name}")
         listener.listen()
         assert run(sandbox, code).stdout == b"ENOENT ECONNREFUSED\n"
 

@@ -22,6 +22,9 @@ from evaluator.sandbox.trees import tree_digest
 from evaluator.sandbox.types import Limits, Sandbox, SandboxError
 from tests.evaluator.sandbox.boxes import order
 
+# All processes that test share one state folder, and some tests here remove environments from it.
+pytestmark = pytest.mark.xdist_group("images")
+
 CACHE_TAG = "cpython-311"
 
 

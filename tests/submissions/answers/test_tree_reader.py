@@ -302,11 +302,12 @@ def test_the_index_goes_through_json_unchanged() -> None:
     assert load_index(INDEX.dump()) == INDEX
 
 
+# The maker of archives, not the reader, cuts a name at its first NUL and cannot write what is then empty.
 NAMES = st.sampled_from(
     ["01-Alpha/alpha-repo/src/scores.py", "1-ALPHA/x/y.py", "beta/", "../x", "/x", "a/b/c", "01-Alpha", "\xe9/x.py",
      "01-Alpha/alpha-repo/unit_test/unit_test_1.py", "12-Beta/beta-repo/model.py", "answers/a/1/answer.py", "./x",
      "01-Alpha/alpha-repo/src/scores.py/x", "01-Alpha//x", "12-Beta/beta-repo/.git/config"]
-) | st.text(min_size=1, max_size=12)  # fmt: skip
+) | st.text(min_size=1, max_size=12).filter(lambda name: name[0] != "\0")  # fmt: skip
 
 
 @settings(max_examples=80, deadline=None)
