@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
+from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 
 from leaderboard.supervision import embedded_redis
@@ -78,13 +79,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--report-file", help="write counts and skips to this JSON file")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With ``--database-only`` keep what another database could change: the second run need not repeat the rest."""
+    _name_groups(config, items)
     if not config.getoption("--database-only"):
         return
     kept = [item for item in items if _uses_database(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
+
+
+def _name_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let ``xdist_group`` hold: xdist 3.8 writes the group where pytest 9.2 does not read it any more."""
+    if not hasattr(config, "workerinput") or config.getoption("dist", "no") not in {"loadgroup", "no"}:
+        return
+    for item in items:
+        mark = item.get_closest_marker("xdist_group")
+        if mark is not None and not item.nodeid.endswith(f"@{mark.args[0]}"):
+            item._id = coerce_node_id(f"{item.nodeid}@{mark.args[0]}")
 
 
 def _uses_database(item: pytest.Item) -> bool:
