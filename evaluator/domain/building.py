@@ -19,6 +19,7 @@ from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import configured_sandbox, environment_list, sandbox_settings
 from evaluator.domain.environments import environment_name, newest_build, runnable_revisions
+from evaluator.domain.scratch import scratch_folder
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
 from evaluator.sandbox import build_image, factory
@@ -254,7 +255,7 @@ class _Maker:
                 f"environment {entry.name!r} has a root file system only, which is for bubblewrap: name an image too"
             )
         if not self._has_image(build_image.source_digest(entry, self.base_image)):
-            self.image = build_image.build(entry, base_image=self.base_image, scratch=_scratch())
+            self.image = build_image.build(entry, base_image=self.base_image, scratch=scratch_folder())
 
     def _make_paper(self) -> None:
         if self.kind == "bubblewrap":
@@ -273,7 +274,7 @@ class _Maker:
                 base_image=self.base_image,
                 network=settings.ENVIRONMENT.build_network,
                 seconds=settings.ENVIRONMENT.build_seconds,
-                scratch=_scratch(),
+                scratch=scratch_folder(),
                 label=self.source_digest(),
                 again=self.again,
             )
@@ -327,9 +328,3 @@ def _require_engine() -> None:
     if shutil.which("docker") is None:
         raise SandboxError("Docker is not installed")
     run_step(["docker", "info", "--format", "{{.ServerVersion}}"], "asking the Docker engine")
-
-
-def _scratch() -> Path:
-    folder = Path(settings.DATA_DIR) / "work"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
