@@ -157,6 +157,12 @@ class TaskRevision(models.Model):
         return not self.not_runnable_reasons and self.audit_state != AuditState.FAILED
 
     @property
+    def left_out(self) -> bool:
+        """Whether it can be run but counts in no number: its test is not known to tell right from wrong."""
+        audited = self.audit_state == AuditState.PASSED
+        return not audited and not self.not_runnable_reasons and self.protocol != Protocol.NONE
+
+    @property
     def goal(self) -> str:
         """The masked definition as people write it: ``Class.method`` or ``function``."""
         if self.class_name and self.class_name != self.goal_function:

@@ -9,7 +9,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from benchmark_tasks.enums import AuditState
 from evaluator.domain.differences import in_words
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.grading.types import Outcome
@@ -94,8 +93,8 @@ def _move(submission: Submission, reevaluation: Reevaluation, digests: list[str]
 
 
 def _row(version: SuiteVersion, submission: Submission, runs: Iterable[TestRun]) -> dict[str, Any]:
-    """Passed and counted tasks as on the board: pass@1 over the trials, weak tests left out."""
-    counted = dict(version.revisions.exclude(audit_state=AuditState.WEAK).values_list("task_id", "pk"))
+    """Passed and counted tasks as on the board: pass@1 over the trials, without the tasks that are left out."""
+    counted = {revision.task_id for revision in version.revisions.all() if not revision.left_out}
     passed: dict[int, int] = defaultdict(int)
     for run in runs:
         passed[run.implementation.revision.task_id] += run.outcome == Outcome.PASSED.value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from benchmark_tasks.domain.queries import revisions_of
-from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
@@ -139,9 +139,9 @@ def rebuild_missing() -> int:
 
 
 def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str]]:
-    """Which ``revisions`` (by id) can be run but do not count, as their test is not known to tell right from wrong.
+    """Which ``revisions`` (by id) are left out of the numbers, each with ``task`` and ``why``.
 
-    Each with ``task`` and ``why``. Tasks that cannot be run at all stay in the denominator, as they do in what others
+    Tasks that cannot be run at all stay in the denominator, as they do in what others
     report.
     """
     return {
@@ -150,9 +150,7 @@ def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str
             "why": revision.audit.get("weakness") or _WHY_LEFT_OUT[AuditState(revision.audit_state)],
         }
         for revision in revisions
-        if revision.audit_state != AuditState.PASSED
-        and not revision.not_runnable_reasons
-        and revision.protocol != Protocol.NONE
+        if revision.left_out
     }
 
 

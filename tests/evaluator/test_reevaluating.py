@@ -93,10 +93,11 @@ def test_the_difference_is_published() -> None:
     assert event.data["changed"] == {slugs[0]: ["passed", "timeout"], "passed tasks": ["2 of 3", "1 of 3"]}
 
 
-def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board() -> None:
+@pytest.mark.parametrize("state", [AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED])
+def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board(state: AuditState) -> None:
     submission = scored("passed", "passed", evaluator="1")
     weak = submission.suite_version.revisions.order_by("pk")[0]
-    TaskRevision.objects.filter(pk=weak.pk).update(audit_state=AuditState.WEAK)
+    TaskRevision.objects.filter(pk=weak.pk).update(audit_state=state)
     reevaluation = start(submission)
     decide(Outcome.RAISED)
     decide(Outcome.PASSED)
@@ -104,6 +105,8 @@ def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board() -> None:
     assert reevaluation.difference["row"] == {
         "before": {"passed": 1.0, "tasks": 1}, "after": {"passed": 1.0, "tasks": 1},
     }  # fmt: skip
+    metric = Entry.objects.get().metrics.get(category=None)
+    assert (metric.tests_passed, metric.tasks) == (1.0, 1)
 
 
 def test_new_tests_of_an_unchanged_repository_are_what_decides() -> None:
