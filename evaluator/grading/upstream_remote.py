@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import shutil
 import threading
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from evaluator.grading.sealed import MAX_REASON_CHARACTERS, ending_text, outcome
 from evaluator.grading.types import CaseResult, Outcome, Verdict
 from evaluator.grading.upstream_boxes import serve_box, test_box
 from evaluator.grading.upstream_relay import Relay
+from evaluator.sandbox.trees import link_tree
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.answers.splice import splice
 
@@ -253,17 +253,9 @@ def _strings_of(path: Path) -> set[str]:
 
 def _linked_copy(source: Path, target: Path) -> Path:
     """A copy that shares the files' content where it can; files must be replaced in it, never written."""
-    shutil.copytree(source, target, symlinks=True, copy_function=_link)
-    for path in (target, *(found for found in target.rglob("*") if found.is_dir() and not found.is_symlink())):
-        path.chmod(0o755)
+    link_tree(source, target, bytecode=True, private=True)
+    _open_to_all(target)
     return target
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copyfile(source, target, follow_symlinks=False)
 
 
 def _open_to_all(folder: Path) -> None:
