@@ -42,7 +42,8 @@ def left_behind() -> list[str]:
     """What is still there of the boxes that this process started: processes, groups, containers, folders."""
     work, staging = Path(settings.DATA_DIR) / "work", sandbox_settings().state_dir.resolve() / "boxes"
     owner = str(Owner.current())
-    found = [str(path) for path in (*work.glob("*/*"), *staging.glob(f"*{owner}*"))]
+    # Other tests of this process kill workers, whose folders stay until the next sweep.
+    found = [str(path) for path in (*work.glob(f"{owner}/*"), *staging.glob(f"*{owner}*"))]
     if shutil.which("docker"):
         listing = ["docker", "ps", "--all", "--format", "{{.Names}} {{.Labels}}"]
         containers = subprocess.run(listing, capture_output=True, text=True, check=False).stdout
