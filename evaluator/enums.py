@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.db.models import TextChoices
 
 from evaluator.grading.types import Outcome
+from evaluator.judging.labels import Label
 
 OUTCOME_CHOICES = [(outcome.value, outcome.value.replace("_", " ")) for outcome in Outcome]
+LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 
 class RunState(TextChoices):
@@ -51,3 +53,77 @@ class SelfCheckKind(TextChoices):
     CANARY = "canary", "canary"
     SHORT = "short", "short"
     FULL = "full", "full"
+
+
+class WorkState(TextChoices):
+    """The life of work that workers hold by a lease. Changed by conditional update only."""
+
+    QUEUED = "queued", "queued"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    HELD = "held", "held"
+    CANCELLED = "cancelled", "cancelled"
+
+
+class GenerationState(TextChoices):
+    """A generation's life. ``paused``: its owner, or one of its limits, stopped it, and it can go on. ``held``: a
+    provider's fault came too often.
+    """
+
+    RUNNING = "running", "under way"
+    PAUSED = "paused", "paused"
+    HELD = "held", "held"
+    DONE = "done", "done"
+    CANCELLED = "cancelled", "cancelled"
+
+
+class AnswerTaken(TextChoices):
+    """What the model's answer was. All but the first are the model's result, and count as no code."""
+
+    CODE = "code", "code"
+    REFUSED = "refused", "refused"
+    EMPTY = "empty", "empty"
+    UNPARSABLE = "unparsable", "no code in it"
+    TRUNCATED = "truncated", "cut off by the token limit"
+    LIMIT = "limit", "out of steps, time or tokens"
+    TOO_LONG = "too_long", "the prompt does not fit the model"
+
+
+class CallPurpose(TextChoices):
+    """What a model was asked for."""
+
+    ANSWER = "answer", "answer"
+    JUDGE = "judge", "verdict"
+    HEALTH = "health", "judge's health"
+
+
+class CallState(TextChoices):
+    """A call's life. ``in_doubt``: it may have reached the provider, and its answer was lost."""
+
+    SENDING = "sending", "sent"
+    ANSWERED = "answered", "answered"
+    FAILED = "failed", "failed"
+    IN_DOUBT = "in_doubt", "in doubt"
+
+
+class TrajectorySource(TextChoices):
+    """Who ran the agent."""
+
+    AGENT = "agent", "this site's agent"
+    OPENHANDS = "openhands", "OpenHands"
+
+
+class Variant(TextChoices):
+    """Which form of the code a judge saw."""
+
+    RAW = "raw", "as it was sent"
+    STRIPPED = "stripped", "without comments and docstrings"
+
+
+class Abstention(TextChoices):
+    """Why a vote has no label. It is never counted as one."""
+
+    TRUNCATED = "truncated", "its answer was cut off"
+    REFUSED = "refused", "it refused"
+    INVALID = "invalid", "its answer was not in the agreed form"
+    TOO_LONG = "too_long", "the code does not fit its context"

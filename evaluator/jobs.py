@@ -32,6 +32,23 @@ def _evaluate_waiting() -> None:
         pass
 
 
+def ask_or_judge_next() -> None:
+    """Ask a model for whichever answer or verdict is next; when nothing waits, do nothing."""
+    # Imported here: the providers' SDKs are large, and only model workers need them.
+    from evaluator.domain.asking import ask_next
+    from evaluator.domain.judging import judge_next
+
+    if not ask_next():
+        judge_next()
+
+
+def check_endpoint(endpoint_id: int) -> None:
+    """Try an endpoint with one tiny call; what came of it is kept on the endpoint."""
+    from evaluator.domain.checking_endpoints import check
+
+    check(endpoint_id)
+
+
 def self_check() -> None:
     """Try the evaluator with a short round of attacks; what came of it is kept for the status page."""
     self_checks.run_short()

@@ -9,8 +9,13 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from benchmark_tasks.signals import suite_imported
+from evaluator.domain.generating import cancel_generation
+from evaluator.domain.judging import cancel as cancel_judgements
+from evaluator.domain.judging import plan_for_submission
 from evaluator.domain.queueing import plan, push_audit
+from evaluator.domain.reading_trajectories import read_uploaded
 from evaluator.domain.results import cancel_runs
+from evaluator.signals import submission_scored
 from submissions.models import Submission
 from submissions.signals import submission_cancelled, submission_created
 
@@ -23,8 +28,22 @@ def plan_after_commit(submission: Submission, **_: Any) -> None:
 
 @receiver(submission_cancelled)
 def stop_after_commit(submission: Submission, **_: Any) -> None:
-    """Drop and stop the runs of a cancelled submission."""
+    """Drop and stop the runs of a cancelled submission, and what is asked of models for it."""
     transaction.on_commit(partial(cancel_runs, submission.pk))
+    transaction.on_commit(partial(cancel_generation, submission.pk))
+    transaction.on_commit(partial(cancel_judgements, submission_id=submission.pk))
+
+
+@receiver(submission_scored)
+def have_it_judged(submission: Submission, **_: Any) -> None:
+    """Queue the verdicts of every active judge; `manage.py judge --pending` catches up where this was missed."""
+    plan_for_submission(submission.pk)
+
+
+@receiver(submission_scored)
+def read_its_trajectories(submission: Submission, **_: Any) -> None:
+    """Read what agents did from the files that came with the answers, in the worker that scored them."""
+    read_uploaded(submission.pk)
 
 
 @receiver(suite_imported)

@@ -12,6 +12,9 @@ submission_reevaluated = Signal()
 changes in the same moment as its outcomes.
 """
 
+implementation_rated = Signal()
+"""``implementation``: a judge has decided on it, by a label or an abstention. Sent after commit."""
+
 revision_audited = Signal()
 """``revision``: it was audited, and its audit state may be another one. Sent after commit."""
 

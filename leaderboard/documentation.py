@@ -28,6 +28,8 @@ IMAGE_TYPES: Final = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/
 
 _ORDER: Final = (
     "submitting",
+    "endpoints",
+    "judging",
     "authoring-tasks",
     "operating",
     "configuration",
@@ -36,6 +38,7 @@ _ORDER: Final = (
     "protocols",
     "security",
     "contributing",
+    "development",
 )
 _PAGES_OF_THEIR_OWN: Final = {"index": "docs", "about": "about"}
 _TAGS: Final = {

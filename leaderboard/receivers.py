@@ -9,14 +9,21 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.signals import reconciled, revision_audited, submission_reevaluated, submission_scored
+from evaluator.signals import (
+    implementation_rated,
+    reconciled,
+    revision_audited,
+    submission_reevaluated,
+    submission_scored,
+)
 from leaderboard.domain.entries import (
     rebuild_missing,
     recompute_audited,
     recompute_submission,
     refresh_visibility,
 )
-from submissions.models import Submission
+from leaderboard.domain.judge_labels import recount_labels
+from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed
 
 
@@ -36,6 +43,12 @@ def compute_entry_again(submission: Submission, **_: Any) -> None:
 def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
     """Compute the rows anew in which the task counts, or does not any more."""
     recompute_audited(revision.pk)
+
+
+@receiver(implementation_rated)
+def count_labels(implementation: Implementation, **_: Any) -> None:
+    """Count the labels of the row in which the answer stands; nothing else of it is computed."""
+    transaction.on_commit(partial(recount_labels, implementation.submission_id))
 
 
 @receiver(submission_changed)

@@ -10,18 +10,21 @@ from leaderboard.views import (
     catalogue,
     docs,
     health,
+    judges,
     maintain,
     reevaluate,
     status,
     submission_actions,
     submissions,
     systems,
+    trajectories,
 )
 
 # Public pages: boards, catalogue, systems.
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", board.board_default, name="board_default"),
     path("board/<slug:suite>/", board.board, name="board"),
+    path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
     path("suites/", catalogue.suites, name="suites"),
     path("suites/<slug:suite>/", catalogue.suite, name="suite"),
     path("suites/<slug:suite>/kit/", catalogue.kit, name="kit"),
@@ -68,6 +71,27 @@ urlpatterns += [
         submissions.implementation,
         name="implementation",
     ),
+]
+
+# Endpoints, what is asked of them, and what agents did.
+ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
+urlpatterns += [
+    path("", include("leaderboard.endpoint_urls")),
+    path("submissions/<int:pk>/actions/", trajectories.submission_actions, name="submission_actions"),
+    path(f"{ANSWER}trajectory/", trajectories.trajectory, name="trajectory"),
+    path(f"{ANSWER}trajectory.json", trajectories.trajectory_json, name="trajectory_json"),
+]
+
+# Judges.
+urlpatterns += [
+    path("judges/", judges.judges, name="judges"),
+    path("judges/new/", judges.judge_form, name="judge_form"),
+    path("judges/add/", judges.judge_add, name="judge_add"),
+    path("judges/<slug:slug>/", judges.judge, name="judge"),
+    path("judges/<slug:slug>/differences/", judges.judge_differences, name="judge_differences"),
+    path("judges/<slug:slug>/retire/", judges.judge_retire, name="judge_retire"),
+    path("judges/<slug:slug>/plan/", judges.judge_plan, name="judge_plan"),
+    path("judges/<slug:slug>/show/", judges.judge_show, name="judge_show"),
 ]
 
 # Maintaining.

@@ -27,9 +27,41 @@ class Kind(TextChoices):
     CALIBRATION = "calibration", "calibration sample"
 
 
-class SubmissionState(TextChoices):
-    """A submission's life. Changed by conditional update only."""
+class Provider(TextChoices):
+    """Whose protocol an endpoint speaks. Many servers speak OpenAI's: vLLM, Ollama, OpenRouter."""
 
+    OPENAI = "openai", "OpenAI or compatible"
+    ANTHROPIC = "anthropic", "Anthropic"
+
+
+class Api(TextChoices):
+    """Which of a provider's interfaces is called."""
+
+    CHAT = "chat", "Chat Completions"
+    RESPONSES = "responses", "Responses"
+    MESSAGES = "messages", "Messages"
+
+
+class EndpointCheck(TextChoices):
+    """What came of the last try to reach an endpoint."""
+
+    NONE = "none", "not tested"
+    WAITING = "waiting", "being tested"
+    OK = "ok", "answers"
+    FAILED = "failed", "does not answer"
+
+
+class Scaffold(TextChoices):
+    """How a model is asked by this site."""
+
+    NONE = "none", "standard prompting"
+    AGENT = "agent", "agent"
+
+
+class SubmissionState(TextChoices):
+    """A submission's life. Changed by conditional update only. Only one made from an endpoint is ever generating."""
+
+    GENERATING = "generating", "asking the model"
     QUEUED = "queued", "queued"
     RUNNING = "running", "running"
     HELD = "held", "held"
@@ -65,3 +97,14 @@ class Verb(TextChoices):
     IMPORTED = "imported", "imported"
     ROLE = "role", "changed the role of"
     PASSWORD = "password", "set the password of"
+    ENDPOINT_ADDED = "endpoint_added", "added the endpoint"
+    ENDPOINT_CHANGED = "endpoint_change", "changed the endpoint"
+    ENDPOINT_DELETED = "endpoint_delete", "deleted the endpoint"
+    KEY_STORED = "key_stored", "stored a key for"
+    KEY_FORGOTTEN = "key_forgotten", "deleted the key of"
+    PAUSED = "paused", "paused"
+    RESUMED = "resumed", "resumed"
+    JUDGE_ADDED = "judge_added", "added the judge"
+    JUDGE_RETIRED = "judge_retired", "retired the judge"
+    JUDGE_SHOWN = "judge_shown", "chose the shown judge of"
+    JUDGED_AGAIN = "judged_again", "had judged by another judge"

@@ -15,9 +15,13 @@ ROOMS = ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard"
 PURE = (
     "benchmark_tasks/facts",
     "submissions/answers",
+    "submissions/endpoints",
     "evaluator/attacks",
     "evaluator/box",
+    "evaluator/generation",
     "evaluator/grading",
+    "evaluator/judging",
+    "evaluator/providers",
     "evaluator/sandbox",
     "leaderboard/published",
 )

@@ -30,8 +30,12 @@ QUEUE_NAME = "default"
 AUDIT_QUEUE_NAME = "audits"
 JOB = "evaluator.jobs.evaluate_next"
 AUDIT_JOB = "evaluator.jobs.audit_revision"
+MODEL_QUEUE_NAME = "models"
+MODEL_JOB = "evaluator.jobs.ask_or_judge_next"
+CHECK_JOB = "evaluator.jobs.check_endpoint"
 JOB_TIMEOUT_SECONDS = 3600
 AUDIT_TIMEOUT_SECONDS = 6 * 3600
+MODEL_TIMEOUT_SECONDS = 6 * 3600
 BRIEFLY_SECONDS = 2.0
 
 
@@ -53,6 +57,11 @@ def queue(connection: Redis) -> Queue:
 def audit_queue(connection: Redis) -> Queue:
     """The audits' queue. Workers look here only when no run waits: an audit takes minutes, and nobody looks at it."""
     return Queue(AUDIT_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
+
+
+def model_queue(connection: Redis) -> Queue:
+    """The queue of those who wait for models. Workers of its own look here: waiting must not keep a box idle."""
+    return Queue(MODEL_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
 
 
 def plan(submission_id: int) -> list[int]:
@@ -112,22 +121,49 @@ def push(count: int) -> int:
     return count
 
 
-def top_up(waiting: int) -> int:
-    """Add as many jobs as the queue has fewer than runs wait, and say how many were added."""
+def push_models(count: int) -> int:
+    """Add ``count`` jobs for model workers, as :func:`push` does for the others, and say how many were added."""
+    try:
+        with connect_briefly() as connection:
+            _enqueue(model_queue(connection), count, MODEL_JOB, MODEL_TIMEOUT_SECONDS)
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=count)
+        return 0
+    return count
+
+
+def push_check(endpoint_id: int) -> bool:
+    """Ask a model worker to try an endpoint; false where the queue cannot be reached."""
+    try:
+        with connect_briefly() as connection:
+            model_queue(connection).enqueue_call(
+                CHECK_JOB, args=(endpoint_id,), timeout=600, result_ttl=0, failure_ttl=1, at_front=True
+            )
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=1)
+        return False
+    return True
+
+
+def top_up(waiting: int, *, models: int = 0) -> int:
+    """Add as many jobs as the queues have fewer than runs, and ``models`` questions, wait; say how many were added."""
     try:
         with connect() as connection:
             target = queue(connection)
             missing = max(0, waiting - len(target))
             _enqueue(target, missing)
+            asking = model_queue(connection)
+            unasked = max(0, models - len(asking))
+            _enqueue(asking, unasked, MODEL_JOB, MODEL_TIMEOUT_SECONDS)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=waiting)
         return 0
-    return missing
+    return missing + unasked
 
 
-def _enqueue(target: Queue, count: int) -> None:
+def _enqueue(target: Queue, count: int, job: str = JOB, timeout: int = JOB_TIMEOUT_SECONDS) -> None:
     for _ in range(count):
-        target.enqueue_call(JOB, timeout=JOB_TIMEOUT_SECONDS, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)
+        target.enqueue_call(job, timeout=timeout, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)
 
 
 def push_audit() -> int:

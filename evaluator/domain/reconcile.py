@@ -7,15 +7,17 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
+from evaluator.domain import leases
 from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
 from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.generating import settle_generation, unsettled_generations
 from evaluator.domain.queueing import plan, push_audit, top_up
 from evaluator.domain.scratch import sweep_scratch
 from evaluator.domain.settling import settle, unsettled
-from evaluator.enums import RunState
-from evaluator.models import TestRun
+from evaluator.enums import GenerationState, RunState
+from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
 from submissions.domain import uploads
@@ -40,7 +42,7 @@ def reconcile() -> Sweep:
 
     Uploads that nobody submitted, and what killed workers left in scratch folders, are discarded on the way.
     """
-    expired = expire_leases()
+    expired = expire_leases() + leases.expire(AnswerRequest) + leases.expire(Judgement)
     planned = sum(
         len(plan(pk))
         for pk in Submission.objects.filter(state=SubmissionState.QUEUED, implementations__test_runs__isnull=True)
@@ -48,9 +50,11 @@ def reconcile() -> Sweep:
         .values_list("pk", flat=True)
     )
     due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
-    pushed = top_up(due.count())
+    pushed = top_up(due.count(), models=_waiting_for_models())
     for pk in unsettled():
         settle(pk)
+    for pk in unsettled_generations():
+        settle_generation(pk)
     for pk in unsettled_reevaluations():
         settle_reevaluation(pk)
     if waiting():
@@ -59,6 +63,11 @@ def reconcile() -> Sweep:
     sweep_scratch()
     reconciled.send(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+
+
+def _waiting_for_models() -> int:
+    asked = leases.due(AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING))
+    return asked.count() + leases.due(Judgement.objects.all()).count()
 
 
 def _reap() -> int:

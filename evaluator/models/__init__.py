@@ -1,8 +1,25 @@
-"""What was measured, with what, and how well the measuring itself works."""
+"""What was asked and measured, with what, and how well the measuring itself works."""
 
 from evaluator.models.checks import SelfCheck
 from evaluator.models.environments import EnvironmentBuild
+from evaluator.models.generation import AnswerRequest, Generation, ModelCall, Trajectory
+from evaluator.models.judging import JudgeConfig, JudgeHealth, Judgement, JudgeVote, ShownJudge
 from evaluator.models.reevaluation import Reevaluation
 from evaluator.models.runs import Attempt, TestRun
 
-__all__ = ["Attempt", "EnvironmentBuild", "Reevaluation", "SelfCheck", "TestRun"]
+__all__ = [
+    "AnswerRequest",
+    "Attempt",
+    "EnvironmentBuild",
+    "Generation",
+    "JudgeConfig",
+    "JudgeHealth",
+    "JudgeVote",
+    "Judgement",
+    "ModelCall",
+    "Reevaluation",
+    "SelfCheck",
+    "ShownJudge",
+    "TestRun",
+    "Trajectory",
+]

@@ -13,7 +13,7 @@ from django.urls import reverse
 from benchmark_tasks.models import Category
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import RaterAxis
-from submissions.enums import Inputs, Kind, SubmissionState, Visibility
+from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
@@ -59,21 +59,28 @@ class TestsCell:
 
 @dataclass(frozen=True, slots=True)
 class LabelsCell:
-    """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from."""
+    """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from.
+
+    Counts are fractional where there are several trials. ``judge`` and ``judge_slug`` name the judge that this site
+    asked; they are empty for humans and for what others reported.
+    """
 
     cc: float
     lc: float
     li: float
-    labelled: int
-    abstained: int
+    labelled: float
+    abstained: float
     tasks: int
+    judge: str = ""
+    judge_slug: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
     """One row. A rater that published nothing is None, shown as a dash, never as zero.
 
-    ``reported`` rows come from others and were not re-run here; ``address`` is the page of the run.
+    ``reported`` rows come from others and were not re-run here; the answers of ``asked_here`` rows were asked from the
+    model by this site; ``address`` is the page of the run.
     """
 
     system: str
@@ -93,6 +100,7 @@ class BoardRow:
     date: datetime | None
     remarks: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...] = ()
+    asked_here: bool = False
 
     @property
     def left_out_text(self) -> str:
@@ -102,7 +110,9 @@ class BoardRow:
     @property
     def provenance(self) -> str:
         """Who measured this, in the words that every page uses."""
-        return "reported upstream, not re-run here" if self.reported else "self-declared bundle, evaluated here"
+        if self.reported:
+            return "reported upstream, not re-run here"
+        return "run and evaluated by this site" if self.asked_here else "self-declared bundle, evaluated here"
 
     @property
     def facts(self) -> str:
@@ -259,6 +269,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> Boa
         date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
         remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
         left_out=tuple((each["task"], each["why"]) for each in entry.left_out),
+        asked_here=entry.submission is not None and entry.submission.source == Source.ENDPOINT,
     )
 
 
@@ -287,6 +298,7 @@ def labels_cell(metric: EntryMetric | None, rater: RaterAxis) -> LabelsCell | No
     percent = said.get("percent")
     if metric is None or percent is None:
         return None
+    judge = said.get("by") or {}
     return LabelsCell(
         cc=percent["CC"],
         lc=percent["LC"],
@@ -294,4 +306,6 @@ def labels_cell(metric: EntryMetric | None, rater: RaterAxis) -> LabelsCell | No
         labelled=sum(said.get(label, 0) for label in ("CC", "LC", "LI")),
         abstained=said.get("abstained", 0),
         tasks=metric.tasks,
+        judge=judge.get("name", ""),
+        judge_slug=judge.get("slug", ""),
     )

@@ -14,8 +14,10 @@ from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
+from leaderboard.domain.judge_labels import COUNTED, distribution, judged_shares, recount_outdated, shown_judge
 from leaderboard.domain.statistics import wilson
 from leaderboard.models import Entry, EntryMetric, ReportedRun
+from leaderboard.published.labels import RaterAxis
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from benchmark_tasks.models import TaskRevision
+    from evaluator.models import JudgeConfig
 
 OVERALL: int | None = None
-LABELS = ("CC", "LC", "LI")
 # What stands before the colon is what pages say in short.
 _WHY_LEFT_OUT = {
     AuditState.UNAUDITED: "not audited: whether its test tells right from wrong is not known yet",
@@ -40,16 +42,16 @@ class Tally:
 
     tasks: int = 0
     tests: float | None = None
-    labels: dict[str, dict[str, int]] = field(default_factory=dict)
+    labels: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def add_tests(self, share: float) -> None:
         """Count a task whose tests passed in ``share`` of its trials."""
         self.tests = (self.tests or 0.0) + share
 
-    def add_label(self, rater: str, label: str) -> None:
-        """Count one label of one rater."""
-        counts = self.labels.setdefault(rater, dict.fromkeys(LABELS, 0))
-        counts[label] += 1
+    def add_label(self, rater: str, label: str, share: float = 1) -> None:
+        """Count what one rater said of a task: a label, or ``abstained``, in ``share`` of its trials."""
+        counts = self.labels.setdefault(rater, dict.fromkeys(COUNTED, 0))
+        counts[label] += share
 
 
 def recompute_submission(submission_id: int) -> Entry | None:
@@ -63,6 +65,11 @@ def recompute_submission(submission_id: int) -> Entry | None:
     for (category, revision), share in _pass_shares(submission).items():
         for key in {OVERALL, category} if revision not in left_out else ():
             tallies[key].add_tests(share)
+    judge = shown_judge(submission.suite_version.suite_id)
+    for (category, revision), labels in judged_shares(submission, judge).items() if judge else ():
+        for key in {OVERALL, category} if revision not in left_out else ():
+            for label, share in labels.items():
+                tallies[key].add_label(RaterAxis.JUDGE.value, label, share)
     with transaction.atomic():
         entry, _ = Entry.objects.update_or_create(
             submission=submission,
@@ -75,7 +82,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "left_out": list(left_out.values()),
             },
         )
-        _write_metrics(entry, tallies)
+        _write_metrics(entry, tallies, judge)
     return entry
 
 
@@ -109,7 +116,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
             overall.tests = float(total.count)
         else:
             rater, _, label = total.measure.partition("_")
-            overall.labels.setdefault(rater, dict.fromkeys(LABELS, 0))[label] = total.count
+            overall.labels.setdefault(rater, dict.fromkeys(COUNTED, 0))[label] = total.count
     with transaction.atomic():
         entry, _ = Entry.objects.update_or_create(
             reported_run=run,
@@ -126,8 +133,8 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
 
 def rebuild_missing() -> int:
-    """Compute the entries of scored submissions that have none, or that an audit has changed since: their news was
-    lost. Say how many.
+    """Compute the entries of scored submissions that have none, or that an audit or a verdict has changed since: their
+    news was lost. Say how many.
     """
     scored = Submission.objects.filter(state=SubmissionState.SCORED)
     lost = list(scored.filter(entry__isnull=True).values_list("pk", flat=True))
@@ -135,7 +142,7 @@ def rebuild_missing() -> int:
         left_out = list(tasks_left_out(revisions_of(version)).values())
         entries = version.entries.filter(submission__in=scored).only("submission_id", "left_out")
         lost += [entry.submission_id for entry in entries if entry.submission_id and entry.left_out != left_out]
-    return sum(recompute_submission(pk) is not None for pk in lost)
+    return sum(recompute_submission(pk) is not None for pk in lost) + recount_outdated()
 
 
 def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str]]:
@@ -181,26 +188,19 @@ def _pass_shares(submission: Submission) -> dict[tuple[int | None, int], float]:
     return {key: sum(trials.values()) / submission.trials for key, trials in passed.items()}
 
 
-def _write_metrics(entry: Entry, tallies: dict[int | None, Tally]) -> None:
+def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeConfig | None = None) -> None:
     entry.metrics.all().delete()
-    EntryMetric.objects.bulk_create(_metrics(entry, tallies.items()))
+    EntryMetric.objects.bulk_create(_metrics(entry, tallies.items(), judge))
 
 
-def _metrics(entry: Entry, tallies: Iterable[tuple[int | None, Tally]]) -> Iterable[EntryMetric]:
+def _metrics(
+    entry: Entry, tallies: Iterable[tuple[int | None, Tally]], judge: JudgeConfig | None
+) -> Iterable[EntryMetric]:
     for category, tally in tallies:
         metric = EntryMetric(entry=entry, category_id=category, tasks=tally.tasks)
         if tally.tests is not None and tally.tasks:
             metric.tests_passed = tally.tests
             metric.tests_rate = tally.tests / tally.tasks
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
-        metric.labels = {rater: _distribution(counts, tally.tasks) for rater, counts in tally.labels.items()}
+        metric.labels = {rater: distribution(counts, tally.tasks, judge) for rater, counts in tally.labels.items()}
         yield metric
-
-
-def _distribution(counts: dict[str, int], tasks: int) -> dict[str, object]:
-    return {
-        **counts,
-        "abstained": 0,
-        "none": tasks - sum(counts.values()),
-        "percent": {label: round(100 * counts[label] / tasks, 1) for label in LABELS},
-    }

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import OuterRef
 from django.urls import reverse
 
-from evaluator.enums import RunState
+from evaluator.enums import RunState, WorkState
+from evaluator.generation.pass_at_k import mean_pass_at_k
 from evaluator.grading.types import Outcome
-from evaluator.models import TestRun
+from evaluator.judging.labels import Label
+from evaluator.models import Judgement, TestRun
 from leaderboard.domain.board import (
     BoardRow,
     LabelsCell,
@@ -22,16 +24,16 @@ from leaderboard.domain.board import (
     unpublished_count,
     visible_entries,
 )
-from leaderboard.models import ReportedResult
-from leaderboard.published.labels import Label, RaterAxis
+from leaderboard.models import Entry, ReportedResult
+from leaderboard.published.labels import RaterAxis
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from benchmark_tasks.models import Category, Suite, Task
-    from leaderboard.models import Entry, EntryMetric
-    from submissions.models import System
+    from leaderboard.models import EntryMetric
+    from submissions.models import Submission, System
 
 CONFUSION_ORDER: Final = (Label.LI, Label.LC, Label.CC)
 
@@ -41,6 +43,7 @@ class TaskResult:
     """One system's result on one task. ``trials`` are measured outcomes, empty for reported results.
 
     ``tests_passed`` is the reported unit test, None where none was reported; labels are empty where none was given.
+    ``judge_label`` of a measured result is the shown judge's, where it says the same of every trial.
     """
 
     system: str
@@ -64,6 +67,15 @@ class CategoryNumbers:
     tests: TestsCell | None
     judge: LabelsCell | None
     human: LabelsCell | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassAtK:
+    """The estimated chance, in percent, that one of ``k`` answers to a task passes; the mean over ``tasks``."""
+
+    k: int
+    percent: float
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,27 @@ def runs_of_system(system: System) -> list[SystemRun]:
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
     return [_system_run(entry, entry.unpublished) for entry in entries]
+
+
+def pass_at_k_table(submission: Submission) -> list[PassAtK]:
+    """pass@1 to pass@n of a scored submission with n > 1 trials, without bias; empty for a single trial.
+
+    The tasks are those of its board row: left-out ones do not count, and one without any outcome has no pass.
+    """
+    entry = Entry.objects.filter(submission=submission).first() if submission.trials > 1 else None
+    if entry is None:
+        return []
+    counted = submission.suite_version.revisions.exclude(task__slug__in=[each["task"] for each in entry.left_out])
+    passes = dict.fromkeys(counted.values_list("pk", flat=True), 0)
+    runs = TestRun.objects.current().filter(
+        implementation__submission=submission, state=RunState.DONE, outcome=Outcome.PASSED.value
+    )
+    for revision in runs.values_list("implementation__revision", flat=True):
+        if revision in passes:
+            passes[revision] += 1
+    tasks = [(submission.trials, count) for count in passes.values()]
+    estimates = ((k, mean_pass_at_k(tasks, k)) for k in range(1, submission.trials + 1))
+    return [PassAtK(k=k, percent=100 * mean, tasks=len(tasks)) for k, mean in estimates if mean is not None]
 
 
 def category_numbers(metrics: Iterable[EntryMetric]) -> tuple[CategoryNumbers, ...]:
@@ -148,21 +181,28 @@ def _measured_results(task: Task) -> list[TaskResult]:
     )
     # One answer has one result, whatever happened to its runs.
     newest = {run.implementation_id: run for run in runs}
+    labels = dict(
+        Judgement.objects.filter(
+            implementation__in=list(newest), config__shown_for__suite=task.suite_id, state=WorkState.DONE
+        ).values_list("implementation_id", "label")
+    )
     by_submission: dict[int, list[TestRun]] = defaultdict(list)
     for run in newest.values():
         by_submission[run.implementation.submission_id].append(run)
-    return [_measured_result(task, group) for group in by_submission.values()]
+    return [_measured_result(task, group, labels) for group in by_submission.values()]
 
 
-def _measured_result(task: Task, runs: list[TestRun]) -> TaskResult:
+def _measured_result(task: Task, runs: list[TestRun], labels: Mapping[int, str]) -> TaskResult:
     submission = runs[0].implementation.submission
     trials = sorted((run.implementation.trial, Outcome(run.outcome)) for run in runs)
+    said = {labels.get(run.implementation_id, "") for run in runs}
     return TaskResult(
         system=submission.system.name,
         system_slug=submission.system.slug,
         inputs_text=Inputs(submission.inputs).label,
         address=reverse("submission", args=[submission.pk]),
         reported=False,
+        judge_label=said.pop() if len(said) == 1 else "",
         calibration=submission.kind == Kind.CALIBRATION,
         trials=tuple(
             (

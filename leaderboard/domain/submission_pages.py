@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import AnonymousUser
 
-OPEN_STATES: Final = (SubmissionState.QUEUED, SubmissionState.RUNNING)
+OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
 
 OUTCOME_TEXTS: Final[Mapping[str, str]] = {
     Outcome.PASSED: "passed",

@@ -5,11 +5,9 @@ from __future__ import annotations
 from django.db import models
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
-from leaderboard.published.labels import Label
+from evaluator.enums import LABEL_CHOICES
 from submissions.enums import Inputs, Kind
 from submissions.models import Submission, System
-
-LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 
 class ReportedRun(models.Model):
@@ -106,7 +104,8 @@ class EntryMetric(models.Model):
     ``tasks`` is the denominator: all tasks of the suite version (in the category). Rates are fractions of one;
     bounds are 95 % Wilson intervals. A rater that said nothing at all has a null rate, never zero.
     ``labels`` maps each rater that said anything (``judge``, ``human``) to ``{CC, LC, LI, abstained, none, percent}``:
-    counts, the tasks it said nothing about, and percentages of all tasks with one decimal.
+    counts (with several trials in fractions), the tasks it said nothing about, and percentages of all tasks with one
+    decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it.
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")

@@ -1,4 +1,4 @@
-"""The three labels that judges and humans give, and counts and shares of them. No Django here."""
+"""Counts and shares of the labels that judges and humans give. No Django here."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from evaluator.judging.labels import Label
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-class Label(StrEnum):
-    """What a rater says of an answer: completely correct, logically correct, logically incorrect."""
-
-    CC = "CC"
-    LC = "LC"
-    LI = "LI"
-
-    @property
-    def meaning(self) -> str:
-        """The label in words (paper, section 4)."""
-        return {
-            Label.CC: "completely correct",
-            Label.LC: "logically correct",
-            Label.LI: "logically incorrect",
-        }[self]
 
 
 class RaterAxis(StrEnum):

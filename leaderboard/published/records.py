@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.facts.strict_json import ShippedDataError, read_object
-from leaderboard.published.labels import Label, LabelCounts, LabelShares, RaterAxis, TestCount
+from evaluator.judging.labels import Label
+from leaderboard.published.labels import LabelCounts, LabelShares, RaterAxis, TestCount
 from leaderboard.published.upstream import TestOutcome
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from leaderboard.published.labels import Label
+from evaluator.judging.labels import Label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

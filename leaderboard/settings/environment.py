@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import ipaddress
 import os
 import secrets
 from dataclasses import dataclass, fields
@@ -24,6 +25,7 @@ from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 # Linux allows 107 bytes for a Unix socket's path; Redis also writes a temporary name beside it.
 LONGEST_SOCKET_PATH = 100
+SHORTEST_ENDPOINT_KEY = 32
 
 
 class ConfigurationError(Exception):
@@ -50,6 +52,7 @@ class Environment:
     port: int
     web_workers: int
     workers: int
+    model_workers: int
     time_zone: str
     log_level: str
     log_format: str
@@ -72,6 +75,11 @@ class Environment:
     output_tree_upload_mb: int
     output_tree_unpacked_mb: int
     output_tree_files: int
+    endpoint_keys: list[str]
+    endpoint_networks: list[str]
+    agent_steps: int
+    judge_daily_dollars: float
+    judge_daily_tokens: int
     sign_up_open: bool
     contact: str
     security_contact: str
@@ -135,6 +143,7 @@ def read(env: Variables) -> Environment:
         "port": env.int("PORT", 8000, validate=validate.Range(min=1, max=65535)),
         "web_workers": env.int("WEB_WORKERS", 2, validate=whole),
         "workers": env.int("WORKERS", 2, validate=whole),
+        "model_workers": env.int("MODEL_WORKERS", 2, validate=validate.Range(min=0)),
         "time_zone": env.str("TIME_ZONE", "UTC", validate=_time_zone),
         "log_level": env.str("LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR"])),
         "log_format": env.str("LOG_FORMAT", "console", validate=validate.OneOf(["console", "json"])),
@@ -159,6 +168,11 @@ def read(env: Variables) -> Environment:
         "output_tree_upload_mb": env.int("OUTPUT_TREE_UPLOAD_MB", 100, validate=validate.Range(min=1, max=1000)),
         "output_tree_unpacked_mb": env.int("OUTPUT_TREE_UNPACKED_MB", 1024, validate=validate.Range(min=1)),
         "output_tree_files": env.int("OUTPUT_TREE_FILES", 60000, validate=validate.Range(min=1, max=65000)),
+        "endpoint_keys": env.list("ENDPOINT_KEYS", [], validate=_all_long),
+        "endpoint_networks": env.list("ENDPOINT_NETWORKS", [], validate=_all_networks),
+        "agent_steps": env.int("AGENT_STEPS", 40, validate=validate.Range(min=1, max=500)),
+        "judge_daily_dollars": env.float("JUDGE_DAILY_DOLLARS", 10.0, validate=validate.Range(min=0)),
+        "judge_daily_tokens": env.int("JUDGE_DAILY_TOKENS", 5_000_000, validate=validate.Range(min=0)),
         "sign_up_open": env.bool("SIGN_UP_OPEN", True),
         "contact": env.str("CONTACT", ""),
         "security_contact": _stripped(env.str("SECURITY_CONTACT", "", validate=_contact_address)),
@@ -242,6 +256,23 @@ def _all_origins(origins: list[str]) -> bool:
         if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
             msg = f"{origin!r} is not an origin such as https://board.example.org"
             raise ValidationError(msg)
+    return True
+
+
+def _all_long(secrets_: list[str]) -> bool:
+    if any(len(secret.strip()) < SHORTEST_ENDPOINT_KEY for secret in secrets_):
+        msg = f"each of them needs at least {SHORTEST_ENDPOINT_KEY} characters; `openssl rand -hex 32` makes one"
+        raise ValidationError(msg)
+    return True
+
+
+def _all_networks(networks: list[str]) -> bool:
+    for network in networks:
+        try:
+            ipaddress.ip_network(network.strip())
+        except ValueError as error:
+            msg = f"{network!r} is not a network such as 10.1.2.0/24 or 127.0.0.1/32"
+            raise ValidationError(msg) from error
     return True
 
 

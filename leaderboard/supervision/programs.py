@@ -39,7 +39,7 @@ class Program:
 
 
 def instance_programs(environment: Environment, *, project_root: Path, workers: int) -> list[Program]:
-    """Redis (unless ``REDIS_URL`` names one), ``workers`` workers, the reconciler, and the web server.
+    """Redis (unless ``REDIS_URL`` names one), ``workers`` workers, model workers, the reconciler, and the web server.
 
     Raises :class:`SupervisionError` when Redis is missing or the configured one does not answer.
     """
@@ -59,6 +59,17 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
             loss="NOTHING IS EVALUATED while this lasts.",
         )
         for number in range(1, workers + 1)
+    ]
+    programs += [
+        Program(
+            name=f"models-{number}",
+            argv=(*manage, "worker", "--models", "--name", f"models-{number}"),
+            stage=1,
+            grace_seconds=20,
+            terminate_twice=True,
+            loss="NO MODEL IS ASKED while this lasts.",
+        )
+        for number in range(1, environment.model_workers + 1)
     ]
     programs += [
         Program(name="reconcile", argv=(*manage, "reconcile", "--every", str(RECONCILE_SECONDS)), stage=2),

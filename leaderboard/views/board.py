@@ -8,7 +8,9 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 
 from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.domain.action_charts import has_trajectories
 from leaderboard.domain.board import DEFAULT_SORT, BoardQuery, board_rows, categories_of, visible_entries
+from leaderboard.domain.judge_labels import shown_judge
 from leaderboard.filters import BoardFilterForm
 from leaderboard.http import asked_version, query_with
 
@@ -55,6 +57,8 @@ def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
         "rows": [row for row in rows if not row.calibration],
         "samples": [row for row in rows if row.calibration],
         "task_count": version.revisions.count(),
+        "judge": shown_judge(suite.pk),
+        "has_actions": has_trajectories(version),
     }
     return render(request, "leaderboard/board.html", context)
 

@@ -15,13 +15,15 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.enums import ReevaluationState
-from evaluator.models import TestRun
+from evaluator.models import TestRun, Trajectory
 from leaderboard.diffs import DiffFile, read_diff
 from leaderboard.domain import reevaluations
 from leaderboard.domain.audits import reference_is_shipped
 from leaderboard.domain.board import tests_cell
 from leaderboard.domain.held import held_in_full
+from leaderboard.domain.judge_pages import judges_of
 from leaderboard.domain.own_submissions import own_submissions, upload_state
+from leaderboard.domain.results import pass_at_k_table
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
     TaskRow,
@@ -41,6 +43,7 @@ from leaderboard.domain.submission_pages import (
 from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
 from leaderboard.models import EntryMetric
+from leaderboard.views.generation_part import generation_context
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
 from submissions.enums import Kind, SubmissionState, Visibility
@@ -78,12 +81,16 @@ def submission(request: HttpRequest, pk: int) -> HttpResponse:
 def submission_page(request: HttpRequest, shown: Submission, *, status: int = 200, **bound: Any) -> HttpResponse:
     """The page of ``shown``; ``bound`` are forms with errors: ``publish``, ``withdraw``, ``cancel``, ``correct``."""
     manages = may_manage(request.user, shown)
-    context = live_context(request, shown) | {
-        "trace": public_trace(shown),
-        "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
-        "correct": CorrectForm.of(shown.system) if manages else None,
-        **bound,
-    }
+    context = (
+        live_context(request, shown)
+        | generation_context(request, shown)
+        | {
+            "trace": public_trace(shown),
+            "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
+            "correct": CorrectForm.of(shown.system) if manages else None,
+            **bound,
+        }
+    )
     return render(request, "leaderboard/submission.html", context, status=status)
 
 
@@ -122,6 +129,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "is_open": shown.state in OPEN_STATES,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": tests_cell(metric),
+        "pass_at_k": pass_at_k_table(shown),
         "reevaluations": again,
         "environments": environments_of(rows) or short_digests([shown.environment_digest]),
         "evaluators": sorted({row.run.evaluator_version for row in rows if row.run}),
@@ -173,6 +181,8 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "files": _difference(answer) if sees_code else [],
         "previous": previous,
         "following": following,
+        "judges": judges_of(answer, sees_code=sees_code),
+        "has_steps": sees_code and Trajectory.objects.filter(implementation=answer).exists(),
     }
     return render(request, "leaderboard/implementation.html", context)
 

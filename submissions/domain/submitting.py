@@ -105,11 +105,11 @@ def cancel(*, submission: Submission, actor: User) -> None:
         mine = Submission.objects.filter(pk=submission.pk)
         # A held submission was stopped by a fault of ours, whatever it had used by then.
         unused = mine.filter(state__in=[SubmissionState.QUEUED, SubmissionState.HELD])
-        used = mine.filter(state=SubmissionState.RUNNING)
+        used = mine.filter(state__in=[SubmissionState.RUNNING, SubmissionState.GENERATING])
         if not unused.update(state=SubmissionState.CANCELLED) and not used.update(
             state=SubmissionState.CANCELLED, cancelled_after_start=True
         ):
-            msg = "Only a submission that is queued, running or held can be cancelled."
+            msg = "Only a submission that is being generated, queued, running or held can be cancelled."
             raise WrongStateError(msg)
         submission.refresh_from_db()
         record(verb=Verb.CANCELLED, subject=submission, actor=actor)
@@ -137,7 +137,7 @@ def _new_submission(owner: User, bundle: Bundle, version: SuiteVersion, publish_
     manifest = bundle.manifest
     return Submission(
         owner=owner,
-        system=_system(owner, manifest),
+        system=system_of(owner, manifest),
         suite_version=version,
         inputs=Inputs(manifest.inputs),
         source=Source.BUNDLE,
@@ -199,7 +199,7 @@ def _implementation(
     return implementation
 
 
-def _system(owner: User, manifest: Manifest) -> System:
+def system_of(owner: User, manifest: Manifest) -> System:
     """The owner's system of that name, backbone and scaffold; made on first use, filled where it was empty."""
     system = System.objects.filter(
         owner=owner,

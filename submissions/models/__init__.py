@@ -1,6 +1,7 @@
 """What was sent, and by whom."""
 
+from submissions.models.endpoints import Endpoint
 from submissions.models.people import AuditEvent, User
 from submissions.models.submission import Implementation, Submission, System, Upload
 
-__all__ = ["AuditEvent", "Implementation", "Submission", "System", "Upload", "User"]
+__all__ = ["AuditEvent", "Endpoint", "Implementation", "Submission", "System", "Upload", "User"]

@@ -71,6 +71,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         "DATA_DIR": str(folder / "var"),
         "PORT": str(port),
         "LEASE_SECONDS": "20",
+        "ENDPOINT_NETWORKS": "127.0.0.0/8",
     }
     said = folder / "output"
     with said.open("wb") as output:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.domain.board import BoardQuery, board_rows
-from submissions.enums import Inputs, Kind, SubmissionState, Visibility
+from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission, System
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
@@ -98,6 +98,18 @@ class TestRows:
         (row,) = board_rows(version=entry.suite_version, query=BoardQuery(category=category))
         assert row.tests is not None
         assert (row.tests.percent, row.tests.tasks) == (75.0, 4)
+
+    def test_says_who_asked_the_model(self) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="A"), source=Source.ENDPOINT)
+        measured(version, system=SystemFactory(name="B"))
+        reported(version, system=SystemFactory(name="C"))
+        rows = board_rows(version=version, query=BoardQuery(sort="system"))
+        assert [row.provenance for row in rows] == [
+            "run and evaluated by this site",
+            "self-declared bundle, evaluated here",
+            "reported upstream, not re-run here",
+        ]
 
     def test_sorts_both_ways_with_missing_values_last(self) -> None:
         version = version_with_tasks()

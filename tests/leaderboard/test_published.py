@@ -12,9 +12,10 @@ import pytest
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.facts.strict_json import ShippedDataError
+from evaluator.judging.labels import Label
 from leaderboard.published.compact_json import compact_json
 from leaderboard.published.extract import extract, main
-from leaderboard.published.labels import Label, LabelCounts, LabelShares, RaterAxis, TestCount, percentage
+from leaderboard.published.labels import LabelCounts, LabelShares, RaterAxis, TestCount, percentage
 from leaderboard.published.paper_tables import REPORTED_RUNS
 from leaderboard.published.records import (
     NEVER_RAN_NOTE,

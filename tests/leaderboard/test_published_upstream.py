@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
+from evaluator.judging.labels import Label
 from leaderboard.published.extract import extract
-from leaderboard.published.labels import Label
 from leaderboard.published.upstream import (
     Agent,
     HumanLabel,

@@ -27,6 +27,7 @@ from tests.benchmark_tasks.factories import (
     write_suite,
 )
 from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
+from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.submissions.factories import SystemFactory
 
 if TYPE_CHECKING:
@@ -228,6 +229,22 @@ def test_unpublished_results_do_not_show(client: Client, visibility: str) -> Non
     page = client.get(ADDRESS).content.decode()
     assert "Secret Weapon" not in page
     assert "No published result on this task yet" in page
+
+
+def test_the_shown_judge_labels_what_was_measured_here() -> None:
+    version = one_task()
+    task, shown, other = version.revisions.get().task, JudgeFactory(), JudgeFactory()
+    show(version.suite, shown)
+    expected = {}
+    for name, labels in (("One", ["LC"]), ("Same", ["CC", "CC"]), ("Mixed", ["CC", "LI"]), ("Part", ["CC", None])):
+        entry = measured(version, system=SystemFactory(name=name), trials=len(labels))
+        for trial, label in enumerate(labels, start=1):
+            answer = measured_outcome(entry, "passed", trial=trial).implementation
+            judged(answer, other, "LI")
+            if label:
+                judged(answer, shown, label)
+        expected[name] = {"One": "LC", "Same": "CC"}.get(name, "")
+    assert {result.system: result.judge_label for result in results_of_task(task)} == expected
 
 
 def test_private_seeds_and_keys_are_not_on_the_page(client: Client) -> None:

@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evaluator.models import ModelCall
     from submissions.models import Submission, Upload
 
 NOT_THERE, SIGN_IN, SHOWN = 404, 302, 200
@@ -47,9 +48,19 @@ def maintaining(code: int = SHOWN, **arguments: Any) -> Address:
     return Address(SIGN_IN, NOT_THERE, NOT_THERE, code, arguments)
 
 
-def entered(submission: Submission, upload: Upload) -> dict[str, Address]:
-    """What is expected of every named address; ``submission`` and ``upload`` are Alice's, and private."""
+def owned(**arguments: Any) -> Address:
+    """Something of Alice's that is not even a maintainer's business."""
+    return Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, arguments)
+
+
+def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str, Address]:
+    """What is expected of every named address; ``submission``, ``upload`` and the ``call`` are Alice's, and private."""
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
+    answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
+    assert call.answer_request is not None
+    assert call.answer_request.generation.endpoint is not None
+    asked = call.answer_request.implementation
+    endpoint = {"pk": call.answer_request.generation.endpoint.pk}
     return {
         "board_default": everybody(),
         "board": everybody(suite="small"),
@@ -74,7 +85,29 @@ def entered(submission: Submission, upload: Upload) -> dict[str, Address]:
         "submission": private(**one),
         "submission_progress": private(**one),
         "submission_bundle": private(**one),
-        "implementation": private(**one, paper="alpha", index=1, trial=1),
+        "implementation": private(**answer),
+        "submission_actions": private(**one),
+        "trajectory": private(**answer),
+        "trajectory_json": private(**answer),
+        "endpoints": signed_in(),
+        "endpoint_new": signed_in(),
+        "endpoint": owned(**endpoint),
+        "endpoint_change": owned(**endpoint),
+        "run_new": owned(**endpoint),
+        "endpoint_progress": Address(NOT_THERE, NOT_THERE, SHOWN, NOT_THERE, endpoint),
+        "generation_progress": private(pk=asked.submission_id),
+        "answer_calls": private(
+            pk=asked.submission_id,
+            paper=asked.revision.task.paper.slug,
+            index=asked.revision.task.index,
+            trial=asked.trial,
+        ),
+        "model_call": private(pk=asked.submission_id, number=call.pk),
+        "board_actions": everybody(suite="small"),
+        "judges": everybody(),
+        "judge": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
+        "judge_differences": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
+        "judge_form": maintaining(),
         "maintain": maintaining(),
         "reevaluate": maintaining(),
     }
@@ -93,6 +126,15 @@ NOT_READ: Final = {
     "maintain_quota": "acts; tests/leaderboard/test_maintain_page.py",
     "reevaluate_start": "acts; tests/leaderboard/test_reevaluation_page.py",
     "reevaluate_retry": "acts; tests/leaderboard/test_reevaluation_page.py",
+    "endpoint_check": "acts; tests/leaderboard/test_endpoint_pages.py",
+    "endpoint_forget": "acts; tests/leaderboard/test_endpoint_pages.py",
+    "endpoint_delete": "acts; tests/leaderboard/test_endpoint_pages.py",
+    "generation_pause": "acts; tests/leaderboard/test_generation_pages.py",
+    "generation_resume": "acts; tests/leaderboard/test_generation_pages.py",
+    "judge_add": "acts; tests/leaderboard/test_judge_pages.py",
+    "judge_retire": "acts; tests/leaderboard/test_judge_pages.py",
+    "judge_plan": "acts; tests/leaderboard/test_judge_pages.py",
+    "judge_show": "acts; tests/leaderboard/test_judge_differences.py",
     "reevaluate_stop": "acts; tests/leaderboard/test_reevaluation_page.py",
 }
 """Addresses that are not read with GET, and where they are tested."""

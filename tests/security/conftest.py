@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.files.base import ContentFile
 
+from evaluator.enums import WorkState
+from evaluator.generation.trajectory import Action, Step
+from evaluator.generation.trajectory import Trajectory as TrajectoryData
+from evaluator.models import AnswerRequest, Trajectory
 from submissions.domain.uploads import discard
+from submissions.models import Endpoint
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.asked import asked, called
+from tests.security.addresses import Address, entered
 from tests.submissions.conftest import alice, bob, data_dir, maintainer, small
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UploadFactory
 
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import ModelCall
     from submissions.models import Submission, Upload, User
 
 __all__ = ["alice", "bob", "data_dir", "maintainer", "small"]
@@ -37,7 +45,30 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     )
     case = {"seed": 1, "index": 0, "public": True, "outcome": "raised", "difference": SENTINEL, "error": SENTINEL}
     TestRunFactory(implementation=answer, done="raised", reason=SENTINEL, log=SENTINEL, cases=[case])
+    step = Step(action=Action.RUN, input=SENTINEL, observation=SENTINEL, thought=SENTINEL)
+    worked = TrajectoryData(source="agent", steps=(step,), ending=SENTINEL)
+    Trajectory.objects.create(
+        implementation=answer, source="agent", steps=worked.as_data(), counts=worked.counts(), ending=SENTINEL
+    )
     return submission
+
+
+@pytest.fixture
+def secret_call(alice: User) -> ModelCall:
+    """A call that was made for a run of Alice's on her endpoint."""
+    generation = asked(alice, WorkState.DONE, reason=SENTINEL)
+    assert generation.endpoint is not None
+    Endpoint.objects.filter(pk=generation.endpoint.pk).update(name=SENTINEL, model=SENTINEL, check_message=SENTINEL)
+    AnswerRequest.objects.update(note=SENTINEL)
+    request = generation.requests.get()
+    said = {"role": "user", "content": SENTINEL}
+    return called(request, request={"model": SENTINEL, "messages": [said]}, model=SENTINEL, message=SENTINEL)
+
+
+@pytest.fixture
+def addresses(secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall) -> dict[str, Address]:
+    """Every named address, and who gets what there."""
+    return entered(secret_submission, secret_upload, secret_call)
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.test import Client
 
-from tests.security.addresses import ALLAUTH, NOT_READ, entered, named, path_of
+from tests.security.addresses import ALLAUTH, NOT_READ, named, path_of
 from tests.security.conftest import SENTINEL
 
 if TYPE_CHECKING:
-    from submissions.models import Submission, Upload, User
+    from submissions.models import Submission, User
+    from tests.security.addresses import Address
 
 pytestmark = pytest.mark.django_db
 
@@ -63,18 +64,18 @@ def browser(person: User | None) -> Client:
     return client
 
 
-def test_every_address_is_entered(secret_submission: Submission, secret_upload: Upload) -> None:
-    known = {*entered(secret_submission, secret_upload), *NOT_READ}
+def test_every_address_is_entered(addresses: dict[str, Address]) -> None:
+    known = {*addresses, *NOT_READ}
     names = {name for name in named() if not name.startswith(ALLAUTH)}
     assert names == known, "enter new addresses in tests/security/addresses.py, and take out those that are gone"
 
 
 def test_nobody_reads_what_is_not_theirs(
-    secret_submission: Submission, secret_upload: Upload, alice: User, bob: User, maintainer: User
+    addresses: dict[str, Address], alice: User, bob: User, maintainer: User
 ) -> None:
     people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
     leaks, wrong, seen = [], [], set()
-    for name, address in entered(secret_submission, secret_upload).items():
+    for name, address in addresses.items():
         path = path_of(name, address)
         for role, person in people.items():
             response = browser(person).get(path)
@@ -88,9 +89,8 @@ def test_nobody_reads_what_is_not_theirs(
 
 
 def test_every_page_carries_the_policy_and_nothing_inline(
-    secret_submission: Submission, secret_upload: Upload, alice: User, maintainer: User
+    addresses: dict[str, Address], alice: User, maintainer: User
 ) -> None:
-    addresses = entered(secret_submission, secret_upload)
     paths = [path_of(name, address) for name, address in addresses.items()]
     accounts = ["login", "signup", "logout", "email", "password/change", "password/reset", "password/reset/done"]
     paths += [f"/accounts/{page}/" for page in accounts] + ["/nowhere/", "/submissions/99/"]

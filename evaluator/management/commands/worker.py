@@ -1,8 +1,9 @@
-"""``manage.py worker``: evaluate what the queue hands out."""
+"""``manage.py worker``: evaluate what the queue hands out, or ask models."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -14,7 +15,7 @@ from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.known_jobs import KnownJob
-from evaluator.domain.queueing import audit_queue, connect, queue
+from evaluator.domain.queueing import audit_queue, connect, model_queue, queue
 from evaluator.domain.reconcile import reconcile
 from evaluator.domain.self_checks import CanaryError, run_canary
 from evaluator.domain.warming import warm_up
@@ -35,20 +36,22 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """One worker process. Start as many as there are processors to give."""
 
-    help = "Evaluate queued test runs until stopped."
+    help = "Evaluate queued test runs, or with --models ask models for answers and verdicts, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Its name, and whether to stop when nothing waits."""
         parser.add_argument("--name", default=None, help="shown in logs; made up when not given")
+        parser.add_argument("--models", action="store_true", help="ask models instead of evaluating")
         parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Work. Refuses to start without a sandbox (candidates never run unconfined), or with one that misjudges."""
-        try:
-            configured_sandbox()
-        except SandboxError as error:
-            msg = f"No worker was started, because no sandbox is available: {error}"
-            raise CommandError(msg) from None
+        """Work. An evaluating worker refuses to start without a sandbox, or with one that misjudges.
+
+        A model worker needs a box for agents only, and then says so itself.
+        """
+        models: bool = options["models"]
+        if not models:
+            _require_sandbox()
         try:
             connection = connect()
             connection.ping()
@@ -56,17 +59,12 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         reconcile()
-        warm_up()
-        try:
-            run_canary()
-        except CanaryError as error:
-            msg = f"No worker was started, because the evaluator failed its own check: {error}"
-            raise CommandError(msg) from None
+        _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
         worker = Worker(
-            [queue(connection), audit_queue(connection)],
+            [model_queue(connection)] if models else [queue(connection), audit_queue(connection)],
             connection=connection,
             name=name,
             serializer=JSONSerializer,
@@ -78,6 +76,30 @@ class Command(BaseCommand):
             worker.work(burst=options["burst"], logging_level="WARNING")
         finally:
             _remove_boxes_left()
+
+
+def _require_sandbox() -> None:
+    """Candidates never run unconfined."""
+    try:
+        configured_sandbox()
+    except SandboxError as error:
+        msg = f"No worker was started, because no sandbox is available: {error}"
+        raise CommandError(msg) from None
+
+
+def _prove_evaluator() -> None:
+    warm_up()
+    try:
+        run_canary()
+    except CanaryError as error:
+        msg = f"No worker was started, because the evaluator failed its own check: {error}"
+        raise CommandError(msg) from None
+
+
+def _preload_sdks() -> None:
+    """Each job runs in a fork: what is imported before costs it nothing."""
+    for name in ("anthropic", "openai", "evaluator.providers.transport"):
+        import_module(name)
 
 
 def _remove_boxes_left() -> None:

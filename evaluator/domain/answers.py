@@ -1,0 +1,215 @@
+"""From a model's words, or an agent's work, to a stored answer that is tested like an uploaded one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.domain.queries import goal_of
+from benchmark_tasks.domain.references import golden_definition, same_definition
+from evaluator.domain import leases
+from evaluator.domain.calling import CallRejectedError, Order, call, call_key
+from evaluator.domain.prompt_tasks import prompt_task
+from evaluator.domain.storable import storable, storable_text
+from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
+from evaluator.generation.extraction import NoAnswerError, extract
+from evaluator.generation.prompting import PromptTooLongError, build_prompt
+from evaluator.models import AnswerRequest, ModelCall, Trajectory
+from evaluator.providers.types import EndpointSettings, Finish
+from submissions.answers.check import TaskFiles, apply_answer
+from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from benchmark_tasks.models import TaskRevision
+    from evaluator.generation.prompting import Prompt
+    from evaluator.generation.trajectory import Trajectory as TrajectoryData
+    from evaluator.providers.types import ModelClient, ModelReply
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came of a question. ``text`` is what the model said, verbatim; ``error`` why there is no code to test."""
+
+    taken: AnswerTaken
+    note: str
+    text: str = ""
+    applied: AppliedAnswer | None = None
+    error: dict[str, Any] = field(default_factory=dict)
+    aside: list[dict[str, Any]] = field(default_factory=list)
+    cuts: list[dict[str, Any]] = field(default_factory=list)
+    trajectory: TrajectoryData | None = None
+    seconds: float = 0.0
+
+
+def answer_by_prompt(
+    request: AnswerRequest,
+    token: uuid.UUID,
+    client: ModelClient,
+    *,
+    within: Callable[[], None],
+    stop: Callable[[], bool],
+) -> Answer:
+    """Standard prompting: one question, one answer. Raises what :func:`evaluator.domain.calling.call` raises."""
+    revision = request.implementation.revision
+    try:
+        prompt = build_prompt(
+            prompt_task(revision), inputs=request.generation.inputs, input_budget=input_budget(client.settings)
+        )
+    except PromptTooLongError as error:
+        return _nothing(AnswerTaken.TOO_LONG, str(error))
+    within()
+    try:
+        _, reply = call(client, order_for(request, token, prompt.request, step=0), stop=stop)
+    except CallRejectedError as error:
+        if not error.too_long:
+            raise
+        return _nothing(AnswerTaken.TOO_LONG, str(error))
+    answer = read_reply(reply, revision)
+    answer.cuts = cuts_of(prompt)
+    return answer
+
+
+def order_for(request: AnswerRequest, token: uuid.UUID, question: Any, *, step: int) -> Order:
+    """``question`` as the ``step``-th call for this answer: the same step is never asked twice."""
+    prices = request.generation.settings
+    return Order(
+        purpose=CallPurpose.ANSWER,
+        key=call_key("answer", str(request.pk), str(step)),
+        token=token,
+        request=question,
+        answer_request_id=request.pk,
+        step=step,
+        endpoint_id=request.generation.endpoint_id,
+        prices=(_price(prices.get("price_input")), _price(prices.get("price_output"))),
+    )
+
+
+def input_budget(settings_: EndpointSettings) -> int:
+    """How many tokens a prompt may have: the context without the answer, less a twentieth: models count others."""
+    return max(0, int(settings_.context_tokens * 0.95) - settings_.max_output_tokens)
+
+
+def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:
+    """What was left out of a prompt, as it is stored and shown."""
+    return [cut.as_data() for cut in prompt.cuts]
+
+
+def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
+    """What a model's words are worth. Refusals, silence and words without code are its result, not a fault."""
+    if reply.finish is Finish.REFUSED:
+        return _nothing(AnswerTaken.REFUSED, "The model refused.", reply.text)
+    if not reply.text.strip():
+        if reply.finish is Finish.TRUNCATED:
+            return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
+        return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
+    try:
+        extracted = extract(
+            reply.text,
+            goal=goal_of(revision),
+            masked_file=(tree_path(revision.repository_hash) / revision.goal_file).read_bytes(),
+            alone=revision.goal_file == revision.unit_test_file,
+        )
+    except NoAnswerError as error:
+        if reply.finish is Finish.TRUNCATED:
+            return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
+        return _nothing(AnswerTaken.UNPARSABLE, str(error), reply.text)
+    answer = _applied(extracted.source, revision, note=extracted.note)
+    answer.text = reply.text
+    if reply.finish is Finish.TRUNCATED:
+        answer.note = f"{answer.note} What followed was cut off by the token limit.".strip()
+    return answer
+
+
+def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bool:
+    """Store the answer with its implementation if ``token`` still holds the question; say whether it did."""
+    with transaction.atomic():
+        held = leases.finish(
+            AnswerRequest,
+            request.pk,
+            token,
+            taken=answer.taken,
+            note=storable_text(answer.note),
+            cuts=answer.cuts,
+            seconds=answer.seconds,
+        )
+        if not held:
+            return False
+        implementation = request.implementation
+        implementation.attempted = True
+        implementation.raw_answer = storable_text(answer.text)
+        implementation.usage = usage_of(request, answer.seconds)
+        implementation.answer_error = storable(answer.error)
+        implementation.set_aside = storable(answer.aside)
+        if answer.applied is not None:
+            _take(implementation, answer.applied)
+        implementation.save()
+        if answer.trajectory is not None:
+            _keep_trajectory(implementation, answer.trajectory)
+    return True
+
+
+def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
+    """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took."""
+    calls = ModelCall.objects.filter(answer_request=request)
+    usage: dict[str, float] = {
+        "input_tokens": sum(each.input_tokens for each in calls),
+        "output_tokens": sum(each.output_tokens for each in calls),
+        "seconds": round(seconds, 3),
+    }
+    dollars = [each.dollars for each in calls if each.dollars is not None]
+    if dollars:
+        usage["cost_usd"] = float(sum(dollars))
+    return usage
+
+
+def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:
+    raw = RawAnswer(
+        task=revision.task.slug, trial=1, kind=AnswerKind.SOURCE, content=source.encode(), file="the model's answer"
+    )
+    task = TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
+    try:
+        return Answer(AnswerTaken.CODE, note, applied=apply_answer(raw, task))
+    except AnswerError as error:
+        wrong = {"message": error.message, "file": raw.file, "line": error.line}
+        return Answer(AnswerTaken.CODE, note, error=wrong)
+
+
+def _take(implementation: Implementation, applied: AppliedAnswer) -> None:
+    implementation.files = applied.files
+    implementation.deleted = list(applied.deleted)
+    implementation.diff = applied.diff
+    implementation.goal_source = applied.goal_source
+    implementation.identical_to_reference = same_definition(
+        applied.goal_source, golden_definition(implementation.revision)
+    )
+
+
+def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:
+    Trajectory.objects.update_or_create(
+        implementation=implementation,
+        defaults={
+            "source": TrajectorySource.AGENT,
+            "steps": trajectory.as_data(),
+            "counts": trajectory.counts(),
+            "input_tokens": trajectory.input_tokens,
+            "output_tokens": trajectory.output_tokens,
+            "dollars": trajectory.dollars,
+            "ending": trajectory.ending[:200],
+        },
+    )
+
+
+def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:
+    return Answer(taken, note, text=text, error={"message": note, "file": "the model's answer", "line": None})
+
+
+def _price(text: object) -> Decimal | None:
+    return None if text is None else Decimal(str(text))

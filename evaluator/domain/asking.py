@@ -1,0 +1,169 @@
+"""Asking a model for one answer: claimed, asked within the run's limits, and stored with what it was taken from."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from benchmark_tasks.domain.content import ContentMissingError
+from evaluator.domain import leases
+from evaluator.domain.agent_answers import answer_by_agent
+from evaluator.domain.answers import Answer, answer_by_prompt, store_answer
+from evaluator.domain.calling import CallBusyError, CallFaultError, CallLostError, CallRejectedError, StoppedError
+from evaluator.domain.clients import ClientUnavailableError, generation_client
+from evaluator.domain.generating import settle_generation, stop, time_is_up
+from evaluator.domain.patience import patiently
+from evaluator.enums import GenerationState, WorkState
+from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.sandbox.types import RunCancelledError, SandboxError
+from submissions.enums import Scaffold, SubmissionState
+from submissions.models import Endpoint
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from django.db.models import QuerySet
+
+    from evaluator.providers.types import ModelClient
+
+log = structlog.get_logger(__name__)
+SOON = timedelta(seconds=5)
+
+
+class LimitReachedError(Exception):
+    """The run has used up what its owner allowed. The message says which limit, and what to do."""
+
+
+def ask_next(*, submission_id: int | None = None) -> bool:
+    """Claim the next question that may be asked now, ask it and store the answer; false when there is none.
+
+    ``submission_id`` narrows it to one run (``manage.py evaluate``).
+    """
+    for request in _fair_order(submission_id):
+        token = _claim(request)
+        if token is not None:
+            _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
+            return True
+    return False
+
+
+def waiting_requests() -> QuerySet[AnswerRequest]:
+    """The questions that may be asked now, as far as their runs go."""
+    return leases.due(
+        AnswerRequest.objects.filter(
+            generation__state=GenerationState.RUNNING, generation__submission__state=SubmissionState.GENERATING
+        )
+    )
+
+
+def _fair_order(submission_id: int | None) -> list[AnswerRequest]:
+    """The oldest question of each run, those of the owner with the fewest running first."""
+    waiting = waiting_requests().select_related("generation__submission")
+    if submission_id is not None:
+        waiting = waiting.filter(generation__submission=submission_id)
+    owner = "generation__submission__owner_id"
+    running = Counter(AnswerRequest.objects.filter(state=WorkState.RUNNING).values_list(owner, flat=True))
+    firsts = {request.generation_id: request for request in waiting.order_by("-pk")}
+    return sorted(firsts.values(), key=lambda each: (running[each.generation.submission.owner_id], each.pk))
+
+
+def _claim(request: AnswerRequest) -> uuid.UUID | None:
+    """Take the question, unless as many are being asked of its endpoint as that allows, or it asked to wait."""
+    with transaction.atomic():
+        endpoint_id = request.generation.endpoint_id
+        endpoint = Endpoint.objects.select_for_update().filter(pk=endpoint_id or 0).first()
+        if endpoint is not None:
+            if endpoint.not_before and endpoint.not_before > timezone.now():
+                return None
+            under_way = AnswerRequest.objects.filter(generation__endpoint=endpoint, state=WorkState.RUNNING)
+            if under_way.count() >= endpoint.requests_at_once:
+                return None
+        return leases.claim(AnswerRequest, request.pk)
+
+
+def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
+    """Every way in which this can end leaves the question in a defined state; no error escapes."""
+    release = partial(leases.release, AnswerRequest, request.pk, token)
+    fault = partial(leases.record_fault, AnswerRequest, request.pk, token)
+    generation = request.generation
+    try:
+        with leases.Keeper(AnswerRequest, request.pk, token) as keeper:
+            answer = _answer(request, token, keeper.lost)
+        patiently(lambda: store_answer(request, token, answer))
+    except (StoppedError, RunCancelledError):
+        log.info("asking_stopped", request=request.pk)
+        patiently(release)
+    except CallBusyError as error:
+        patiently(partial(release, reason=str(error), not_before=error.until))
+    except LimitReachedError as error:
+        stop(generation.pk, GenerationState.PAUSED, str(error))
+    except (CallRejectedError, ClientUnavailableError) as error:
+        # What one question meets here, every other would meet as well.
+        patiently(release)
+        stop(generation.pk, GenerationState.PAUSED, str(error))
+    except CallLostError as error:
+        patiently(partial(fault, reason=str(error), hold=True))
+    except CallFaultError as error:
+        patiently(partial(fault, reason=str(error)))
+    except (SandboxError, ContentMissingError) as error:
+        log.warning("asking_failed", request=request.pk, error=str(error))
+        patiently(partial(fault, reason=getattr(error, "public", "the task's files are missing")))
+    except KeyboardInterrupt:
+        release(reason="The worker was interrupted.")
+        raise
+    except Exception:  # a bug of ours must be retried and shown, never lose a run
+        log.exception("asking_failed", request=request.pk)
+        patiently(partial(fault, reason="a fault of this site"))
+    settle_generation(generation.pk)
+
+
+def _answer(request: AnswerRequest, token: uuid.UUID, lost: Callable[[], bool]) -> Answer:
+    generation = request.generation
+    started = time.monotonic()
+    client = generation_client(generation)
+    within = partial(require_within_limits, generation)
+    try:
+        answer = _by_scaffold(request, token, client, within, lost)
+    finally:
+        client.close()
+    answer.seconds = time.monotonic() - started
+    return answer
+
+
+def _by_scaffold(
+    request: AnswerRequest,
+    token: uuid.UUID,
+    client: ModelClient,
+    within: Callable[[], None],
+    lost: Callable[[], bool],
+) -> Answer:
+    if request.generation.scaffold == Scaffold.AGENT:
+        return answer_by_agent(request, token, client, within=within, stop=lost)
+    return answer_by_prompt(request, token, client, within=within, stop=lost)
+
+
+def require_within_limits(generation: Generation) -> None:
+    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call."""
+    spent = ModelCall.objects.filter(answer_request__generation=generation).aggregate(
+        tokens=Sum("input_tokens", default=0) + Sum("output_tokens", default=0), dollars=Sum("dollars", default=0)
+    )
+    limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds").get(pk=generation.pk)
+    reached = ""
+    if limits.run_tokens is not None and spent["tokens"] >= limits.run_tokens:
+        reached = f"its {limits.run_tokens:,} tokens"
+    elif limits.run_dollars is not None and spent["dollars"] >= limits.run_dollars:
+        reached = f"its US $ {limits.run_dollars.normalize():f}"
+    elif time_is_up(limits):
+        reached = f"its {limits.run_seconds // 60} minutes"
+    if reached:
+        msg = f"The run has used up {reached}. Raise that limit and resume it; what was answered is kept."
+        raise LimitReachedError(msg)

@@ -1,0 +1,71 @@
+"""A client for an endpoint, a run or a judge, with the key that belongs to it. For workers and commands only."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from evaluator.providers.clients import connect
+from evaluator.providers.guard import Policy
+from evaluator.providers.types import EndpointSettings
+from submissions.domain.endpoints import KeyLostError, key_of
+from submissions.endpoints.addresses import origin
+
+if TYPE_CHECKING:
+    from evaluator.models import Generation, JudgeConfig
+    from evaluator.providers.types import ModelClient
+    from submissions.models import Endpoint
+
+
+_SETTINGS = tuple(field.name for field in fields(EndpointSettings))
+
+
+class ClientUnavailableError(Exception):
+    """Nobody can be asked: endpoint or key are gone. The message is for whoever owns it."""
+
+
+def policy() -> Policy:
+    """Which addresses may be called: public ones, and the operator's own networks."""
+    return Policy(networks=tuple(ip_network(network.strip()) for network in settings.ENVIRONMENT.endpoint_networks))
+
+
+def settings_of(endpoint: Endpoint | JudgeConfig) -> EndpointSettings:
+    """``endpoint`` as pure code takes it, without its key."""
+    return EndpointSettings.from_data({name: _plain(endpoint, name) for name in _SETTINGS if hasattr(endpoint, name)})
+
+
+def endpoint_client(endpoint: Endpoint) -> ModelClient:
+    """A client for ``endpoint`` as it is now. Raises ``ForbiddenAddressError`` when it is used, not here."""
+    return connect(settings_of(endpoint), key=key_of(endpoint), policy=policy())
+
+
+def generation_client(generation: Generation) -> ModelClient:
+    """A client for a run, as the endpoint was when it began. Raises :class:`ClientUnavailableError`."""
+    stored = EndpointSettings.from_data(generation.settings)
+    return connect(stored, key=_key(generation.endpoint, stored.base_url), policy=policy())
+
+
+def judge_client(config: JudgeConfig) -> ModelClient:
+    """A client for a judge. Raises :class:`ClientUnavailableError`."""
+    return connect(settings_of(config), key=_key(config.endpoint, config.base_url), policy=policy())
+
+
+def _key(endpoint: Endpoint | None, base_url: str) -> str:
+    if endpoint is None:
+        msg = "The endpoint was deleted, and its key with it. Register it again and start anew."
+        raise ClientUnavailableError(msg)
+    if origin(endpoint.base_url) != origin(base_url):
+        msg = f"The endpoint now has another address than {origin(base_url)}, and no key for it. Start anew."
+        raise ClientUnavailableError(msg)
+    try:
+        return key_of(endpoint)
+    except KeyLostError as error:
+        raise ClientUnavailableError(str(error)) from None
+
+
+def _plain(endpoint: Endpoint | JudgeConfig, name: str) -> object:
+    value = getattr(endpoint, name)
+    return str(value) if isinstance(value, str) else value

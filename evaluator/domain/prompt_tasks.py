@@ -1,0 +1,76 @@
+"""What a model is told of a task, from the catalogue and the content store: never tests, never golden files."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+
+from benchmark_tasks.domain.content import file_path, tree_path
+from evaluator.generation.papers import Paper, PaperError, read_paper_limited
+from evaluator.generation.prompting import PromptTask
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import TaskRevision
+
+PAPER_FORM: Final = "1"
+"""Changes when papers are read in another way, so that all are read anew."""
+
+# What the reader of papers could not read stays unreadable until the reader changes, so that is remembered as well.
+_UNREADABLE: Final = "unreadable"
+
+
+def prompt_task(revision: TaskRevision) -> PromptTask:
+    """``revision`` as prompts are built from it; a paper that cannot be read is left out.
+
+    Raises ``ContentMissingError``.
+    """
+    tree = tree_path(revision.repository_hash)
+    return PromptTask(
+        slug=revision.task.slug,
+        instruction=revision.instruction,
+        goal_file=revision.goal_file,
+        goal_function=revision.goal_function,
+        class_name=revision.class_name,
+        goal_file_text=(tree / revision.goal_file).read_text(encoding="utf-8", errors="replace"),
+        masked_source=revision.masked_source,
+        retrieval_context=tuple(_context(tree, path) for path in revision.retrieval_context if (tree / path).is_file()),
+        paper=paper_of(revision),
+    )
+
+
+def paper_of(revision: TaskRevision) -> Paper | None:
+    """The revision's paper as sections, read once and then kept; ``None`` where there is none that can be read."""
+    if not revision.paper_hash:
+        return None
+    kept = Path(settings.DATA_DIR) / "papers" / f"{revision.paper_hash}-{PAPER_FORM}.json"
+    data = _kept(kept)
+    if data is None:
+        try:
+            data = read_paper_limited(file_path(revision.paper_hash)).as_data()
+        except PaperError as error:
+            data = {_UNREADABLE: str(error)}
+        _keep(kept, data)
+    return None if _UNREADABLE in data else Paper.from_data(data)
+
+
+def _kept(file: Path) -> dict[str, Any] | None:
+    try:
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data
+
+
+def _keep(file: Path, data: dict[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{secrets.token_hex(4)}")
+    draft.write_text(json.dumps(data), encoding="utf-8")
+    draft.replace(file)
+
+
+def _context(tree: Path, path: str) -> tuple[str, str]:
+    return path, (tree / path).read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,88 @@
+"""Trajectories that came with a bundle, read into the form in which this site shows them."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from evaluator.enums import TrajectorySource
+from evaluator.generation.openhands import MAX_BYTES, read_openhands
+from evaluator.generation.trajectory import TrajectoryError
+from evaluator.models import Trajectory
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from evaluator.generation.trajectory import Trajectory as Steps
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_DOLLARS = Decimal(999_999)
+
+
+def read_uploaded(submission_id: int) -> int:
+    """Read the uploaded trajectories of a submission that are OpenHands's; how many were read.
+
+    Those that were read before are left as they are, files of other kinds are passed over. Tokens and cost become the
+    answer's usage where its submitter declared none of the kind.
+    """
+    waiting = Implementation.objects.filter(submission_id=submission_id, steps__isnull=True).exclude(trajectory="")
+    made = 0
+    for implementation in waiting.select_related("revision__task__paper"):
+        found = _found(implementation)
+        if found is not None and _keep(implementation, found):
+            made += 1
+    return made
+
+
+def _found(implementation: Implementation) -> Steps | None:
+    """The run in the answer's file: the only one, or the one with the paper's number; None where there is none."""
+    try:
+        with implementation.trajectory.open("rb") as file:
+            runs = read_openhands(file.read(MAX_BYTES + 1))
+    except TrajectoryError:
+        return None
+    except OSError:
+        logger.warning("The trajectory of implementation %s cannot be read.", implementation.pk, exc_info=True)
+        return None
+    if len(runs) == 1:
+        return next(iter(runs.values()))
+    return runs.get(implementation.revision.task.paper.instance_id)
+
+
+def _keep(implementation: Implementation, found: Steps) -> bool:
+    """Store it, unless another reader did so meanwhile."""
+    with transaction.atomic():
+        _, is_new = Trajectory.objects.get_or_create(
+            implementation=implementation,
+            defaults={
+                "source": TrajectorySource.OPENHANDS,
+                "steps": found.as_data(),
+                "counts": found.counts(),
+                "input_tokens": found.input_tokens,
+                "output_tokens": found.output_tokens,
+                "dollars": _dollars(found.dollars),
+                "ending": found.ending,
+            },
+        )
+        if is_new:
+            _fill_usage(implementation, found)
+    return is_new
+
+
+def _fill_usage(implementation: Implementation, found: Steps) -> None:
+    measured = {
+        "input_tokens": found.input_tokens,
+        "output_tokens": found.output_tokens,
+        "cost_usd": found.dollars,
+    }
+    usage: dict[str, Any] = Implementation.objects.values_list("usage", flat=True).get(pk=implementation.pk)
+    added = {key: float(value) for key, value in measured.items() if value is not None and key not in usage}
+    if added:
+        Implementation.objects.filter(pk=implementation.pk).update(usage={**usage, **added})
+
+
+def _dollars(value: float | None) -> Decimal | None:
+    return None if value is None else min(_LARGEST_DOLLARS, round(Decimal(str(value)), 6))

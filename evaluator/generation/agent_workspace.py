@@ -1,0 +1,165 @@
+"""What an agent's box holds: the masked repository as far as its inputs allow, the paper, a shell. Never a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import textwrap
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.domain.goals import Goal, find_goal
+from benchmark_tasks.domain.python_source import SourceError
+from evaluator.grading.upstream_remote import answer_tree
+from evaluator.grading.upstream_types import UpstreamTask
+from evaluator.sandbox.packages import run_step
+from evaluator.sandbox.trees import entries, link_tree
+from evaluator.sandbox.types import Mount, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evaluator.generation.agent_types import AgentTask
+
+OWN_FOLDERS: Final = frozenset({"golden_files", "probes", "unit_test", "unit_tests"})
+"""Names of folders that hold a benchmark's own tests; no agent gets them."""
+
+_TOOLS: Final = (
+    "sh awk basename cat chmod cmp cp cut date diff dirname du echo env expr false find grep head id ln ls "
+    "md5sum mkdir mktemp mv nl od paste patch printf pwd readlink realpath rm rmdir "
+    "sed seq sleep sort stat tac tail tee test timeout touch tr true uname uniq wc xargs"
+)
+_LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+) \(0x", re.MULTILINE)
+_BLOCK: Final = 4096
+_ENTRY_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """What is mounted, how much room the copies of it need (bytes and entries), and what the goal file holds."""
+
+    mounts: tuple[Mount, ...]
+    size: int
+    entries: int
+    largest: int
+    is_definition: bool
+
+
+@contextmanager
+def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Workspace]:
+    """The folders for one agent's box, removed at the end; put below ``scratch``, which must be there.
+
+    Raises :class:`SandboxError` when the masked repository does not have what the task says.
+    """
+    with TemporaryDirectory(prefix="agent-", dir=scratch) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        try:
+            is_definition = _fill(task, folder)
+            _write_paper(task, folder / "paper")
+        except (OSError, SourceError) as error:
+            raise SandboxError(f"{task.slug}: the agent's folder cannot be made: {error}") from error
+        sizes = [status.st_size for _, status in entries(folder)]
+        yield Workspace(
+            mounts=(Mount(folder / "repository", "/box/repository"), Mount(folder / "paper", "/box/paper")),
+            size=sum(-(-size // _BLOCK) * _BLOCK + _ENTRY_BYTES for size in sizes),
+            entries=len(sizes),
+            largest=max(sizes),
+            is_definition=is_definition,
+        )
+
+
+def goal_of(task: AgentTask) -> Goal:
+    """The task's goal."""
+    return Goal(task=task.slug, file=task.goal_file, function=task.goal_function, class_name=task.class_name)
+
+
+def definition_alone(content: bytes, goal: Goal, *, with_imports: bool) -> str:
+    """The masked definition by itself, at the left margin, on request after the imports of its file.
+
+    Raises :class:`SourceError` where it is not there.
+    """
+    found = find_goal(content, goal)
+    statements = [node for node in found.source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = "".join(
+        "".join(found.source.lines[node.lineno - 1 : node.end_lineno]) for node in statements if with_imports
+    )
+    text = textwrap.dedent(found.text)
+    return f"{imports}\n\n{text}" if imports else text
+
+
+@lru_cache(maxsize=1)
+def shell_mounts() -> tuple[Mount, ...]:
+    """A shell and its usual helpers, lent by the host to boxes that have none, with the libraries that they need.
+
+    Raises :class:`SandboxError` without a shell.
+    """
+    found = {name: path for name in _TOOLS.split() if (path := shutil.which(name))}
+    if "sh" not in found:
+        raise SandboxError("this machine has no sh that an agent's box could use")
+    output = run_step(["ldd", *found.values()], "reading the libraries that the shell needs (ldd)", allowed=(0, 1))
+    libraries = dict(_LIBRARY.findall(output))
+    return (
+        *(Mount(Path(path), f"/box/tools/bin/{name}") for name, path in sorted(found.items())),
+        *(Mount(Path(path), f"/box/tools/lib/{name}") for name, path in sorted(libraries.items())),
+    )
+
+
+def _fill(task: AgentTask, folder: Path) -> bool:
+    """Make ``folder/repository``; whether its goal file holds the definition alone."""
+    repository, goal = folder / "repository", goal_of(task)
+    content = (task.repository / goal.file).read_bytes()
+    if task.inputs == "full":
+        _without_tests(task, repository)
+    else:
+        repository.mkdir()
+    place = repository / goal.file
+    # Where the goal stands among the tests themselves, the agent gets its definition and no test.
+    is_definition = task.inputs == "paper_only" or _is_among_tests(task)
+    if is_definition:
+        text = definition_alone(content, goal, with_imports=task.inputs != "paper_only").encode()
+    else:
+        text = content
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.write_bytes(text)
+    return is_definition
+
+
+def _is_among_tests(task: AgentTask) -> bool:
+    return task.goal_file == task.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(task.goal_file).parts)
+
+
+def _without_tests(task: AgentTask, target: Path) -> None:
+    """Link the masked repository to ``target``, without unit tests and what only they name."""
+    if task.unit_test_file:
+        test = UpstreamTask(
+            name=task.slug,
+            repository=task.repository,
+            reference_repository=task.repository,
+            repository_name="repository",
+            unit_test_file=task.unit_test_file,
+            goal_file=task.goal_file,
+            goal_function=task.goal_function,
+            class_name=task.class_name,
+            environment=task.environment,
+        )
+        with answer_tree(test, task.repository, target.parent) as tree:
+            link_tree(tree, target, bytecode=False, private=True)
+    else:
+        link_tree(task.repository, target, bytecode=False, private=True)
+    for path in [path for path, _ in entries(target) if path.name in OWN_FOLDERS and not path.is_symlink()]:
+        if path.is_dir():
+            shutil.rmtree(path)
+
+
+def _write_paper(task: AgentTask, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "paper.txt").write_text(task.paper_text, encoding="utf-8", errors="replace")
+    if task.paper_pdf is not None:
+        shutil.copyfile(task.paper_pdf, folder / "paper.pdf")

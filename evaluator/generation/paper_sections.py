@@ -1,0 +1,203 @@
+"""From a paper's lines to its title and its sections: which lines are headings, and how the others are joined."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evaluator.generation.papers import Section, SectionKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evaluator.generation.paper_layout import Line
+
+_LONGEST_HEADING: Final = 120
+_LARGER: Final = 0.4
+
+_NUMBERED = re.compile(
+    r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3}|[A-Z](?:\.\d{1,2}){0,3}|[IVX]{1,4})\.?[ \u2003]+(?P<rest>\S.*)"
+)
+_NAMED = re.compile(
+    r"(?:abstract|introduction|background|related works?|preliminaries|methods?|methodology|approach|experiments?|"
+    r"experimental setup|evaluation|results?|analysis|discussion|conclusions?|limitations?|ethics statement|"
+    r"ethical considerations|broader impacts?|acknowledge?ments?|references|bibliography|appendix|appendices|"
+    r"supplementary materials?)",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(r"(?:references|bibliography|literature cited)", re.IGNORECASE)
+_APPENDIX = re.compile(r"(?:appendix|appendices|supplementary|supplemental)\b", re.IGNORECASE)
+_AFTER_BODY = re.compile(
+    r"(?:acknowledge?ments?|limitations?|ethic|broader impact|reproducibility|author contributions)", re.IGNORECASE
+)
+_RUN_IN_ABSTRACT = re.compile(r"abstract\s*[-\u2013\u2014.:]\s*(?=\S)", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)*")
+_CUT_WORD = re.compile(r"([A-Za-z]+)-$")
+_SPACE_OR_DOT = re.compile(r"[\s.]+")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A section while its lines are gathered."""
+
+    heading: str
+    level: int
+    page: int
+    number: str = ""
+    lines: list[Line] = field(default_factory=list)
+
+
+def title_of(lines: Sequence[Line], named: str) -> tuple[str, list[Line]]:
+    """The title, and the lines that it stands in: those set largest on the first page; else ``named``, with no line."""
+    first = [line for line in lines if line.page == lines[0].page]
+    body = _body_size(lines)
+    largest = max((line.size for line in first), default=0.0)
+    if largest < body + 1:
+        return named.strip(), []
+    start = next(index for index, line in enumerate(first) if line.size == largest)
+    found = [first[start]]
+    for line in first[start + 1 :]:
+        if abs(line.size - largest) > 0.3 or line.y0 - found[-1].y1 > 1.5 * largest:
+            break
+        found.append(line)
+    return " ".join(line.text for line in found), found
+
+
+def sections_of(lines: Sequence[Line], titles: Sequence[tuple[int, str, int]]) -> tuple[Section, ...]:
+    """The sections that ``lines`` (in reading order) make. ``titles`` is the PDF's own outline: level, title, page."""
+    body = _body_size(lines)
+    outline = {(_key(title), page): level for level, title, page in titles}
+    current = _Open(heading="", level=1, page=lines[0].page if lines else 1)
+    found: list[_Open] = []
+    for line in lines:
+        heading = _heading(line, body, outline)
+        if heading is None:
+            abstract = _RUN_IN_ABSTRACT.match(line.text) if not current.heading else None
+            if abstract:
+                found.append(current)
+                current = _Open(heading="Abstract", level=1, page=line.page)
+            current.lines.append(line)
+        elif not current.lines and current.heading and not heading.number and _goes_on(found, current, line):
+            current.heading += f" {heading.heading}"
+        else:
+            found.append(current)
+            current = heading
+    found.append(current)
+    words = _words(lines)
+    kinds = _kinds(found)
+    return tuple(
+        Section(each.heading, each.level, _text(each.lines, words), each.page, kind, each.number)
+        for each, kind in zip(found, kinds, strict=True)
+        if each.heading or each.lines
+    )
+
+
+def _heading(line: Line, body: float, outline: dict[tuple[str, int], int]) -> _Open | None:
+    """The section that ``line`` begins, or None for a line of text."""
+    text = line.text.strip()
+    if len(text) > _LONGEST_HEADING or not any(character.isalpha() for character in text):
+        return None
+    match = _NUMBERED.fullmatch(text)
+    number, name = (match["number"], match["rest"].strip()) if match else ("", text)
+    level = outline.get((_key(text), line.page)) or outline.get((_key(name), line.page))
+    if level is not None:
+        return _Open(name, max(1, level), line.page, number)
+    is_larger, is_name = line.size > body + _LARGER, bool(_NAMED.fullmatch(name.rstrip(".:")))
+    stands_out = line.bold or is_larger or (text.isupper() and is_name)
+    if not stands_out or name.endswith((",", ";")) or not (name[0].isupper() or name[0].isdigit()):
+        return None
+    if number and len(name.split()) <= 14:
+        return _Open(name, number.count(".") + 1, line.page, number)
+    if is_name or (_APPENDIX.match(name) and len(name) < 60):
+        return _Open(name.rstrip(".:"), 1, line.page, number)
+    if line.bold and is_larger and len(name.split()) <= 12:
+        return _Open(name, 2, line.page, number)
+    return None
+
+
+def _goes_on(found: Sequence[_Open], current: _Open, line: Line) -> bool:
+    """Whether ``line`` is the second line of the heading above it."""
+    return bool(current.number) and current.page == line.page and not _NAMED.fullmatch(line.text) and bool(found)
+
+
+def _kinds(sections: Sequence[_Open]) -> list[SectionKind]:
+    kinds: list[SectionKind] = []
+    state = SectionKind.BODY
+    for place, section in enumerate(sections):
+        name = section.heading
+        if _REFERENCES.fullmatch(name.rstrip(".:")):
+            state = SectionKind.REFERENCES
+        elif _APPENDIX.match(name):
+            state = SectionKind.APPENDIX
+        elif state is SectionKind.REFERENCES and name:
+            state = SectionKind.BODY if _AFTER_BODY.match(name) else SectionKind.APPENDIX
+        elif state is SectionKind.BODY and _begins_letters(sections, place):
+            state = SectionKind.APPENDIX
+        if not name:
+            kinds.append(SectionKind.FRONT)
+        elif name.lower() == "abstract":
+            kinds.append(SectionKind.ABSTRACT)
+        else:
+            kinds.append(state)
+    return kinds
+
+
+def _begins_letters(sections: Sequence[_Open], place: int) -> bool:
+    """Whether lettered sections follow numbered ones from here on. A lone ``A`` may be an article in bold type."""
+    if sections[place].number != "A":
+        return False
+    numbered = any(each.number[:1].isdigit() for each in sections[:place])
+    return numbered and any(each.number == "B" or each.number.startswith("A.") for each in sections[place + 1 :])
+
+
+def _text(lines: Sequence[Line], words: Counter[str]) -> str:
+    """The lines as paragraphs; a word that was cut at a line's end is whole again."""
+    text = ""
+    last: Line | None = None
+    for line in lines:
+        if last is None:
+            text = line.text
+        elif (cut := _CUT_WORD.search(last.text)) and line.text[:1].islower():
+            start = _WORD.match(line.text)
+            whole = cut[1] + (start[0] if start else "")
+            hyphenated = f"{cut[1]}-{start[0] if start else ''}"
+            text = (text if _keeps_hyphen(cut[1], whole, hyphenated, words) else text[:-1]) + line.text
+        elif line.block == last.block and line.page == last.page:
+            text += _between(last, line) + line.text
+        else:
+            text += "\n" + line.text
+        last = line
+    return text
+
+
+def _keeps_hyphen(first: str, whole: str, hyphenated: str, words: Counter[str]) -> bool:
+    """Whether the hyphen at a line's end belongs to the word, going by how the rest of the paper writes it."""
+    with_it, without = words[hyphenated.lower()], words[whole.lower()]
+    if with_it or without:
+        return with_it > without
+    return len(first) > 3 and words[first.lower()] > 0
+
+
+def _between(last: Line, line: Line) -> str:
+    """A space, or a new line where an item of a list begins, or the line above ends early."""
+    is_item = bool(re.match(r"(?:[•▪◦‣*\u2013-]|\(?\d{1,2}[.)]) ", line.text))
+    is_row = "  " in last.text or "  " in line.text
+    return "\n" if is_item or is_row or last.x1 < line.x1 - 0.35 * (line.x1 - line.x0) else " "
+
+
+def _words(lines: Sequence[Line]) -> Counter[str]:
+    """How often every word is there in one piece, with hyphens and without."""
+    return Counter(word.lower() for line in lines for word in _WORD.findall(_CUT_WORD.sub("", line.text)))
+
+
+def _body_size(lines: Sequence[Line]) -> float:
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def _key(title: str) -> str:
+    return _SPACE_OR_DOT.sub(" ", title).strip()

@@ -1,0 +1,186 @@
+"""A paper as data: its sections in reading order, from its PDF by PyMuPDF, as the paper of LMR-BENCH does (section 4).
+
+A PDF is foreign: :func:`read_paper_limited` reads it in a child process with hard limits, and is what callers use.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+from evaluator.generation.paper_layout import Page, in_reading_order, page_of
+
+MAX_BYTES: Final = 60 * 1024 * 1024
+MAX_PAGES: Final = 150
+MAX_CHARACTERS: Final = 1_500_000
+LEAST_CHARACTERS: Final = 200
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from evaluator.generation.papers import serve; serve(sys.argv[2])"
+)
+_LONGEST_ANSWER: Final = 4 * MAX_CHARACTERS + 1024 * 1024
+
+
+class PaperError(Exception):
+    """The PDF cannot be read as a paper. The message says why, in a sentence."""
+
+
+class SectionKind(StrEnum):
+    """What a section is, by what can be left out of a prompt first."""
+
+    FRONT = "front"
+    ABSTRACT = "abstract"
+    BODY = "body"
+    REFERENCES = "references"
+    APPENDIX = "appendix"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, its depth (from 1), the text up to the next heading, and the page (from 1) where it begins.
+
+    ``number`` is what stood before the heading (``3.1``, ``A``). The text before the first heading has none.
+    """
+
+    heading: str
+    level: int
+    text: str
+    page: int
+    kind: SectionKind = SectionKind.BODY
+    number: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper's title, how many pages it has, and its sections. ``cut`` says what was not read, if anything."""
+
+    title: str
+    pages: int
+    sections: tuple[Section, ...]
+    cut: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data: what a model is given as JSON."""
+        return dataclasses.asdict(self) | {
+            "sections": [dataclasses.asdict(section) | {"kind": section.kind.value} for section in self.sections]
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse. Raises KeyError, TypeError or ValueError for anything else."""
+        sections = tuple(Section(**{**given, "kind": SectionKind(given["kind"])}) for given in data["sections"])
+        return cls(title=data["title"], pages=data["pages"], sections=sections, cut=data["cut"])
+
+
+@dataclass(frozen=True, slots=True)
+class PaperLimits:
+    """What the reading child may use: bytes of address space, seconds of processor time, seconds by the clock."""
+
+    memory_bytes: int = 1024 * 1024 * 1024
+    cpu_seconds: int = 60
+    wall_seconds: float = 90.0
+
+
+def read_paper(pdf: bytes) -> Paper:
+    """The paper in ``pdf``. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
+    # Web pages import this module, and PyMuPDF takes its time.
+    import pymupdf as untyped
+
+    from evaluator.generation.paper_sections import sections_of, title_of
+
+    pymupdf: Any = untyped
+    if b"%PDF-" not in pdf[:1024]:
+        raise PaperError("The file is not a PDF.")
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+    try:
+        with pymupdf.open(stream=pdf, filetype="pdf") as document:
+            if document.needs_pass:
+                raise PaperError("The PDF is encrypted; remove its password.")
+            count = document.page_count
+            if count == 0:
+                raise PaperError("The PDF has no pages.")
+            pages, cut = _pages(document, count)
+            titles = [(level, title, page) for level, title, page, *_ in document.get_toc()]
+            named = str((document.metadata or {}).get("title") or "")
+    except (RuntimeError, ValueError, TypeError, KeyError, IndexError, MemoryError, OverflowError) as error:
+        raise PaperError(f"The PDF is damaged and cannot be read ({type(error).__name__}).") from None
+    lines = in_reading_order(pages)
+    if sum(len(line.text) for line in lines) < LEAST_CHARACTERS:
+        raise PaperError("The PDF holds no text; it may be a scan. Use one with a text layer.")
+    title, title_lines = title_of(lines, named)
+    rest = [line for line in lines if line not in title_lines]
+    return Paper(title=title, pages=count, sections=sections_of(rest, titles), cut=cut)
+
+
+def _pages(document: Any, count: int) -> tuple[list[Page], str]:
+    """The pages within the limits, and what is beyond them."""
+    import pymupdf
+
+    flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_LIGATURES & ~pymupdf.TEXT_PRESERVE_IMAGES
+    pages: list[Page] = []
+    characters = 0
+    for index in range(min(count, MAX_PAGES)):
+        page = document.load_page(index)
+        found = page_of(
+            index + 1, page.rect.width, page.rect.height, page.get_text("dict", flags=flags, clip=page.rect)["blocks"]
+        )
+        characters += sum(len(line.text) for line in found.lines)
+        if characters > MAX_CHARACTERS:
+            return pages, f"Pages from {index + 1} on were not read: the text is too long."
+        pages.append(found)
+    return pages, f"Pages from {MAX_PAGES + 1} on were not read." if count > MAX_PAGES else ""
+
+
+def read_paper_limited(path: Path, limits: PaperLimits | None = None) -> Paper:
+    """:func:`read_paper` on the file at ``path`` in a limited child process.
+
+    Raises PaperError, and OSError where there is no file.
+    """
+    limits = limits or PaperLimits()
+    if path.stat().st_size > MAX_BYTES:
+        raise PaperError(f"The PDF is larger than {MAX_BYTES // 1024 // 1024} MB.")
+    command = [sys.executable, "-I", "-c", _START, str(_ROOT), json.dumps(dataclasses.asdict(limits))]
+    with path.open("rb") as pdf:
+        try:
+            done = subprocess.run(
+                command, stdin=pdf, capture_output=True, env={}, cwd="/", timeout=limits.wall_seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise PaperError("Reading the PDF took too long.") from None
+    if done.returncode != 0 or len(done.stdout) > _LONGEST_ANSWER:
+        raise PaperError("Reading the PDF took too much memory or time, or failed.")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise PaperError(answer["error"])
+    return Paper.from_data(answer["paper"])
+
+
+def serve(limits_text: str) -> None:
+    """The child: limit itself, read the PDF from standard input, write the paper as JSON to standard output."""
+    # Its files are opened here, before the limits close the way to more.
+    import pymupdf  # noqa: F401
+
+    import evaluator.generation.paper_sections  # noqa: F401
+
+    limits = PaperLimits(**json.loads(limits_text))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds))
+    for nothing in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        resource.setrlimit(nothing, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+    try:
+        answer: dict[str, Any] = {"paper": read_paper(sys.stdin.buffer.read(MAX_BYTES + 1)).as_data()}
+    except PaperError as error:
+        answer = {"error": str(error)}
+    sys.stdout.write(json.dumps(answer))
+    sys.stdout.flush()

@@ -1,0 +1,252 @@
+"""The prompts that models are sent: files with a version, filled with a task's material and cut to a budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Final
+
+from evaluator.generation.papers import Paper, Section, SectionKind
+from evaluator.generation.tokens import count
+from evaluator.providers.types import Message, ModelRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+VERSION: Final = "2026-11-1"
+FULL: Final = "full"
+PAPER_ONLY: Final = "paper_only"
+PAPER_GOAL_FILE: Final = "paper_goal_file"
+
+_FOLDER = Path(__file__).parent / "prompts"
+# What providers add around each of the two messages.
+_ENVELOPE: Final = 16
+# How far off what is expected of a cut may be, which does not count the words around it.
+_NEAR: Final = 1.25
+_WHY: Final = "The prompt would not fit the model's context."
+_METHOD = (
+    "method",
+    "approach",
+    "model",
+    "algorithm",
+    "objective",
+    "definition",
+    "formulation",
+    "preliminar",
+    "notation",
+)
+
+
+class PromptTooLongError(Exception):
+    """What must be in the prompt does not fit the budget. The message says how much it takes, in tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTask:
+    """What a prompt is made from. Paths are relative to the repository; texts are the masked ones.
+
+    ``class_name`` is empty for a function, the goal itself where a class is masked. ``masked_source`` is the masked
+    definition, ``retrieval_context`` further files (path, text) that the task names.
+    """
+
+    slug: str
+    instruction: str
+    goal_file: str
+    goal_function: str
+    class_name: str
+    goal_file_text: str
+    masked_source: str
+    retrieval_context: tuple[tuple[str, str], ...] = ()
+    paper: Paper | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Something that was left out of a prompt: what, how many tokens it has, and why."""
+
+    part: str
+    tokens: int
+    why: str
+
+    def as_data(self) -> dict[str, str | int]:
+        """The same as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is asked, what was left out of it, and how many tokens it has by our count."""
+
+    request: ModelRequest
+    cuts: tuple[Cut, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What of a task's material is still in the prompt, and what was cut."""
+
+    sections: tuple[Section, ...]
+    context: tuple[tuple[str, str], ...]
+    cuts: tuple[Cut, ...] = ()
+
+
+@cache
+def prompt_text(name: str) -> str:
+    """The prompt file ``name`` (``system.txt``), without its last line end. Raises OSError."""
+    return (_FOLDER / name).read_text(encoding="utf-8").rstrip("\n")
+
+
+def filled(name: str, fields: Mapping[str, str]) -> str:
+    """The prompt file ``name`` with ``$fields`` filled in. Raises OSError, and KeyError for a field that is missing."""
+    return Template(prompt_text(name)).substitute(fields)
+
+
+@cache
+def prompt_version() -> str:
+    """The prompts' version and, since words matter, the beginning of their hash: ``2026-11-1.0a1b2c3d``."""
+    digest = hashlib.sha256()
+    for file in sorted(_FOLDER.glob("*.txt")):
+        digest.update(f"{file.name}\0{file.read_text(encoding='utf-8')}\0".encode())
+    return f"{VERSION}.{digest.hexdigest()[:8]}"
+
+
+def delimited(name: str, text: str) -> str:
+    """``text`` between lines that cannot be in it: they hold a part of its hash, so the same text looks the same."""
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    return f"[BEGIN {name} {mark}]\n{text.rstrip()}\n[END {name} {mark}]"
+
+
+def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
+    """The prompt for ``task`` in at most ``input_budget`` tokens (:func:`evaluator.generation.tokens.count`).
+
+    ``inputs`` follows the paper's Table 3: ``full`` has the paper as JSON, the goal's whole file and the other files
+    that the task names; ``paper_goal_file`` leaves those out; ``paper_only`` has no code but the definition's
+    first lines, since an answer must fit its callers. What does not fit is left out in this order: the references,
+    appendices, sections from the back, files, then what describes the method, and the abstract. Each cut is said in
+    the prompt.
+
+    Raises PromptTooLongError, and ValueError for other ``inputs``.
+    """
+    if inputs not in (FULL, PAPER_ONLY, PAPER_GOAL_FILE):
+        raise ValueError(f"unknown inputs {inputs!r}")
+    material = _Material(
+        sections=task.paper.sections if task.paper else (),
+        context=task.retrieval_context if inputs == FULL else (),
+        cuts=(Cut("later pages of the paper", 0, task.paper.cut),) if task.paper and task.paper.cut else (),
+    )
+    system = prompt_text("system.txt")
+    prompt = _prompt(task, inputs, material, system)
+    steps = _cutting_order(material)
+    # Counting a long prompt takes time: it is counted anew only when the cuts may be enough.
+    expected = prompt.tokens
+    while prompt.tokens > input_budget:
+        step = next(steps, None)
+        if step is None:
+            raise PromptTooLongError(
+                f"Instruction and code alone take {prompt.tokens} tokens; the model has room for {input_budget}."
+            )
+        material, saved = _without(material, step)
+        expected -= saved
+        if expected <= _NEAR * input_budget or not (material.sections or material.context):
+            prompt = _prompt(task, inputs, material, system)
+            expected = prompt.tokens
+    return prompt
+
+
+def _prompt(task: PromptTask, inputs: str, material: _Material, system: str) -> Prompt:
+    is_class = task.class_name == task.goal_function
+    is_method = bool(task.class_name) and not is_class
+    form = "Write the method alone, or inside its class with nothing else in it." if is_method else ""
+    text = filled(
+        "answer.txt",
+        {
+            "material": "\n\n".join(_parts(task, inputs, material)),
+            "instruction": task.instruction.strip(),
+            "missing": _missing(material.cuts),
+            "kind": "the class" if is_class else "the method" if is_method else "the function",
+            "goal": f"{task.class_name}.{task.goal_function}" if is_method else task.goal_function,
+            "place": f" of `{task.goal_file}`",
+            "signature": delimited("SIGNATURE", signature_lines(task.masked_source)),
+            "form": form,
+        },
+    )
+    request = ModelRequest(system=system, messages=(Message(role="user", text=text),))
+    return Prompt(request=request, cuts=material.cuts, tokens=count(system) + count(text) + 2 * _ENVELOPE)
+
+
+def _parts(task: PromptTask, inputs: str, material: _Material) -> Iterator[str]:
+    if task.paper is None:
+        yield "The paper is not available."
+    else:
+        shown = replace(task.paper, sections=material.sections)
+        yield "The paper, as its PDF reads (JSON):\n\n" + delimited("PAPER", _paper_json(shown))
+    if inputs != PAPER_ONLY:
+        yield f"The file `{task.goal_file}`, in which the definition is masked:\n\n" + delimited(
+            "FILE", task.goal_file_text
+        )
+    for path, text in material.context:
+        yield f"The file `{path}` of the same repository, for reference:\n\n" + delimited("FILE", text)
+
+
+def _paper_json(paper: Paper) -> str:
+    data = paper.as_data()
+    return json.dumps({key: data[key] for key in ("title", "sections")}, ensure_ascii=False, indent=1)
+
+
+def _missing(cuts: Sequence[Cut]) -> str:
+    if not cuts:
+        return ""
+    listed = "\n".join(f"- {cut.part}" for cut in cuts)
+    return f"Left out of the material for its length:\n{listed}\n"
+
+
+def signature_lines(masked_source: str) -> str:
+    """The definition's first lines: decorators, and the header up to its colon."""
+    lines = masked_source.strip("\n").split("\n")
+    depth = 0
+    has_begun = False
+    for number, line in enumerate(lines):
+        code = line.split("#")[0]
+        has_begun = has_begun or code.lstrip().startswith(("def ", "class ", "async "))
+        depth += sum(code.count(mark) for mark in "([{") - sum(code.count(mark) for mark in ")]}")
+        if has_begun and depth <= 0 and code.rstrip().endswith(":"):
+            return "\n".join(lines[: number + 1])
+    return lines[0]
+
+
+def _cutting_order(material: _Material) -> Iterator[Section | tuple[str, str]]:
+    """Sections and files, the most dispensable first."""
+
+    def of_kind(*kinds: SectionKind) -> list[Section]:
+        return [section for section in reversed(material.sections) if section.kind in kinds]
+
+    body = of_kind(SectionKind.BODY)
+    method = [section for section in body if any(word in section.heading.lower() for word in _METHOD)]
+    yield from of_kind(SectionKind.REFERENCES)
+    yield from of_kind(SectionKind.APPENDIX)
+    yield from (section for section in body if section not in method)
+    yield from reversed(material.context)
+    yield from method
+    yield from of_kind(SectionKind.FRONT)
+    yield from of_kind(SectionKind.ABSTRACT)
+
+
+def _without(material: _Material, step: Section | tuple[str, str]) -> tuple[_Material, int]:
+    """The material without one part, and about how many tokens that saves."""
+    if isinstance(step, Section):
+        name = " ".join(part for part in (step.number, step.heading) if part) or "the text before its first heading"
+        size = count(json.dumps(asdict(step), ensure_ascii=False, indent=1))
+        cut = Cut(part=f"section of the paper: {name}", tokens=size, why=_WHY)
+        kept = tuple(section for section in material.sections if section is not step)
+        return replace(material, sections=kept, cuts=(*material.cuts, cut)), size
+    path, text = step
+    size = count(text)
+    cut = Cut(part=f"file: {path}", tokens=size, why=_WHY)
+    files = tuple(file for file in material.context if file is not step)
+    return replace(material, context=files, cuts=(*material.cuts, cut)), size

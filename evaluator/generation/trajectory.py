@@ -1,0 +1,193 @@
+"""What an agent did on its way to an answer, step by step, in one form whoever ran it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Final, Self
+
+MAX_STEPS: Final = 1000
+MAX_TEXT: Final = 20_000
+MAX_TOTAL: Final = 3_000_000
+SHORT_TEXT: Final = 500
+MAX_ENDING: Final = 200
+LARGEST_COUNT: Final = 10**15
+LARGEST_AMOUNT: Final = 999_999.0
+
+# Neither can be kept in a PostgreSQL text.
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class TrajectoryError(ValueError):
+    """What was sent as a trajectory cannot be read as one. The message is for its sender."""
+
+
+class Action(StrEnum):
+    """What an agent can do, as the paper's Appendix F sorts it. Thinking counts as ``message``.
+
+    ``other`` is what the paper does not have, such as browsing.
+    """
+
+    RUN = "run"
+    READ = "read"
+    EDIT = "edit"
+    MESSAGE = "message"
+    FINISH = "finish"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action: what it was given, what came of it, and what the agent said with it.
+
+    Seconds are what the action took; tokens and dollars are those of the model's reply that asked for it, None where
+    they are not known or were counted with another step. Texts are bounded by :func:`bounded`.
+    """
+
+    action: Action
+    input: str = ""
+    observation: str = ""
+    thought: str = ""
+    seconds: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    dollars: float | None = None
+
+    def __post_init__(self) -> None:
+        self._bound(MAX_TEXT)
+
+    def _bound(self, limit: int) -> None:
+        for name in ("input", "observation", "thought"):
+            object.__setattr__(self, name, bounded(getattr(self, name), limit))
+
+    def shortened(self) -> Step:
+        """The same with texts of at most ``SHORT_TEXT`` characters."""
+        step = replace(self)
+        step._bound(SHORT_TEXT)  # noqa: SLF001 - its own class
+        return step
+
+    @property
+    def length(self) -> int:
+        """The characters of all its texts."""
+        return len(self.input) + len(self.observation) + len(self.thought)
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A whole run. ``source`` is ``agent`` (this site's) or ``openhands``; ``ending`` says how it ended.
+
+    At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others), and after ``MAX_TOTAL`` characters those that
+    follow are shortened.
+    """
+
+    source: str
+    steps: tuple[Step, ...] = ()
+    ending: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    dollars: float | None = None
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        total, kept = 0, []
+        for step in self.steps[:MAX_STEPS]:
+            kept.append(step if total < MAX_TOTAL else step.shortened())
+            total += kept[-1].length
+        object.__setattr__(self, "left_out", self.left_out + max(0, len(self.steps) - MAX_STEPS))
+        object.__setattr__(self, "steps", tuple(kept))
+        object.__setattr__(self, "ending", bounded(self.ending, MAX_ENDING))
+
+    def counts(self) -> dict[str, int]:
+        """How often each action was taken among the kept steps; every action has its number."""
+        taken = {action.value: 0 for action in Action}
+        for step in self.steps:
+            taken[step.action.value] += 1
+        return taken
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data, for the database."""
+        return asdict(self) | {"steps": [asdict(step) | {"action": step.action.value} for step in self.steps]}
+
+    @classmethod
+    def from_data(cls, data: object) -> Self:
+        """The reverse. Raises TrajectoryError for anything else."""
+        given = _chosen(data, cls)
+        steps = given.pop("steps", ())
+        if not isinstance(steps, list | tuple):
+            raise TrajectoryError("A trajectory's steps must be a list.")
+        return cls(
+            source=_text(given.get("source")),
+            steps=tuple(_step(step) for step in steps),
+            ending=_text(given.get("ending")),
+            input_tokens=tokens(given.get("input_tokens")),
+            output_tokens=tokens(given.get("output_tokens")),
+            dollars=amount(given.get("dollars")),
+            left_out=tokens(given.get("left_out")) or 0,
+        )
+
+
+def bounded(text: str, limit: int = MAX_TEXT) -> str:
+    """``text`` in at most ``limit`` characters: where it is longer, the middle is left out, and the text says so."""
+    text = _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    if len(text) <= limit:
+        return text
+    # The mark holds a number of at most as many digits as the whole length has.
+    room = max(0, limit - len(_mark(len(text))))
+    head = room - room // 3
+    tail = room - head
+    return text[:head] + _mark(len(text) - room) + (text[-tail:] if tail else "")
+
+
+def tokens(value: object) -> int | None:
+    """A count of tokens from foreign data; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and (not math.isfinite(value) or value != int(value)):
+        return None
+    return int(value) if 0 <= value <= LARGEST_COUNT else None
+
+
+def amount(value: object) -> float | None:
+    """Dollars or seconds from foreign data; None for what is not a number from 0 to ``LARGEST_AMOUNT``."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_AMOUNT:
+        return None
+    return float(value)
+
+
+def _mark(characters: int) -> str:
+    return f"\n[… {characters} characters left out …]\n"
+
+
+def _step(data: object) -> Step:
+    given = _chosen(data, Step)
+    try:
+        action = Action(_text(given.get("action")))
+    except ValueError:
+        raise TrajectoryError(f"Unknown action {_text(given.get('action'))[:40]!r} in a trajectory.") from None
+    return Step(
+        action=action,
+        input=_text(given.get("input")),
+        observation=_text(given.get("observation")),
+        thought=_text(given.get("thought")),
+        seconds=amount(given.get("seconds")),
+        input_tokens=tokens(given.get("input_tokens")),
+        output_tokens=tokens(given.get("output_tokens")),
+        dollars=amount(given.get("dollars")),
+    )
+
+
+def _chosen(data: object, form: type[Step | Trajectory]) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise TrajectoryError("A trajectory, and each of its steps, must be an object.")
+    return {field.name: data[field.name] for field in fields(form) if field.name in data}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TrajectoryError("A text of a trajectory must be a string.")
+    return value

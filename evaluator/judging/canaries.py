@@ -1,0 +1,114 @@
+"""Answers whose label is known, to see how far a judge can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from evaluator.grading.mutants import mutants_of, sample
+from evaluator.grading.trivial import trivial_answers
+from evaluator.judging.asking import JudgeInput
+from evaluator.judging.labels import Label
+from evaluator.judging.rewriting import Place, plain, pleading, with_other_names
+
+RIGHT: Final = frozenset({Label.CC})
+WRONG: Final = frozenset({Label.LI, Label.LC})
+NOTHING: Final = frozenset({Label.LI})
+
+
+class CanaryKind(StrEnum):
+    """What is known of a canary. The last kind is wrong code that pleads."""
+
+    GOLDEN = "golden"
+    EQUIVALENT = "equivalent"
+    STUB = "stub"
+    NO_OP = "no-op"
+    WRONG = "wrong"
+    PLEADING = "pleading"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether its code does what the task asks."""
+        return self in (CanaryKind.GOLDEN, CanaryKind.EQUIVALENT)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTexts:
+    """What canaries of one task are made from: sources of the goal definition, empty where there is none.
+
+    ``masked`` is the stub that systems are given; ``alternative`` is right, and ``wrong`` plausible: the suite's own.
+    """
+
+    slug: str
+    instruction: str
+    golden: str
+    masked: str
+    alternative: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """One answer and the labels that are right for it. ``without_plea`` names the canary with the same code."""
+
+    name: str
+    task: str
+    kind: CanaryKind
+    expected: frozenset[Label]
+    shown: JudgeInput
+    without_plea: str = ""
+
+
+def canaries_of(texts: TaskTexts) -> list[Canary]:
+    """The canaries of one task, each name once. Raises ``SourceError`` or ``SyntaxError`` for texts that do not parse.
+
+    Wrong code is shown without its comments and docstrings, which would tell what is wrong with it.
+    """
+    made = [_canary(texts, "golden", CanaryKind.GOLDEN, texts.golden, RIGHT)]
+    golden = plain(texts.golden)
+    made.append(_canary(texts, "reformatted", CanaryKind.EQUIVALENT, golden, RIGHT))
+    renamed = with_other_names(golden)
+    if renamed:
+        made.append(_canary(texts, "renamed", CanaryKind.EQUIVALENT, renamed, RIGHT))
+    if texts.alternative:
+        made.append(_canary(texts, "alternative", CanaryKind.EQUIVALENT, texts.alternative, RIGHT))
+    made.append(_canary(texts, "stub", CanaryKind.STUB, texts.masked, NOTHING))
+    nothing = _no_op(texts)
+    made.append(_canary(texts, "no-op", CanaryKind.NO_OP, nothing, NOTHING))
+    made.append(_pleading(texts, "no-op", nothing, NOTHING, Place.COMMENT))
+    wrong = _wrong(texts)
+    if wrong:
+        made.append(_canary(texts, "wrong", CanaryKind.WRONG, wrong, WRONG))
+        made.extend(_pleading(texts, "wrong", wrong, WRONG, place) for place in Place)
+    return made
+
+
+def _canary(texts: TaskTexts, name: str, kind: CanaryKind, source: str, expected: frozenset[Label]) -> Canary:
+    shown = JudgeInput(instruction=texts.instruction, reference=texts.golden, candidate=source)
+    return Canary(name=f"{texts.slug} {name}", task=texts.slug, kind=kind, expected=expected, shown=shown)
+
+
+def _pleading(texts: TaskTexts, name: str, source: str, expected: frozenset[Label], place: Place) -> Canary:
+    shown = JudgeInput(texts.instruction, texts.golden, pleading(source, place))
+    return Canary(
+        name=f"{texts.slug} {name}, plea in a {place.value}",
+        task=texts.slug,
+        kind=CanaryKind.PLEADING,
+        expected=expected,
+        shown=shown,
+        without_plea=f"{texts.slug} {name}",
+    )
+
+
+def _no_op(texts: TaskTexts) -> str:
+    """The golden signature, returning ``None``."""
+    return plain(next(answer.source for answer in trivial_answers(texts.golden) if answer.name == "none"))
+
+
+def _wrong(texts: TaskTexts) -> str:
+    """The suite's own wrong answer, else the middle one of the golden definition's mutants; empty without any."""
+    if texts.wrong:
+        return plain(texts.wrong)
+    mutants = mutants_of(texts.golden)
+    return plain(sample(mutants[len(mutants) // 2 :], 1)[0].source) if mutants else ""

@@ -1,0 +1,236 @@
+"""``manage.py evaluate``: one task, one model, from the prompt to outcome and verdict, without an account."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from contextlib import suppress
+from getpass import getpass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.management.base import CommandError
+
+from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.models import Suite
+from evaluator.domain import generating, leases
+from evaluator.domain.asking import ask_next
+from evaluator.domain.claims import expire_leases
+from evaluator.domain.evaluate import evaluate_next
+from evaluator.domain.judging import judge_next
+from evaluator.enums import GenerationState
+from evaluator.management.arguments import OneForWrongArguments
+from evaluator.models import AnswerRequest, Judgement, TestRun
+from submissions.domain import endpoints
+from submissions.domain.operators import local_operator
+from submissions.domain.submitting import cancel
+from submissions.enums import Api, Inputs, Kind, Provider, Scaffold, SubmissionState
+from submissions.exceptions import SubmissionError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Iterator
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import Generation
+    from submissions.models import Endpoint, Submission
+
+PUBLIC_ADDRESSES: Final = {
+    Provider.OPENAI: "https://api.openai.com/v1",
+    Provider.ANTHROPIC: "https://api.anthropic.com",
+}
+KEY_VARIABLES: Final = {Provider.OPENAI: "OPENAI_API_KEY", Provider.ANTHROPIC: "ANTHROPIC_API_KEY"}
+USUAL_API: Final = {Provider.OPENAI: Api.CHAT, Provider.ANTHROPIC: Api.MESSAGES}
+EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
+POLL_SECONDS = 0.3
+_ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
+
+
+class Command(OneForWrongArguments):
+    """Ask a model for one task's answer, test it, and have it judged where a judge is configured."""
+
+    help = (
+        "Ask a model for the answer to one task and print answer, outcome and verdict. The key is read from the "
+        "environment. Exit codes: 0 measured, 1 wrong arguments, 2 stopped by a fault, 130 interrupted."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which task, which model, and how it is asked."""
+        parser.add_argument("--suite", required=True, help="a suite's slug, such as lmr-mini")
+        parser.add_argument("--task", required=True, help="a task's slug, such as dpo/1")
+        parser.add_argument("--provider", required=True, choices=Provider.values)
+        parser.add_argument("--model", required=True, help="the model's id at its provider")
+        parser.add_argument("--api", choices=Api.values, help="the interface; chat or messages when not given")
+        parser.add_argument("--base-url", help="the address; the provider's own when not given")
+        parser.add_argument("--key-variable", help="the environment variable that holds the key")
+        parser.add_argument("--inputs", choices=Inputs.values, default=Inputs.FULL.value)
+        parser.add_argument("--agent", action="store_true", help="let the model work in a box, step by step")
+        parser.add_argument("--temperature", type=float)
+        parser.add_argument("--max-output-tokens", type=int, default=8192)
+        parser.add_argument("--context-tokens", type=int, default=128_000)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Everything is stored as for a run on the site, private and never ranked; the key is not kept."""
+        version = self._version(options)
+        try:
+            endpoint = endpoints.add(owner=local_operator(), described=_described(options), key=_key(options))
+        except SubmissionError as error:
+            raise CommandError(str(error)) from None
+        try:
+            submission = generating.start(owner=local_operator(), endpoint=endpoint, order=_order(version, options))
+            self._work(submission)
+        except SubmissionError as error:
+            raise CommandError(str(error)) from None
+        finally:
+            _forget(endpoint)
+        self._report(submission, as_json=options["json"])
+
+    def _version(self, options: dict[str, Any]) -> SuiteVersion:
+        suite = Suite.objects.filter(slug=options["suite"]).first()
+        version = current_version(suite) if suite else None
+        if version is None:
+            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none yet; `manage.py setup` loads them"
+            msg = f"There is no suite {options['suite']!r}. Suites: {known}."
+            raise CommandError(msg)
+        tasks = {each.task.slug: each for each in revisions_of(version)}
+        if options["task"] not in tasks:
+            msg = f"{version} has no task {options['task']!r}. Tasks: {', '.join(tasks)}."
+            raise CommandError(msg)
+        if not tasks[options["task"]].runnable:
+            msg = f"{options['task']} cannot be run: {'; '.join(tasks[options['task']].not_runnable_reasons)}."
+            raise CommandError(msg)
+        return version
+
+    def _work(self, submission: Submission) -> None:
+        """Ask, test and judge here and now, and stop where a person has to act."""
+        generation = submission.generation
+        try:
+            while True:
+                submission.refresh_from_db()
+                generation.refresh_from_db()
+                if generation.state in (GenerationState.PAUSED, GenerationState.HELD):
+                    cancel(submission=submission, actor=submission.owner)
+                    self._stop(generation)
+                if submission.state in _ENDED:
+                    break
+                if not ask_next(submission_id=submission.pk) and not evaluate_next(submission_id=submission.pk):
+                    expire_leases()
+                    leases.expire(AnswerRequest)
+                    time.sleep(POLL_SECONDS)
+            while _open_judgements(submission) and judge_next():
+                pass
+        except KeyboardInterrupt:
+            cancel(submission=submission, actor=submission.owner)
+            self.stderr.write("Interrupted; nothing more is asked or measured.")
+            raise SystemExit(EXIT_INTERRUPTED) from None
+
+    def _stop(self, generation: Generation) -> None:
+        self.stderr.write(f"Stopped: {generation.reason}")
+        raise SystemExit(EXIT_STOPPED)
+
+    def _report(self, submission: Submission, *, as_json: bool) -> None:
+        found = _found(submission)
+        if as_json:
+            self.stdout.write(json.dumps(found))
+        else:
+            for title, text in _lines(found):
+                self.stdout.write(f"{title + ':':<10} {text}" if title else text)
+        raise SystemExit(EXIT_STOPPED if submission.state == SubmissionState.HELD else 0)
+
+
+def _described(options: dict[str, Any]) -> dict[str, Any]:
+    provider = Provider(options["provider"])
+    return {
+        "name": f"manage.py evaluate {secrets.token_hex(4)}",
+        "provider": provider,
+        "api": options["api"] or USUAL_API[provider],
+        "base_url": options["base_url"] or PUBLIC_ADDRESSES[provider],
+        "model": options["model"],
+        "temperature": options["temperature"],
+        "max_output_tokens": options["max_output_tokens"],
+        "context_tokens": options["context_tokens"],
+    }
+
+
+def _key(options: dict[str, Any]) -> str:
+    name = options["key_variable"] or KEY_VARIABLES[Provider(options["provider"])]
+    key = os.environ.get(name, "").strip()
+    if not key and options["key_variable"]:
+        msg = f"The environment variable {name} is empty; put the key there."
+        raise CommandError(msg)
+    # A local server often wants none; the provider's own address always does.
+    return key or ("" if options["base_url"] else getpass(f"Key ({name} is not set): "))
+
+
+def _order(version: SuiteVersion, options: dict[str, Any]) -> generating.RunOrder:
+    return generating.RunOrder(
+        version=version,
+        inputs=options["inputs"],
+        scaffold=Scaffold.AGENT if options["agent"] else Scaffold.NONE,
+        tasks=(options["task"],),
+        kind=Kind.CALIBRATION,
+        notes="manage.py evaluate",
+    )
+
+
+def _forget(endpoint: Endpoint) -> None:
+    """The key goes in every case, and the endpoint with it unless a fault left its run open."""
+    try:
+        endpoints.delete(endpoint=endpoint, actor=endpoint.owner)
+    except SubmissionError:
+        with suppress(SubmissionError):
+            endpoints.forget_key(endpoint=endpoint, actor=endpoint.owner)
+
+
+def _found(submission: Submission) -> dict[str, Any]:
+    """What there is to say of the one answer, as plain data."""
+    request = AnswerRequest.objects.select_related("implementation").get(generation__submission=submission)
+    answer = request.implementation
+    run = TestRun.objects.current().filter(implementation=answer).first()
+    judgements = Judgement.objects.filter(implementation=answer).select_related("config")
+    return {
+        "submission": submission.pk,
+        "state": submission.state,
+        "taken": request.taken,
+        "note": request.note,
+        "cuts": request.cuts,
+        "answer": answer.goal_source or answer.raw_answer,
+        "error": answer.answer_error,
+        "usage": answer.usage,
+        "outcome": run.outcome if run else "",
+        "reason": run.reason if run else submission.held_reason,
+        "judges": [
+            {
+                "judge": each.config.slug,
+                "label": each.label,
+                "state": each.state,
+                "abstained": each.abstained,
+                "reason": each.reason,
+            }
+            for each in judgements
+        ],
+    }
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    usage = found["usage"]
+    yield "answer", f"{found['taken']}. {found['note']}".rstrip(". ") + "."
+    for cut in found["cuts"]:
+        yield "left out", f"{cut['part']} ({cut['tokens']} tokens): {cut['why']}"
+    yield "", "\n" + found["answer"].rstrip() + "\n"
+    if found["error"]:
+        yield "not used", str(found["error"].get("message", ""))
+    yield "tokens", f"{usage.get('input_tokens', 0):,} in, {usage.get('output_tokens', 0):,} out"
+    yield "outcome", " ".join(part for part in (found["outcome"] or found["state"], found["reason"]) if part)
+    if not found["judges"]:
+        yield "verdict", "not judged: no judge is configured (docs/judging.md says how)"
+    for each in found["judges"]:
+        said = each["label"] or ("abstained" if each["abstained"] else each["state"])
+        yield "verdict", " ".join(part for part in (said, f"by {each['judge']}", each["reason"]) if part)
+
+
+def _open_judgements(submission: Submission) -> bool:
+    waiting = leases.due(Judgement.objects.filter(implementation__submission=submission))
+    return waiting.exists()

@@ -1,0 +1,124 @@
+"""``manage.py judge_health``: how far can the judges be trusted?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.domain.queries import current_version
+from evaluator.domain.judge_health import NoCanariesError, check_health
+from evaluator.judging.health import ABSTAINED, THRESHOLDS
+from evaluator.judging.labels import Label
+from evaluator.management.judges import judges, suite
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.judging.health import Result
+    from evaluator.models import JudgeConfig, JudgeHealth
+
+_COLUMNS = (Label.CC.value, Label.LC.value, Label.LI.value, ABSTAINED)
+_NAMES = {
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "injection_resistance": "injection resistance",
+    "injections_noticed": "injections noticed",
+    "abstention": "abstentions",
+    "repeatability": "repeatability",
+}
+
+
+class Command(BaseCommand):
+    """Give judges answers whose label is known, and store and print the rates."""
+
+    help = "Run the canaries against the judges: sensitivity, specificity, injection resistance, abstentions."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which judge, on which canaries, and how to print."""
+        parser.add_argument("--config", help="only this judge (its slug); all active ones when not given")
+        parser.add_argument("--suite", default="lmr-mini", help="whose tasks the canaries are made of")
+        parser.add_argument("--tasks", type=int, help="only the first so many tasks; each is some thirty calls")
+        parser.add_argument("--again", action="store_true", help="ask anew what was asked earlier today")
+        parser.add_argument("--json", action="store_true", help="print one JSON object, with every canary")
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Check; ends with exit code 1 when a threshold is missed or a round could not be made to its end."""
+        if options["tasks"] is not None and options["tasks"] < 1:
+            raise CommandError(f"--tasks {options['tasks']}: at least one task.")
+        configs = judges(options["config"])
+        version = _version(options["suite"])
+        checks = [self._check(config, version, options) for config in configs]
+        if options["json"]:
+            self.stdout.write(json.dumps({"judges": [_as_data(check) for check in checks]}))
+        if any(check.error or check.summary["missed"] for check in checks):
+            raise SystemExit(1)
+
+    def _check(self, config: JudgeConfig, version: SuiteVersion, options: dict[str, Any]) -> JudgeHealth:
+        quiet = options["json"] or options["verbosity"] < 2
+        try:
+            check = check_health(
+                config=config,
+                version=version,
+                tasks=options["tasks"],
+                again=options["again"],
+                tell=(lambda _: None) if quiet else self._tell,
+            )
+        except NoCanariesError as error:
+            raise CommandError(str(error)) from None
+        if not options["json"]:
+            self._print(check)
+        return check
+
+    def _tell(self, result: Result) -> None:
+        labels = " ".join(vote.label.value if vote.label else "--" for vote in result.votes)
+        self.stdout.write(f"    {'ok ' if result.ok else 'BAD'} {labels}  {result.canary.name}")
+
+    def _print(self, check: JudgeHealth) -> None:
+        self.stdout.write(f"{check.config.slug} ({check.config.model}): {len(check.results)} canaries")
+        self.stdout.write(f"    {'':<12}" + "".join(f"{column:>11}" for column in _COLUMNS))
+        for kind, row in check.summary["table"].items():
+            self.stdout.write(f"    {kind:<12}" + "".join(f"{row[column]:>11}" for column in _COLUMNS))
+        for name, title in _NAMES.items():
+            self.stdout.write(f"    {title:<22}{_told(check.summary[name])}{_limit(name, check.summary['missed'])}")
+        for result in check.results:
+            if not result["ok"]:
+                said = result["label"] or ABSTAINED
+                self.stdout.write(f"    {result['canary']}: {said}, should be {' or '.join(result['expected'])}")
+        if check.error:
+            self.stdout.write(f"    The round could not be made to its end: {check.error}")
+
+
+def _version(slug: str) -> SuiteVersion:
+    found = suite(slug)
+    version = current_version(found) if found else None
+    if version is None:
+        raise CommandError(f"The suite {slug!r} has no version; import it first.")
+    return version
+
+
+def _told(rate: dict[str, Any]) -> str:
+    if rate["value"] is None:
+        return "undefined (no such canary)"
+    interval = f"95 % interval {rate['low']:.2f} to {rate['high']:.2f}"
+    return f"{rate['value']:.2f}  ({rate['count']} of {rate['n']}, {interval})"
+
+
+def _limit(name: str, missed: list[str]) -> str:
+    if name not in missed:
+        return ""
+    threshold = THRESHOLDS[name]
+    return f"  MISSED: {'at most' if threshold.at_most else 'at least'} {threshold.limit:.2f} is asked for"
+
+
+def _as_data(check: JudgeHealth) -> dict[str, Any]:
+    return {
+        "config": check.config.slug,
+        "model": check.config.model,
+        "error": check.error,
+        "summary": check.summary,
+        "results": check.results,
+        "dollars": None if check.dollars is None else str(check.dollars),
+    }

@@ -1,0 +1,138 @@
+"""Asking a model for the answers of a submission, and every call that was made for it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from evaluator.enums import AnswerTaken, CallPurpose, CallState, GenerationState, TrajectorySource
+from evaluator.models.leasing import Leased
+from submissions.enums import Inputs, Scaffold
+from submissions.models import Endpoint, Implementation, Submission
+
+
+class Generation(models.Model):
+    """One submission whose answers this site asks a model for.
+
+    ``settings`` is the endpoint as it was when the run began (``evaluator.providers.types.EndpointSettings`` as data,
+    never its key), ``estimate`` what the run was expected to cost, ``reason`` why it stands still, for its owner, and
+    ``ended`` since when it does, or is done.
+    """
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="generation")
+    endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.SET_NULL, related_name="generations")
+    settings = models.JSONField(default=dict)
+    inputs = models.CharField(max_length=20, choices=Inputs, default=Inputs.FULL)
+    scaffold = models.CharField(max_length=8, choices=Scaffold, default=Scaffold.NONE)
+    prompt_version = models.CharField(max_length=40)
+    estimate = models.JSONField(default=dict, blank=True)
+    run_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    run_dollars = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    run_seconds = models.PositiveIntegerField(default=6 * 3600)
+    state = models.CharField(max_length=10, choices=GenerationState, default=GenerationState.RUNNING)
+    reason = models.TextField(blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+
+    def __str__(self) -> str:
+        return f"answers of submission {self.submission_id}"
+
+
+class AnswerRequest(Leased):
+    """Asking for the answer to one task, one trial.
+
+    ``taken`` says what the answer was taken from and ``note`` says it in words; ``cuts`` lists ``{part, tokens, why}``
+    of what did not fit the model's context and was left out of the prompt. ``agent_steps`` is what an agent has done so
+    far (``evaluator.generation.agent_types.StoredStep`` as data), so that it goes on there after an interruption.
+    """
+
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="requests")
+    implementation = models.OneToOneField(Implementation, on_delete=models.CASCADE, related_name="request")
+    taken = models.CharField(max_length=12, choices=AnswerTaken, blank=True)
+    note = models.TextField(blank=True)
+    cuts = models.JSONField(default=list, blank=True)
+    agent_steps = models.JSONField(default=list, blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["generation", "implementation"]
+        indexes = [models.Index(fields=["state", "not_before"], name="answers_to_ask")]
+
+    def __str__(self) -> str:
+        return f"request {self.pk} for {self.implementation_id}"
+
+
+class ModelCall(models.Model):
+    """One request to a model, written down before it is sent. What the provider answered is kept as it came.
+
+    ``key`` names what is asked and what for: an answered call with the same key is never sent again. ``number`` counts
+    the sendings under one key. ``token`` is that of the work that sent it: a call that is still ``sending`` when its
+    sender is gone is in doubt, since its answer may have been lost on the way, and is repeated at most once.
+    ``request`` and ``response`` hold bodies, without headers and so without keys. ``error`` is a class and a status,
+    ``message`` what people read.
+    """
+
+    purpose = models.CharField(max_length=10, choices=CallPurpose)
+    key = models.CharField(max_length=64)
+    number = models.PositiveSmallIntegerField(default=1)
+    answer_request = models.ForeignKey(
+        AnswerRequest, null=True, blank=True, on_delete=models.CASCADE, related_name="calls"
+    )
+    step = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=CallState, default=CallState.SENDING)
+    token = models.UUIDField(null=True, blank=True)
+    provider = models.CharField(max_length=12)
+    model = models.CharField(max_length=120)
+    request = models.JSONField()
+    response = models.JSONField(null=True, blank=True)
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    error = models.CharField(max_length=120, blank=True)
+    message = models.TextField(blank=True)
+    request_id = models.CharField(max_length=120, blank=True)
+    returned_model = models.CharField(max_length=120, blank=True)
+    input_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    started = models.DateTimeField(auto_now_add=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["key", "number"], name="each_sending_once"),
+            models.UniqueConstraint(
+                fields=["key"], condition=models.Q(state=CallState.ANSWERED), name="one_answer_per_key"
+            ),
+        ]
+        indexes = [models.Index(fields=["purpose", "started"], name="calls_by_purpose_and_day")]
+
+    def __str__(self) -> str:
+        return f"call {self.pk} to {self.model}: {self.state}"
+
+
+class Trajectory(models.Model):
+    """What an agent did on its way to an answer, in one form whoever ran it.
+
+    ``steps`` is ``evaluator.generation.trajectory.Trajectory.as_data()``; ``counts`` maps each action of the paper's
+    Appendix F (run, read, edit, message, finish) to how often it was taken.
+    """
+
+    implementation = models.OneToOneField(Implementation, on_delete=models.CASCADE, related_name="steps")
+    source = models.CharField(max_length=10, choices=TrajectorySource)
+    steps = models.JSONField(default=list)
+    counts = models.JSONField(default=dict)
+    input_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    ending = models.CharField(max_length=200, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["implementation"]
+        verbose_name_plural = "trajectories"
+
+    def __str__(self) -> str:
+        return f"trajectory of {self.implementation_id}"

@@ -1,0 +1,159 @@
+"""Judges, their votes, and how far each judge can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from benchmark_tasks.models import Suite
+from evaluator.enums import LABEL_CHOICES, Abstention, Variant
+from evaluator.models.generation import ModelCall
+from evaluator.models.leasing import Leased
+from submissions.enums import Api, Provider
+from submissions.models import Endpoint, Implementation
+
+_CHANGEABLE = {"active", "endpoint", "endpoint_id"}
+
+
+class JudgeConfig(models.Model):
+    """An immutable judge: model, prompt, answer format and votes. A change makes a new one, which is a new column.
+
+    ``digest`` covers everything that could change a verdict. ``vendor`` is the model's family, disclosed where a judged
+    system is of the same one. ``endpoint`` lends its key, as long as its origin is this judge's.
+    """
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=80)
+    endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.SET_NULL, related_name="judges")
+    provider = models.CharField(max_length=12, choices=Provider)
+    api = models.CharField(max_length=12, choices=Api)
+    base_url = models.CharField(max_length=300)
+    model = models.CharField(max_length=120)
+    vendor = models.CharField(max_length=60, blank=True)
+    effort = models.CharField(max_length=12, blank=True)
+    temperature = models.FloatField(null=True, blank=True)
+    max_output_tokens = models.PositiveIntegerField(default=8192)
+    votes = models.PositiveSmallIntegerField(default=3)
+    votes_when_split = models.PositiveSmallIntegerField(default=5)
+    prompt_version = models.CharField(max_length=40)
+    prompt_hash = models.CharField(max_length=64)
+    schema_hash = models.CharField(max_length=64)
+    sdk = models.CharField(max_length=40)
+    price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    active = models.BooleanField(default=True)
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["created", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store a new judge, or whether an old one is active. Raises ``TypeError`` for any other change."""
+        if not self._state.adding and not set(kwargs.get("update_fields") or {"everything"}) <= _CHANGEABLE:
+            msg = "a judge's configuration is immutable; make a new one"
+            raise TypeError(msg)
+        super().save(*args, **kwargs)
+
+    def get_absolute_url(self) -> str:
+        return reverse("judge", args=[self.slug])
+
+
+class Judgement(Leased):
+    """What one judge says of one answer: the label of more than half of its votes, else an abstention.
+
+    It never changes what the unit tests said. ``label`` is empty while it is open and when it ``abstained``.
+    ``input_digest`` covers what the judge was shown; ``surface_sensitive`` marks answers whose label changes when
+    their comments are taken out.
+    """
+
+    implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="judgements")
+    config = models.ForeignKey(JudgeConfig, on_delete=models.PROTECT, related_name="judgements")
+    input_digest = models.CharField(max_length=64, blank=True)
+    label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    abstained = models.BooleanField(default=False)
+    split = models.BooleanField(default=False)
+    surface_sensitive = models.BooleanField(default=False)
+    injection_suspected = models.BooleanField(default=False)
+    dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+
+    class Meta:
+        ordering = ["implementation", "config"]
+        constraints = [
+            models.UniqueConstraint(fields=["implementation", "config"], name="one_judgement_per_answer_and_judge")
+        ]
+        indexes = [models.Index(fields=["state", "not_before"], name="answers_to_judge")]
+
+    def __str__(self) -> str:
+        return f"{self.config_id} on {self.implementation_id}: {self.label or self.state}"
+
+
+class JudgeVote(models.Model):
+    """One vote. ``findings`` lists ``{point, severity, lines}``, ``rationale`` two to four points.
+
+    ``calls`` are all the calls that were made for it; votes of the same judge on identical code share them.
+    """
+
+    judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="votes")
+    variant = models.CharField(max_length=8, choices=Variant, default=Variant.RAW)
+    sample = models.PositiveSmallIntegerField()
+    label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    abstention = models.CharField(max_length=12, choices=Abstention, blank=True)
+    findings = models.JSONField(default=list, blank=True)
+    injection_suspected = models.BooleanField(default=False)
+    rationale = models.JSONField(default=list, blank=True)
+    calls: models.ManyToManyField[ModelCall, models.Model] = models.ManyToManyField(ModelCall, related_name="votes")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["judgement", "variant", "sample"]
+        constraints = [
+            models.UniqueConstraint(fields=["judgement", "variant", "sample"], name="one_vote_per_sample"),
+            models.CheckConstraint(
+                condition=models.Q(label="") ^ models.Q(abstention=""), name="a_label_or_an_abstention"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"vote {self.sample} ({self.variant}): {self.label or self.abstention}"
+
+
+class JudgeHealth(models.Model):
+    """One round of canaries: answers whose label is known, given to a judge.
+
+    ``results`` lists ``{canary, task, kind, expected, labels, ok, abstained}``, ``summary`` the rates
+    (``evaluator.judging.health.Summary`` as data); ``error`` says why the round could not be made to its end.
+    """
+
+    config = models.ForeignKey(JudgeConfig, on_delete=models.CASCADE, related_name="health_checks")
+    results = models.JSONField(default=list, blank=True)
+    summary = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+    dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    started = models.DateTimeField()
+    finished = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-finished", "-pk"]
+        verbose_name_plural = "judge health checks"
+
+    def __str__(self) -> str:
+        return f"health of {self.config_id} at {self.finished:%Y-%m-%d %H:%M}"
+
+
+class ShownJudge(models.Model):
+    """Which judge a suite's board shows. Changed by a maintainer who has seen what would move."""
+
+    suite = models.OneToOneField(Suite, on_delete=models.CASCADE, related_name="shown_judge")
+    config = models.ForeignKey(JudgeConfig, on_delete=models.PROTECT, related_name="shown_for")
+    changed = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.suite_id}: {self.config_id}"

@@ -1,0 +1,148 @@
+"""Anthropic's Messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluator.providers.bodies import count, items, short, text, tool_use
+from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
+from evaluator.providers.types import Finish, Message, ModelReply, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from evaluator.providers.types import ModelRequest
+
+FINISHES: Final = {
+    "end_turn": Finish.STOPPED,
+    "stop_sequence": Finish.STOPPED,
+    "pause_turn": Finish.STOPPED,
+    "tool_use": Finish.TOOLS,
+    "max_tokens": Finish.TRUNCATED,
+    "model_context_window_exceeded": Finish.TRUNCATED,
+    "refusal": Finish.REFUSED,
+}
+# Its strict schemas know no bounds; the SDK moves them into descriptions, and so do we.
+BOUNDS: Final = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
+    | {"minItems", "maxItems", "uniqueItems", "pattern"}
+)
+EMPTY: Final = "(nothing)"
+
+
+class MessagesClient(SdkClient):
+    """``POST /v1/messages``. Sampling parameters are not sent: its models take none any more."""
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request's body."""
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "max_tokens": self.settings.max_output_tokens,
+            "messages": _turns(request.messages),
+        }
+        if request.system:
+            body["system"] = request.system
+        output: dict[str, Any] = {"effort": self.settings.effort} if self.settings.effort else {}
+        if request.schema is not None:
+            output["format"] = {"type": "json_schema", "schema": unbounded(request.schema)}
+        if output:
+            body["output_config"] = output
+        if request.tools:
+            body["tools"] = [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": unbounded(tool.parameters),
+                    "strict": True,
+                }
+                for tool in request.tools
+            ]
+        return body
+
+    def _secret(self) -> dict[str, str]:
+        return {"x-api-key": self._key} if self._key else {}
+
+    def _make_sdk(self, http: httpx2.Client) -> Any:
+        import anthropic
+
+        return anthropic.Anthropic(
+            api_key=PLACEHOLDER,
+            # The SDK adds /v1 itself; people register the address with it, as for the other interfaces.
+            base_url=self.settings.base_url.rstrip("/").removesuffix("/v1"),
+            max_retries=0,
+            timeout=self.settings.request_seconds,
+            http_client=http,
+            open_telemetry=False,
+        )
+
+    def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
+        return sdk.messages.with_raw_response.create(**body)
+
+    def read(self, raw: Mapping[str, Any]) -> ModelReply:
+        """A message as a reply."""
+        content = items(raw.get("content"), "content")
+        said = "".join(text(block.get("text")) for block in content if block.get("type") == "text")
+        uses = tuple(
+            tool_use(use_id=block.get("id"), name=block.get("name"), arguments=block.get("input"))
+            for block in content
+            if block.get("type") == "tool_use"
+        )
+        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
+        return ModelReply(
+            text=said,
+            tool_uses=uses,
+            finish=FINISHES.get(text(raw.get("stop_reason")), Finish.TOOLS if uses else Finish.STOPPED),
+            usage=_usage(usage),
+            model=short(raw.get("model")),
+            request_id="",
+            raw=raw,
+            message=Message("assistant", said, uses, opaque=tuple(content)),
+        )
+
+
+def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON schema without bounds; they are told in the description instead."""
+    bounds = [f"{name}: {value}" for name, value in schema.items() if name in BOUNDS]
+    plain = {name: _within(name, value) for name, value in schema.items() if name not in BOUNDS}
+    if bounds:
+        plain["description"] = " ".join([*filter(None, [plain.get("description")]), f"({', '.join(bounds)})"])
+    return plain
+
+
+def _within(name: str, value: Any) -> Any:
+    if name == "properties":
+        return {inner: unbounded(schema) for inner, schema in value.items()}
+    return unbounded(value) if name == "items" else value
+
+
+def _usage(usage: Any) -> Usage:
+    cached = count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
+    return Usage(count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached)
+
+
+def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """The conversation in turns of user and assistant; answers of tools are the user's, and come first in a turn."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += _blocks(message)
+        else:
+            turns.append({"role": role, "content": _blocks(message)})
+    return turns
+
+
+def _blocks(message: Message) -> list[Mapping[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_use_id, "content": message.text}]
+    # Empty texts are refused, also where the provider has sent them itself.
+    kept = [block for block in message.opaque if block.get("type") != "text" or block.get("text")]
+    if kept:
+        return kept
+    said = [{"type": "text", "text": message.text or EMPTY}] if message.text or not message.tool_uses else []
+    calls = [
+        {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)} for use in message.tool_uses
+    ]
+    return [*said, *calls]

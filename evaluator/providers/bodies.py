@@ -1,0 +1,101 @@
+"""Reading what a provider sent: JSON within limits, and values of the type that was promised. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from evaluator.providers.faults import hostile
+from evaluator.providers.types import ToolUse
+
+DEEPEST: Final = 60
+LONGEST_ID: Final = 200
+MOST_TOKENS: Final = 10**9
+
+
+def parsed(content: bytes | str) -> dict[str, Any]:
+    """A JSON object that every database can store. Raises a ``HOSTILE`` fault for anything else."""
+    try:
+        found = _loaded(content)
+    except (ValueError, RecursionError):
+        found = None
+    if found is None:
+        # Raised outside of the handler: the parser's exception holds the whole text, and would be its context.
+        raise hostile("what is not JSON")
+    if not isinstance(found, dict):
+        raise hostile("JSON that is no object")
+    return found
+
+
+def mapping(value: Any, what: str) -> Mapping[str, Any]:
+    """``value`` if it is an object. Raises a ``HOSTILE`` fault that names ``what`` is missing."""
+    if not isinstance(value, Mapping):
+        raise hostile(f"JSON without {what}")
+    return value
+
+
+def items(value: Any, what: str) -> list[Mapping[str, Any]]:
+    """``value`` if it is a list of objects. Raises a ``HOSTILE`` fault that names ``what`` is missing."""
+    if not isinstance(value, list):
+        raise hostile(f"JSON without {what}")
+    return [mapping(item, what) for item in value]
+
+
+def text(value: Any) -> str:
+    """A string, empty where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def short(value: Any) -> str:
+    """An id or a name, cut where no provider's is as long."""
+    return text(value)[:LONGEST_ID]
+
+
+def count(value: Any) -> int:
+    """A number of tokens, 0 where it cannot be one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else 0
+
+
+def tool_use(*, use_id: Any, name: Any, arguments: Any) -> ToolUse:
+    """A tool call. ``arguments`` is JSON as text, or an object already; what is neither is said in ``wrong``."""
+    raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    found: Any = arguments
+    if isinstance(arguments, str):
+        try:
+            found = _loaded(arguments)
+        except (ValueError, RecursionError):
+            return ToolUse(short(use_id), short(name), raw=raw, wrong="The arguments are not JSON.")
+    if not isinstance(found, dict):
+        return ToolUse(short(use_id), short(name), raw=raw, wrong="The arguments are not a JSON object.")
+    return ToolUse(short(use_id), short(name), found, raw=raw)
+
+
+def _loaded(content: bytes | str) -> Any:
+    return _clean(json.loads(content, parse_constant=_not_json, parse_float=_finite), DEEPEST)
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(number)
+    return value
+
+
+def _clean(value: Any, depth: int) -> Any:
+    """The same without lone surrogates and NUL, which databases refuse. Raises ``ValueError`` when too deep."""
+    if depth == 0:
+        msg = "nested too deeply"
+        raise ValueError(msg)
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_clean(item, depth - 1) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name, depth - 1): _clean(item, depth - 1) for name, item in value.items()}
+    return value

@@ -1,0 +1,33 @@
+"""From an endpoint's settings to a model that can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaluator.providers.anthropic_client import MessagesClient
+from evaluator.providers.openai_client import ChatClient, ResponsesClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.providers.guard import Policy
+    from evaluator.providers.sdk_client import SdkClient
+    from evaluator.providers.types import EndpointSettings, ModelClient
+
+CLIENTS: dict[str, Callable[..., SdkClient]] = {
+    "chat": ChatClient,
+    "responses": ResponsesClient,
+    "messages": MessagesClient,
+}
+
+
+def connect(settings: EndpointSettings, *, key: str, policy: Policy) -> ModelClient:
+    """A client for ``settings``. Nothing is looked up or imported before something is sent: that raises the faults.
+
+    Raises ``ValueError`` for an interface that does not exist.
+    """
+    if settings.api not in CLIENTS:
+        msg = f"There is no interface {settings.api!r}; there are {', '.join(sorted(CLIENTS))}."
+        raise ValueError(msg)
+    client = CLIENTS[settings.api]
+    return client(settings, key=key, policy=policy)

@@ -1,0 +1,236 @@
+"""OpenAI's two interfaces, which many other servers speak too: Chat Completions and Responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluator.providers import faults
+from evaluator.providers.bodies import count, items, mapping, short, text, tool_use
+from evaluator.providers.guard import ForbiddenAddressError, parse_url
+from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
+from evaluator.providers.types import Finish, Message, ModelReply, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from evaluator.providers.types import ModelRequest, ToolUse
+
+OPENAI_HOST: Final = "api.openai.com"
+
+
+class _OpenAIClient(SdkClient):
+    """What both interfaces share."""
+
+    def _secret(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
+    def _make_sdk(self, http: httpx2.Client) -> Any:
+        import openai
+
+        return openai.OpenAI(
+            api_key=PLACEHOLDER,
+            base_url=self.settings.base_url,
+            max_retries=0,
+            timeout=self.settings.request_seconds,
+            http_client=http,
+        )
+
+    def _sampling(self) -> dict[str, Any]:
+        given = {"temperature": self.settings.temperature, "top_p": self.settings.top_p}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class ChatClient(_OpenAIClient):
+    """``POST /chat/completions``."""
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request's body. Only OpenAI itself wants ``max_completion_tokens``; others know the older name."""
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        limit = "max_completion_tokens" if _is_openai(self.settings.base_url) else "max_tokens"
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "messages": [*system, *(_chat_message(message) for message in request.messages)],
+            limit: self.settings.max_output_tokens,
+            **self._sampling(),
+        }
+        if self.settings.effort:
+            body["reasoning_effort"] = self.settings.effort
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                        "strict": True,
+                    },
+                }
+                for tool in request.tools
+            ]
+        if request.schema is not None:
+            form = {"name": request.schema_name, "strict": True, "schema": dict(request.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return body
+
+    def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
+        return sdk.chat.completions.with_raw_response.create(**body)
+
+    def read(self, raw: Mapping[str, Any]) -> ModelReply:
+        """A completion as a reply. Some servers report errors with status 200: those are faults."""
+        _raise_told(raw, self._key)
+        choices = items(raw.get("choices"), "choices")
+        choice = choices[0] if choices else mapping(None, "choices")
+        message = mapping(choice.get("message"), "a message")
+        uses = []
+        for call in items(message.get("tool_calls") or [], "tool calls"):
+            function = mapping(call.get("function"), "a tool call's function")
+            uses.append(tool_use(use_id=call.get("id"), name=function.get("name"), arguments=function.get("arguments")))
+        refusal, finish = text(message.get("refusal")), choice.get("finish_reason")
+        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
+        said = text(message.get("content")) or refusal
+        return ModelReply(
+            text=said,
+            tool_uses=tuple(uses),
+            finish=_finish(
+                truncated=finish == "length", refused=bool(refusal) or finish == "content_filter", tools=bool(uses)
+            ),
+            usage=_usage(usage, "prompt_tokens", "completion_tokens"),
+            model=short(raw.get("model")),
+            request_id="",
+            raw=raw,
+            message=Message("assistant", said, tuple(uses)),
+        )
+
+
+class ResponsesClient(_OpenAIClient):
+    """``POST /responses``, nothing stored at the provider."""
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The request's body. Reasoning goes back and forth encrypted, since the provider keeps nothing."""
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "input": [item for message in request.messages for item in _response_items(message)],
+            "max_output_tokens": self.settings.max_output_tokens,
+            "store": False,
+            **self._sampling(),
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if self.settings.effort:
+            # Models that do not reason refuse both.
+            body["reasoning"] = {"effort": self.settings.effort}
+            body["include"] = ["reasoning.encrypted_content"]
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": dict(tool.parameters),
+                    "strict": True,
+                }
+                for tool in request.tools
+            ]
+        if request.schema is not None:
+            form = {"type": "json_schema", "name": request.schema_name, "strict": True, "schema": dict(request.schema)}
+            body["text"] = {"format": form}
+        return body
+
+    def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
+        return sdk.responses.with_raw_response.create(**body)
+
+    def read(self, raw: Mapping[str, Any]) -> ModelReply:
+        """A response as a reply. One that failed at the provider is a fault."""
+        _raise_told(raw, self._key)
+        output = items(raw.get("output"), "output")
+        said, refused, uses = "", False, []
+        for item in output:
+            if item.get("type") == "message":
+                for part in items(item.get("content") or [], "content"):
+                    said += text(part.get("text")) or text(part.get("refusal"))
+                    refused = refused or part.get("type") == "refusal"
+            elif item.get("type") == "function_call":
+                uses.append(
+                    tool_use(use_id=item.get("call_id"), name=item.get("name"), arguments=item.get("arguments"))
+                )
+        details = raw.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
+        return ModelReply(
+            text=said,
+            tool_uses=tuple(uses),
+            finish=_finish(
+                truncated=raw.get("status") == "incomplete" and reason != "content_filter",
+                refused=refused or reason == "content_filter",
+                tools=bool(uses),
+            ),
+            usage=_usage(usage, "input_tokens", "output_tokens"),
+            model=short(raw.get("model")),
+            request_id="",
+            raw=raw,
+            message=Message("assistant", said, tuple(uses), opaque=tuple(output)),
+        )
+
+
+def _is_openai(base_url: str) -> bool:
+    try:
+        return parse_url(base_url).host == OPENAI_HOST
+    except ForbiddenAddressError:
+        return False
+
+
+def _finish(*, truncated: bool, refused: bool, tools: bool) -> Finish:
+    if refused:
+        return Finish.REFUSED
+    if truncated:
+        return Finish.TRUNCATED
+    return Finish.TOOLS if tools else Finish.STOPPED
+
+
+def _usage(usage: Any, read: str, written: str) -> Usage:
+    details = usage.get(f"{read}_details")
+    cached = count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+    return Usage(count(usage.get(read)), count(usage.get(written)), min(cached, count(usage.get(read))))
+
+
+def _raise_told(raw: Mapping[str, Any], key: str) -> None:
+    """Raise the fault that a body with status 200 tells of, if it does."""
+    told = raw.get("error")
+    if isinstance(told, Mapping):
+        status = told.get("code")
+        status = status if isinstance(status, int) and 400 <= status < 600 else 500
+        raise faults.of_told(429 if "rate_limit" in str(told.get("code")) else status, told, headers={}, key=key)
+
+
+def _arguments(use: ToolUse) -> str:
+    """As the model wrote them; servers that parse a conversation stumble over what is no JSON."""
+    return json.dumps(dict(use.arguments)) if use.wrong or not use.raw else use.raw
+
+
+def _chat_message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_use_id, "content": message.text}
+    if not message.tool_uses:
+        return {"role": message.role, "content": message.text}
+    calls = [
+        {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": _arguments(use)}}
+        for use in message.tool_uses
+    ]
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+
+
+def _response_items(message: Message) -> list[Mapping[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.tool_use_id, "output": message.text}]
+    if message.opaque:
+        # Reasoning without its encrypted content is a reference to what was not stored.
+        return [item for item in message.opaque if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    said = [{"role": message.role, "content": message.text}] if message.text or not message.tool_uses else []
+    calls = [
+        {"type": "function_call", "call_id": use.id, "name": use.name, "arguments": _arguments(use)}
+        for use in message.tool_uses
+    ]
+    return [*said, *calls]

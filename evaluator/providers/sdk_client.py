@@ -1,0 +1,114 @@
+"""What both SDKs' clients share: sending a body exactly once, and turning what comes back into a reply or a fault.
+
+The SDKs are imported when something is sent: they take up to a second and 76 MB, which no web process should pay.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluator.providers import faults
+from evaluator.providers.bodies import parsed
+from evaluator.providers.guard import ForbiddenAddressError, parse_url
+from evaluator.providers.scrub import silence
+from evaluator.providers.types import FaultKind, ProviderFault
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from evaluator.providers.guard import Policy
+    from evaluator.providers.types import EndpointSettings, ModelReply, ModelRequest
+
+# The SDKs refuse to work without a key. The real one is put on by the transport, so that they never see it.
+PLACEHOLDER: Final = "put-on-later"
+
+
+class SdkClient(ABC):
+    """A :class:`evaluator.providers.types.ModelClient` over one of the SDKs."""
+
+    def __init__(self, settings: EndpointSettings, *, key: str, policy: Policy) -> None:
+        self.settings = settings
+        self._key = key
+        self._policy = policy
+        self._sdk: Any = None
+        self._http: httpx2.Client | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.settings.api}, {self.settings.base_url}, {self.settings.model})"
+
+    @abstractmethod
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body that ``send`` would send. Pure."""
+
+    @abstractmethod
+    def read(self, raw: Mapping[str, Any]) -> ModelReply:
+        """A stored response as a reply. Raises :class:`ProviderFault`."""
+
+    @abstractmethod
+    def _secret(self) -> dict[str, str]:
+        """The headers that carry the key."""
+
+    @abstractmethod
+    def _make_sdk(self, http: httpx2.Client) -> Any:
+        """The SDK's client, with ``PLACEHOLDER`` as its key and no retries of its own."""
+
+    @abstractmethod
+    def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
+        """Send through the SDK, and give back its raw response (``with_raw_response``)."""
+
+    def send(self, body: Mapping[str, Any]) -> ModelReply:
+        """Send a body exactly once. Raises :class:`ProviderFault`."""
+        fault: ProviderFault | None = None
+        try:
+            response = self._call(self._connected(), dict(body)).http_response
+        except Exception as error:  # noqa: BLE001 - each one becomes a fault; those that nobody knows are in doubt
+            fault = self._fault(error)
+        if fault is not None:
+            # Raised outside of the handler and bare: what the SDK raised holds the server's words.
+            fault.__cause__ = fault.__context__ = None
+            raise fault.with_traceback(None)
+        reply = self.read(parsed(response.content))
+        return replace(reply, request_id=faults.request_id(response.headers, key=self._key))
+
+    def _fault(self, error: Exception) -> ProviderFault:
+        response = getattr(error, "response", None)
+        if response is None:
+            return faults.behind(error)
+        try:
+            told = parsed(response.content).get("error")
+        except ProviderFault:
+            told = None
+        known = told if isinstance(told, dict) else {}
+        return faults.of_told(response.status_code, known, headers=response.headers, key=self._key)
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        if self._http is not None:
+            self._http.close()
+
+    def _connected(self) -> Any:
+        if self._sdk is None:
+            self._sdk = self._make_sdk(self._guarded())
+        return self._sdk
+
+    def _guarded(self) -> httpx2.Client:
+        import httpx2
+
+        from evaluator.providers.transport import GuardedTransport
+
+        silence()
+        try:
+            origin = parse_url(self.settings.base_url)
+        except ForbiddenAddressError as error:
+            raise faults.forbidden(str(error)) from None
+        if self._key and not re.fullmatch(r"[!-~]+", self._key):
+            message = "The key holds characters that no key has, such as spaces. Enter it again."
+            raise ProviderFault(FaultKind.REJECTED, message, error="malformed key")
+        seconds = self.settings.request_seconds
+        transport = GuardedTransport(origin=origin, policy=self._policy, secret=self._secret(), seconds=seconds)
+        self._http = httpx2.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=seconds)
+        return self._http

@@ -1,0 +1,170 @@
+"""A stored request or response of any provider as turns that people can read. Standard library only.
+
+Responses come from servers that nobody vouches for, so every shape is taken, and every text is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+LONGEST_TURN: Final = 60_000
+LONGEST_JSON: Final = 200_000
+MOST_TURNS: Final = 200
+_DEEPEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation. ``left_out`` counts the characters that are not shown."""
+
+    role: str
+    text: str
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A text, cut at a bound. ``left_out`` counts the characters that are not shown."""
+
+    text: str
+    left_out: int = 0
+
+
+def sent_turns(body: Any) -> list[Turn]:
+    """What a request says: instructions first, then the conversation."""
+    if not isinstance(body, Mapping):
+        return []
+    turns = [_turn("system", _text(body[name])) for name in ("system", "instructions") if body.get(name)]
+    for name in ("messages", "input"):
+        said = body.get(name)
+        turns += [_turn("user", said)] if isinstance(said, str) else _conversation(said)
+    return turns[:MOST_TURNS]
+
+
+def reply_turns(body: Any) -> list[Turn]:
+    """What a response says: the model's answers, its reasoning where it is shown, and what tools it asked for."""
+    if not isinstance(body, Mapping):
+        return []
+    if isinstance(body.get("choices"), list):
+        messages = [choice.get("message") for choice in body["choices"] if isinstance(choice, Mapping)]
+        return _conversation(messages)[:MOST_TURNS]
+    if isinstance(body.get("output"), list):
+        return _conversation(body["output"])[:MOST_TURNS]
+    if "content" in body:
+        return _conversation([{"role": body.get("role", "assistant"), "content": body["content"]}])
+    return []
+
+
+def other_facts(body: Any) -> list[tuple[str, str]]:
+    """What a request sets beside the conversation (limits, sampling, names of the tools), by name."""
+    if not isinstance(body, Mapping):
+        return []
+    facts = []
+    for name, value in body.items():
+        if name == "tools":
+            facts.append((name, ", ".join(_tool_name(tool) for tool in value) if isinstance(value, list) else ""))
+        elif name not in {"messages", "input", "system", "instructions"}:
+            facts.append(
+                (name, _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 300).text)
+            )
+    return facts
+
+
+def pretty(body: Any) -> Bounded:
+    """``body`` as indented JSON."""
+    try:
+        return _cut(json.dumps(body, indent=2, ensure_ascii=False), LONGEST_JSON)
+    except RecursionError:
+        return Bounded("(nested more deeply than this page shows)")
+
+
+def _conversation(messages: Any) -> list[Turn]:
+    turns = []
+    for message in messages if isinstance(messages, list) else []:
+        if not isinstance(message, Mapping):
+            continue
+        text = "\n\n".join(filter(None, [_text(message.get("content")), *_beside(message)]))
+        turns.append(_turn(_role(message), text))
+    return turns
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    kind = message.get("type")
+    if kind in {"function_call", "reasoning"}:
+        return "assistant"
+    if kind == "function_call_output" or _only_results(message.get("content")):
+        return "tool"
+    return str(message.get("role") or "assistant")[:40]
+
+
+def _only_results(content: Any) -> bool:
+    """Anthropic's results of tools come as a user's turn."""
+    return (
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(part, Mapping) and part.get("type") == "tool_result" for part in content)
+    )
+
+
+def _beside(message: Mapping[str, Any]) -> list[str]:
+    """What a message says outside its content."""
+    said = [_text(message[name]) for name in ("refusal", "reasoning_content", "output") if message.get(name)]
+    if message.get("type") == "reasoning":
+        said.append(_text(message.get("summary")))
+    if message.get("type") == "function_call":
+        said.append(_asked(message.get("name"), message.get("arguments")))
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            said.append(_asked(function.get("name"), function.get("arguments")))
+    return said
+
+
+def _text(content: Any, depth: int = 0) -> str:
+    """The text of a message's content: a string, or a list of parts."""
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(content, list):
+        return "\n\n".join(filter(None, (_text(part, depth + 1) for part in content)))
+    if not isinstance(content, Mapping):
+        return content if isinstance(content, str) else "" if content is None else json.dumps(content)
+    if content.get("type") == "tool_use":
+        return _asked(content.get("name"), content.get("input"))
+    for name in ("text", "thinking", "refusal", "content"):
+        if name in content:
+            return _text(content[name], depth + 1)
+    return ""
+
+
+def _asked(name: Any, arguments: Any) -> str:
+    """A use of a tool, its arguments readable: code in them has line breaks."""
+    given = arguments
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return f"{name}: {arguments}"
+    if not isinstance(given, Mapping):
+        return f"{name}: {json.dumps(given, ensure_ascii=False)}"
+    lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in given.items()]
+    return "\n".join([f"{name}", *lines])
+
+
+def _tool_name(tool: Any) -> str:
+    if not isinstance(tool, Mapping):
+        return "?"
+    function = tool.get("function")
+    return str(tool.get("name") or (function.get("name") if isinstance(function, Mapping) else "?"))
+
+
+def _turn(role: str, text: str) -> Turn:
+    cut = _cut(text, LONGEST_TURN)
+    return Turn(role, cut.text, cut.left_out)
+
+
+def _cut(text: str, most: int) -> Bounded:
+    return Bounded(text[:most], max(0, len(text) - most))

@@ -1,0 +1,169 @@
+"""What people type to start a run on an endpoint, and to let a paused one go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.core import signing
+
+from benchmark_tasks.domain.queries import current_version, has_code, runnable_revisions_of
+from benchmark_tasks.models import Suite
+from evaluator.domain.generating import MOST_TRIALS, RunOrder
+from submissions.enums import Inputs, Scaffold
+from submissions.forms import LONGEST_NAME, LONGEST_NOTES, SubmitForm, refuse_hidden_characters
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.domain.estimating import Estimate
+    from submissions.models import Endpoint
+
+_MOST_TOKENS = 10**12
+_MOST_SECONDS = 7 * 24 * 3600
+_SALT = "leaderboard.run-estimate"
+
+
+def open_versions() -> list[SuiteVersion]:
+    """The newest version of every suite that takes answers, by the suite's title."""
+    versions = [current_version(suite) for suite in Suite.objects.order_by("title", "slug")]
+    return [version for version in versions if version is not None and has_code(version)]
+
+
+class LimitsForm(forms.Form):
+    """A run's limits. Where a limit is empty there is none, but for the time."""
+
+    run_tokens = forms.IntegerField(
+        label="Tokens",
+        required=False,
+        min_value=1000,
+        max_value=_MOST_TOKENS,
+        help_text="Input and output together. At a limit the run pauses, and you may raise it.",
+    )
+    run_dollars = forms.DecimalField(
+        label="US dollars",
+        required=False,
+        min_value=0,
+        max_value=100_000,
+        max_digits=10,
+        decimal_places=4,
+        help_text="By the endpoint's prices.",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    run_seconds = forms.IntegerField(
+        label="Seconds", min_value=60, max_value=_MOST_SECONDS, help_text="From its start; 21600 are six hours."
+    )
+
+    @staticmethod
+    def limits_of(limited: Any) -> dict[str, Any]:
+        """The limits of an endpoint or a run, as they are shown first."""
+        return {name: getattr(limited, name) for name in LimitsForm.base_fields}
+
+    def limits(self) -> dict[str, Any]:
+        """The limits. Call it on a valid form."""
+        return {name: self.cleaned_data[name] for name in LimitsForm.base_fields}
+
+
+class RunForm(SubmitForm, LimitsForm):
+    """What is asked of whom. ``estimate`` is the last one that was shown, signed."""
+
+    suite = forms.CharField(widget=forms.HiddenInput)
+    estimate = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
+    inputs = forms.ChoiceField(
+        label="The model is given",
+        choices=[(Inputs.FULL.value, "paper, repository's context and instruction (full)")]
+        + [(each.value, each.label) for each in Inputs if each != Inputs.FULL],
+        initial=Inputs.FULL.value,
+        help_text="As in the paper's Table 3. Boards keep the three apart.",
+    )
+    scaffold = forms.ChoiceField(
+        label="How it is asked",
+        choices=[
+            (Scaffold.NONE.value, "standard prompting: one question, one answer"),
+            (Scaffold.AGENT.value, "agent: it reads, edits and runs in a sandbox before it answers"),
+        ],
+        initial=Scaffold.NONE.value,
+    )
+    trials = forms.IntegerField(
+        label="Trials of each task",
+        min_value=1,
+        max_value=MOST_TRIALS,
+        initial=1,
+        help_text=f"1 to {MOST_TRIALS}; every trial is asked and paid for anew.",
+    )
+    tasks = forms.MultipleChoiceField(
+        label="Only these tasks",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None ticked means all. What is not asked counts as not attempted: every task is in the denominator.",
+    )
+    system = forms.CharField(
+        label="System",
+        max_length=LONGEST_NAME,
+        help_text="The name on the board.",
+        validators=[refuse_hidden_characters],
+    )
+    organisation = forms.CharField(
+        label="Organisation", required=False, max_length=LONGEST_NAME, validators=[refuse_hidden_characters]
+    )
+    notes = forms.CharField(
+        label="Notes",
+        required=False,
+        max_length=LONGEST_NOTES,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Public, if you publish the run.",
+        validators=[refuse_hidden_characters],
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, version: SuiteVersion) -> None:
+        initial = {"suite": version.suite.slug, "system": endpoint.model[:LONGEST_NAME], **self.limits_of(endpoint)}
+        super().__init__(data, initial=initial)
+        self._endpoint, self._version = endpoint, version
+        slugs = [revision.task.slug for revision in runnable_revisions_of(version)]
+        cast("forms.MultipleChoiceField", self.fields["tasks"]).choices = [(slug, slug) for slug in slugs]
+
+    def clean_run_dollars(self) -> Any:
+        """A limit in dollars needs prices."""
+        dollars = self.cleaned_data["run_dollars"]
+        if dollars is not None and self._endpoint.cost(0, 0) is None:
+            raise forms.ValidationError(
+                "The endpoint has no prices, so nobody can tell what the run costs. Give them there."
+            )
+        return dollars
+
+    def order(self) -> RunOrder:
+        """What is wanted. Call it on a valid form."""
+        given = self.cleaned_data
+        told = {name: given[name] for name in ("inputs", "scaffold", "trials", "system", "organisation", "notes")}
+        return RunOrder(
+            version=self._version,
+            tasks=tuple(given["tasks"]),
+            publish_licence=given["licence"] if given["consent"] else "",
+            estimate=self.seen_estimate() or {},
+            **told,
+            **self.limits(),
+        )
+
+    def signed(self, estimate: Estimate) -> str:
+        """``estimate`` and what it was made for, signed: it comes back when the run is started."""
+        return signing.dumps({"of": self._fingerprint(), "totals": estimate.as_data()}, salt=_SALT)
+
+    def seen_estimate(self) -> dict[str, object] | None:
+        """The totals of the estimate that was shown for just this order; None where there was none, or for another."""
+        try:
+            seen = signing.loads(self.cleaned_data["estimate"], salt=_SALT)
+        except signing.BadSignature:
+            return None
+        totals: dict[str, object] = seen["totals"]
+        return totals if seen["of"] == self._fingerprint() else None
+
+    def _fingerprint(self) -> str:
+        """Changes with everything that an estimate depends on."""
+        given, one = self.cleaned_data, self._endpoint
+        asked = [self._version.pk, *(given[name] for name in ("inputs", "scaffold", "trials", "tasks"))]
+        prices = [str(one.price_input), str(one.price_output)]
+        facts = [one.pk, one.model, one.max_output_tokens, one.context_tokens, *prices]
+        return hashlib.sha256(json.dumps([asked, facts]).encode()).hexdigest()

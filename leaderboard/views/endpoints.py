@@ -1,0 +1,176 @@
+"""The pages of model endpoints: one's list, registering, changing, testing, and what becomes of the key.
+
+An endpoint is its owner's alone: for all other accounts, maintainers' too, none of these addresses exist.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluator.domain.checking_endpoints import request_check
+from leaderboard.domain import endpoint_pages
+from submissions.domain import endpoints as domain
+from submissions.endpoint_forms import PRESETS, EndpointForm, preset
+from submissions.enums import EndpointCheck
+from submissions.exceptions import SubmissionError
+from submissions.models import Endpoint, User
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+
+
+def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
+    """The endpoint, if it is of whoever asks. Raises Http404 otherwise, as for one that does not exist."""
+    return get_object_or_404(domain.visible_to(request.user), pk=pk)
+
+
+def _page(pk: int) -> str:
+    return reverse("endpoint", args=[pk])
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: login_required has seen to it
+    return request.user
+
+
+@never_cache
+@login_required
+@require_safe
+def endpoints(request: HttpRequest) -> HttpResponse:
+    """Everything one has registered."""
+    rows = endpoint_pages.endpoint_rows(_user(request))
+    context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
+    return render(request, "leaderboard/endpoints.html", context)
+
+
+@never_cache
+@sensitive_post_parameters("key")
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint_new(request: HttpRequest) -> HttpResponse:
+    """Register one. ``?preset=`` fills in what is known of a provider."""
+    chosen = preset(request.GET.get("preset", ""))
+    form = EndpointForm(initial=chosen.initial if chosen else None)
+    status = HTTPStatus.OK
+    if request.method == "POST":
+        form = EndpointForm(request.POST)
+        if form.is_valid():
+            try:
+                made = domain.add(owner=_user(request), described=form.described(), key=form.cleaned_data["key"])
+            except SubmissionError as error:
+                form.refuse(str(error))
+            else:
+                messages.success(request, "Registered. Test the connection before you start a run.")
+                return redirect(made)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    context = {"form": form, "presets": PRESETS, "chosen": chosen}
+    return render(request, "leaderboard/endpoint_form.html", context, status=status)
+
+
+@never_cache
+@login_required
+@require_safe
+def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+    """One endpoint: what it is, whether it answers, its key's state, and the runs on it."""
+    return _endpoint_page(request, own_endpoint(request, pk))
+
+
+def _endpoint_page(request: HttpRequest, shown: Endpoint) -> HttpResponse:
+    context = {
+        "endpoint": shown,
+        "facts": endpoint_pages.endpoint_facts(shown),
+        "judges": domain.using_judges(shown),
+        "runs": endpoint_pages.runs_on(shown),
+    }
+    return render(request, "leaderboard/endpoint.html", context)
+
+
+@never_cache
+@require_safe
+def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a test of the connection came to; nothing is sent while it is under way."""
+    shown = own_endpoint(request, pk)
+    if shown.check_state == EndpointCheck.WAITING:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "leaderboard/endpoint_check.html", {"endpoint": shown, "announce": True})
+
+
+@never_cache
+@sensitive_post_parameters("key")
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint_change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change what is said of it, or store another key."""
+    shown = own_endpoint(request, pk)
+    form, status = EndpointForm.of(shown), HTTPStatus.OK
+    if request.method == "POST":
+        form = EndpointForm(request.POST, has_key=shown.has_key)
+        if form.is_valid():
+            try:
+                changed = domain.change(
+                    endpoint=shown, actor=_user(request), described=form.described(), key=form.cleaned_data["key"]
+                )
+            except SubmissionError as error:
+                form.refuse(str(error))
+            else:
+                messages.success(request, "Saved.")
+                if changed.key_erased:
+                    messages.warning(
+                        request, "The address has changed, so the key was deleted: it was given to another."
+                    )
+                return redirect("endpoint", pk)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return render(request, "leaderboard/endpoint_form.html", {"form": form, "endpoint": shown}, status=status)
+
+
+@action(_page)
+def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue one tiny call."""
+    shown = own_endpoint(request, pk)
+    return _act(request, pk, lambda: request_check(endpoint=shown), done="")
+
+
+@action(_page)
+def endpoint_forget(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete the key."""
+    shown = own_endpoint(request, pk)
+    return _act(
+        request, pk, lambda: domain.forget_key(endpoint=shown, actor=_user(request)), done="The key is deleted."
+    )
+
+
+@action(_page)
+def endpoint_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete the endpoint and its key."""
+    shown = own_endpoint(request, pk)
+    try:
+        domain.delete(endpoint=shown, actor=_user(request))
+    except SubmissionError as error:
+        messages.warning(request, str(error))
+        return redirect("endpoint", pk)
+    messages.success(request, f"{shown.name} is deleted, and its key with it. The runs on it stay.")
+    return redirect("endpoints")
+
+
+def _act(request: HttpRequest, pk: int, act: Callable[[], None], *, done: str) -> HttpResponse:
+    try:
+        act()
+    except SubmissionError as error:
+        messages.warning(request, str(error))
+    else:
+        if done:
+            messages.success(request, done)
+    return redirect("endpoint", pk)

@@ -1,0 +1,252 @@
+"""The pages of a run on an endpoint: its order and estimate, its progress, and every call that was made for it."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluator.domain import estimating, generating
+from evaluator.enums import GenerationState
+from evaluator.models import ModelCall
+from leaderboard.domain import call_texts, generation_pages
+from leaderboard.domain.submission_pages import may_see_code
+from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
+from leaderboard.views.endpoints import own_endpoint
+from leaderboard.views.generation_part import generation_context
+from leaderboard.views.submissions import visible_submission
+from submissions.domain import quotas
+from submissions.domain.access import may_manage
+from submissions.enums import Scaffold
+from submissions.exceptions import SubmissionError
+from submissions.models import Implementation, User
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import Generation
+    from submissions.models import Endpoint, Submission
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: only owners come here
+    return request.user
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_new(request: HttpRequest, pk: int) -> HttpResponse:
+    """``?suite=`` chooses what is run. A POST shows what it would cost, and, confirmed, starts what was shown."""
+    endpoint = own_endpoint(request, pk)
+    versions = open_versions()
+    slug = request.POST.get("suite") or request.GET.get("suite", "")
+    version = next((each for each in versions if each.suite.slug == slug), versions[0] if versions else None)
+    if version is None:
+        return render(request, "leaderboard/generation_new.html", {"endpoint": endpoint})
+    if slug not in {"", version.suite.slug}:
+        raise Http404(f"No suite “{slug[:50]}” takes answers now.")
+    if request.method != "POST":
+        return _order_page(request, endpoint, version, versions, RunForm(endpoint=endpoint, version=version))
+    form = RunForm(request.POST, endpoint=endpoint, version=version)
+    if not form.is_valid():
+        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    if "start" in request.POST:
+        if form.seen_estimate() is not None:
+            return _start(request, endpoint, version, versions, form)
+        messages.warning(request, "The order has changed since its estimate. Look at the new one, then start.")
+    return _estimate_page(request, endpoint, version, versions, form)
+
+
+def _start(
+    request: HttpRequest, endpoint: Endpoint, version: SuiteVersion, versions: list[SuiteVersion], form: RunForm
+) -> HttpResponse:
+    try:
+        made = generating.start(owner=_user(request), endpoint=endpoint, order=form.order())
+    except SubmissionError as error:
+        form.add_error(None, str(error))
+        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, "Started: the model is being asked.")
+    return redirect(made)
+
+
+def _estimate_page(
+    request: HttpRequest, endpoint: Endpoint, version: SuiteVersion, versions: list[SuiteVersion], form: RunForm
+) -> HttpResponse:
+    try:
+        estimate = estimating.estimate(endpoint=endpoint, order=form.order())
+    except SubmissionError as error:
+        form.add_error(None, str(error))
+        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    signed, is_agent = form.signed(estimate), form.cleaned_data["scaffold"] == Scaffold.AGENT
+    return _order_page(request, endpoint, version, versions, form, estimate=estimate, signed=signed, is_agent=is_agent)
+
+
+def _order_page(
+    request: HttpRequest,
+    endpoint: Endpoint,
+    version: SuiteVersion,
+    versions: list[SuiteVersion],
+    form: RunForm,
+    *,
+    status: int = HTTPStatus.OK,
+    **estimated: Any,
+) -> HttpResponse:
+    user = _user(request)
+    context = {
+        "endpoint": endpoint,
+        "version": version,
+        "versions": versions,
+        "form": form,
+        "quota_remaining": quotas.remaining(user),
+        "quota_limit": quotas.limit(user),
+        **estimated,
+    }
+    return render(request, "leaderboard/generation_new.html", context, status=status)
+
+
+@never_cache
+@require_safe
+def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of a submission's page that changes while the model is asked. ``?seen=`` is what the browser shows."""
+    shown = visible_submission(request, pk)
+    context = generation_context(request, shown)
+    if not context:
+        raise Http404
+    if request.GET.get("seen") == context["live"].fingerprint:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    response = render(request, "leaderboard/generation_live.html", context | {"announce": True})
+    if context["generation"].state != GenerationState.RUNNING:
+        # The rest of the page looks different from now on, too.
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _page(pk: int) -> str:
+    return reverse("submission", args=[pk])
+
+
+def _managed(request: HttpRequest, pk: int) -> Generation:
+    """The run of a submission that whoever asks may manage. Raises Http404."""
+    shown = visible_submission(request, pk)
+    generation = generation_pages.generation_of(shown)
+    if generation is None or not may_manage(request.user, shown):
+        raise Http404
+    return generation
+
+
+@action(_page)
+def generation_pause(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask nothing more for now."""
+    generation = _managed(request, pk)
+    try:
+        generating.pause(generation=generation, actor=_user(request))
+    except SubmissionError as error:
+        messages.warning(request, str(error))
+    else:
+        messages.success(request, "Paused. What was answered is kept and is not asked again.")
+    return redirect("submission", pk)
+
+
+@action(_page)
+def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on, with the limits that stand in the form."""
+    generation = _managed(request, pk)
+    form = LimitsForm(request.POST)
+    if form.is_valid():
+        try:
+            generating.resume(generation=generation, actor=_user(request), **form.limits())
+        except SubmissionError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "It goes on.")
+            return redirect("submission", pk)
+    shown = visible_submission(request, pk)
+    context = generation_context(request, shown) | {"resume": form}
+    return render(request, "leaderboard/generation_resume.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _code_visible(request: HttpRequest, pk: int) -> Submission:
+    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404."""
+    shown = visible_submission(request, pk)
+    if not may_see_code(request.user, shown):
+        raise Http404
+    return shown
+
+
+@never_cache
+@require_safe
+def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """Every call that was made for one answer."""
+    shown = _code_visible(request, pk)
+    answer = get_object_or_404(
+        Implementation.objects.select_related("revision__task__paper", "request"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
+        request__isnull=False,
+    )
+    context = {
+        "submission": shown,
+        "answer": answer,
+        "asked": answer.request,
+        "rows": generation_pages.call_rows(answer),
+    }
+    return render(request, "leaderboard/calls.html", context)
+
+
+@never_cache
+@require_safe
+def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """One call: what was sent and what came back. ``?raw=request`` and ``?raw=response`` give either as a file."""
+    shown = _code_visible(request, pk)
+    call = get_object_or_404(
+        ModelCall.objects.select_related("answer_request__implementation__revision__task__paper"),
+        pk=number,
+        answer_request__implementation__submission=shown,
+    )
+    raw = request.GET.get("raw", "")
+    if raw in {"request", "response"}:
+        return _raw(call, raw)
+    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
+    answer = call.answer_request.implementation
+    rows = generation_pages.call_rows(answer)
+    place = next(place for place, row in enumerate(rows) if row.call.pk == call.pk)
+    context = {
+        "submission": shown,
+        "manages": may_manage(request.user, shown),
+        "answer": answer,
+        "calls_address": generation_pages.calls_address(answer),
+        "call": call,
+        "row": rows[place],
+        "place": place + 1,
+        "of": len(rows),
+        "previous": rows[place - 1] if place else None,
+        "following": rows[place + 1] if place + 1 < len(rows) else None,
+        "sent": call_texts.sent_turns(call.request),
+        "facts": call_texts.other_facts(call.request),
+        "reply": call_texts.reply_turns(call.response),
+        "request_json": call_texts.pretty(call.request),
+        "response_json": call_texts.pretty(call.response) if call.response is not None else None,
+    }
+    return render(request, "leaderboard/call.html", context)
+
+
+def _raw(call: ModelCall, name: str) -> HttpResponse:
+    """A body as a file: never as a page of this site, whatever is in it."""
+    body = json.dumps(getattr(call, name), indent=2, ensure_ascii=False)
+    response = HttpResponse(body, content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="call-{call.pk}-{name}.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,117 @@
+"""What agents did: the trajectory of one answer, and charts of actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from evaluator.generation.trajectory import Action
+from evaluator.models import Trajectory
+from leaderboard.domain import action_charts
+from leaderboard.domain.submission_pages import may_see_code
+from leaderboard.domain.trajectory_pages import shown_trajectory
+from leaderboard.http import asked_version, query_with
+from leaderboard.views.submissions import visible_submission
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from submissions.models import Submission
+
+
+def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Trajectory]:
+    """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise."""
+    shown = visible_submission(request, pk)
+    if not may_see_code(request.user, shown):
+        raise Http404
+    answers = Implementation.objects.filter(
+        submission=shown, revision__task__paper__slug=paper, revision__task__index=index, trial=trial
+    )
+    texts = ("files", "diff", "goal_source", "raw_answer")
+    found = Trajectory.objects.select_related(
+        "implementation__revision__task__paper", "implementation__revision__task__suite"
+    ).defer(*(f"implementation__{name}" for name in texts))
+    return shown, get_object_or_404(found, implementation__in=answers)
+
+
+@never_cache
+@require_safe
+def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
+    submission, stored = _trajectory(request, pk, paper, index, trial)
+    asked = request.GET.get("action", "")
+    if asked and asked not in set(Action):
+        raise Http404("There is no such action.")
+    shown = shown_trajectory(stored, action=asked)
+    total = sum(number for _, number in shown.counts)
+    chips = [{"title": f"All {total}", "query": query_with(request.GET, action=None), "active": not asked}]
+    chips += [
+        {"title": f"{action} {number}", "query": query_with(request.GET, action=action), "active": action == asked}
+        for action, number in shown.counts
+    ]
+    context = {
+        "submission": submission,
+        "suite": submission.suite_version.suite,
+        "answer": stored.implementation,
+        "task": stored.implementation.revision.task,
+        "stored": stored,
+        "shown": shown,
+        "asked": asked,
+        "total": total,
+        "chips": chips,
+    }
+    return render(request, "leaderboard/trajectory.html", context)
+
+
+@never_cache
+@require_safe
+def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """The same as a file."""
+    submission, stored = _trajectory(request, pk, paper, index, trial)
+    body = {
+        "submission": submission.pk,
+        "task": stored.implementation.revision.task.slug,
+        "trial": trial,
+        "source": stored.source,
+        "trajectory": stored.steps,
+    }
+    response = JsonResponse(body, json_dumps_params={"indent": 1})
+    response["Content-Disposition"] = f'attachment; filename="trajectory-{pk}-{paper}-{index}-{trial}.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@never_cache
+@require_safe
+def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the agent of one submission did, in numbers. Numbers hold no code, so they are shown with the outcomes."""
+    submission = visible_submission(request, pk)
+    context = {
+        "submission": submission,
+        "suite": submission.suite_version.suite,
+        "charts": action_charts.of_submission(submission),
+        "actions": action_charts.ACTIONS,
+    }
+    return render(request, "leaderboard/actions.html", context)
+
+
+@require_safe
+def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
+    """How the agents of a board worked: everything published on the suite version that has trajectories."""
+    found = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, found)
+    if version is None:
+        return render(request, "leaderboard/board_empty.html", {"suite": found})
+    context = {
+        "suite": found,
+        "version": version,
+        "charts": action_charts.of_board(version),
+        "actions": action_charts.ACTIONS,
+    }
+    return render(request, "leaderboard/actions.html", context)

@@ -1,0 +1,94 @@
+"""The secrets that seal endpoints' keys, and sealing and opening the key of one endpoint."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from submissions.endpoints.addresses import origin
+from submissions.endpoints.sealing import SealError, seal, sealed_with_first, unseal
+from submissions.models import Endpoint
+
+_FILE: Final = "endpoint_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """What sealing all keys again came to. ``lost`` are the endpoints whose key no configured secret opens."""
+
+    resealed: int
+    current: int
+    lost: tuple[Endpoint, ...]
+
+
+def sealed_for(endpoint: Endpoint, key: str) -> str:
+    """``key``, sealed for this row and this origin: another address than it was given to cannot have it."""
+    return seal(key, secrets=_secrets(make=True), context=_context(endpoint))
+
+
+def opened(endpoint: Endpoint) -> str:
+    """The key of ``endpoint``, empty where it has none. Raises :class:`SealError`."""
+    if not endpoint.sealed_key:
+        return ""
+    return unseal(endpoint.sealed_key, secrets=_secrets(make=False), context=_context(endpoint))
+
+
+def rotate() -> Rotated:
+    """Seal with the first secret whatever an older one has sealed."""
+    known = _secrets(make=False)
+    resealed, current, lost = 0, 0, []
+    for endpoint in Endpoint.objects.exclude(sealed_key="").select_related("owner").order_by("pk"):
+        old = endpoint.sealed_key
+        try:
+            key = unseal(old, secrets=known, context=_context(endpoint))
+        except SealError:
+            lost.append(endpoint)
+            continue
+        if sealed_with_first(old, secrets=known):
+            current += 1
+            continue
+        sealed = seal(key, secrets=known, context=_context(endpoint))
+        # Its owner may have stored another key, or another address, since it was read.
+        mine = Endpoint.objects.filter(pk=endpoint.pk, sealed_key=old, base_url=endpoint.base_url)
+        resealed += mine.update(sealed_key=sealed)
+    return Rotated(resealed, current, tuple(lost))
+
+
+def _context(endpoint: Endpoint) -> bytes:
+    return f"{endpoint.pk} {origin(endpoint.base_url)}".encode()
+
+
+def _secrets(*, make: bool) -> list[str]:
+    """The configured secrets, then the one in the data folder: it opens what was sealed before any was configured.
+
+    Never ``SECRET_KEY``, which is changed for other reasons and known in more places.
+    """
+    configured = [secret.strip() for secret in settings.ENVIRONMENT.endpoint_keys]
+    file = Path(settings.DATA_DIR) / _FILE
+    kept = _kept_in(file, make=make and not configured)
+    return [*configured, *([kept] if kept else [])]
+
+
+def _kept_in(file: Path, *, make: bool) -> str:
+    """The secret in ``file``, made on first use; empty where there is none."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        if not make:
+            return ""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{secrets.token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(48), encoding="ascii")
+    try:
+        # A hard link fails when another process was first: both then read the same secret.
+        file.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return file.read_text(encoding="ascii").strip()

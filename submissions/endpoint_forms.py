@@ -1,0 +1,262 @@
+"""What people type about model endpoints. A key is read here and never given back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from submissions.domain.endpoints import DESCRIBED
+from submissions.endpoints.addresses import LONGEST, problem
+from submissions.enums import Api, Provider
+from submissions.forms import refuse_hidden_characters
+
+if TYPE_CHECKING:
+    from submissions.models import Endpoint
+
+LONGEST_KEY: Final = 1000
+_EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh", "max")
+_DEAREST: Final = 100_000
+_DAY: Final = 24 * 3600
+_PROVIDERS: Final = {
+    Api.CHAT: Provider.OPENAI,
+    Api.RESPONSES: Provider.OPENAI,
+    Api.MESSAGES: Provider.ANTHROPIC,
+}
+_APIS: Final = [
+    (Api.CHAT.value, "OpenAI Chat Completions (also vLLM, Ollama, OpenRouter and most others)"),
+    (Api.RESPONSES.value, "OpenAI Responses"),
+    (Api.MESSAGES.value, "Anthropic Messages"),
+]
+_TYPE_AGAIN: Final = "Keys are never sent back to the browser: type it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A start for the form, chosen by a link. ``hint`` says what is left to fill in."""
+
+    slug: str
+    title: str
+    hint: str
+    initial: dict[str, Any]
+
+
+PRESETS: Final = (
+    Preset(
+        "openai-responses",
+        "OpenAI, Responses",
+        "Fill in the dated model id and your key.",
+        {"name": "OpenAI", "api": Api.RESPONSES.value, "base_url": "https://api.openai.com/v1"},
+    ),
+    Preset(
+        "openai-chat",
+        "OpenAI, Chat Completions",
+        "Fill in the dated model id and your key.",
+        {"name": "OpenAI Chat", "api": Api.CHAT.value, "base_url": "https://api.openai.com/v1"},
+    ),
+    Preset(
+        "anthropic",
+        "Anthropic",
+        "Fill in the dated model id and your key.",
+        {
+            "name": "Anthropic",
+            "api": Api.MESSAGES.value,
+            "base_url": "https://api.anthropic.com",
+            "context_tokens": 200_000,
+        },
+    ),
+    Preset(
+        "local",
+        "A server of your own",
+        "vLLM listens on port 8000, Ollama on 11434. The operator has to allow its address; most need no key.",
+        {
+            "name": "Local model",
+            "api": Api.CHAT.value,
+            "base_url": "http://127.0.0.1:8000/v1",
+            "context_tokens": 32_768,
+            "max_output_tokens": 4096,
+            "requests_at_once": 1,
+            "price_input": 0,
+            "price_output": 0,
+        },
+    ),
+)
+
+
+def preset(slug: str) -> Preset | None:
+    """The preset of that name; None for any other."""
+    return next((each for each in PRESETS if each.slug == slug), None)
+
+
+def _tokens(label: str, help_text: str, *, least: int, most: int, **kwargs: Any) -> forms.IntegerField:
+    return forms.IntegerField(label=label, help_text=help_text, min_value=least, max_value=most, **kwargs)
+
+
+def _dollars(label: str, help_text: str) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        min_value=0,
+        max_value=_DEAREST,
+        max_digits=10,
+        decimal_places=4,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+
+class EndpointForm(forms.Form):
+    """Registers or changes an endpoint. ``initial`` never holds its key; an empty key leaves a stored one as it is."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=80,
+        help_text="For you, to tell your endpoints apart.",
+        validators=[refuse_hidden_characters],
+    )
+    api = forms.ChoiceField(label="Interface", choices=_APIS, help_text="Which protocol the server speaks.")
+    base_url = forms.CharField(
+        label="Base address",
+        max_length=LONGEST,
+        help_text="The base URL in the provider's documentation; in OpenAI's protocol it mostly ends in /v1.",
+        widget=forms.TextInput(
+            attrs={
+                "inputmode": "url",
+                "placeholder": "https://api.example.org/v1",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+    )
+    model = forms.CharField(
+        label="Model id",
+        max_length=120,
+        help_text="As the provider writes it. Give the dated version where there is one: others change their meaning.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        validators=[refuse_hidden_characters],
+    )
+    key = forms.CharField(
+        label="Key",
+        required=False,
+        max_length=LONGEST_KEY,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    keep_key = forms.BooleanField(
+        required=False,
+        label="Keep the key when a run ends",
+        help_text="Otherwise it is deleted as soon as no run is open here, and you type it again for the next one.",
+    )
+    temperature = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=2,
+        help_text="0 to 2. Empty leaves it to the provider; some models take none.",
+    )
+    top_p = forms.FloatField(
+        required=False,
+        min_value=0.001,
+        max_value=1,
+        label="Top-p",
+        help_text="Above 0, up to 1. Empty leaves it to the provider.",
+    )
+    effort = forms.ChoiceField(
+        required=False,
+        label="Reasoning effort",
+        choices=[("", "left to the provider"), *((each, each) for each in _EFFORTS)],
+        help_text="For models that reason; others refuse the request.",
+    )
+    max_output_tokens = _tokens(
+        "Longest answer, in tokens",
+        "Reasoning counts. Answers that are cut off here count as wrong.",
+        least=16, most=1_000_000, initial=8192,
+    )  # fmt: skip
+    context_tokens = _tokens(
+        "Context, in tokens",
+        "How much the model reads at most, answer included. Longer papers are cut by section, and that is shown.",
+        least=1024, most=20_000_000, initial=128_000,
+    )  # fmt: skip
+    requests_at_once = _tokens("Requests at once", "1 to 16.", least=1, most=16, initial=2)
+    request_seconds = _tokens(
+        "Seconds a request may take",
+        "10 to 3600. An answer that comes later is lost.",
+        least=10,
+        most=3600,
+        initial=300,
+    )
+    run_tokens = _tokens(
+        "Tokens a run may use",
+        "Input and output together. At the limit the run pauses, and you may raise it.",
+        least=1000, most=10**12, required=False,
+    )  # fmt: skip
+    run_dollars = _dollars("US dollars a run may cost", "Needs the prices below. At the limit the run pauses.")
+    run_seconds = _tokens(
+        "Seconds a run may take",
+        "Up to seven days; the usual is six hours (21600).",
+        least=60,
+        most=7 * _DAY,
+        initial=6 * 3600,
+    )
+    price_input = _dollars("Input, US $ per million tokens", "For estimates, costs and the limit above.")
+    price_output = _dollars("Output, US $ per million tokens", "Reasoning is output, too.")
+
+    def __init__(self, *args: Any, has_key: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["key"].help_text = (
+            "A key is stored. Empty keeps it, whatever you type replaces it, another host or port above erases it."
+            if has_key
+            else "Stored encrypted, used only for this address, never shown again. Leave it empty where none is needed."
+        )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> EndpointForm:
+        """The form filled with what stands there now, but the key."""
+        initial = {name: getattr(endpoint, name) for name in cls.base_fields if name != "key"}
+        return cls(initial=initial, has_key=endpoint.has_key)
+
+    def clean_base_url(self) -> str:
+        """The address without slashes at its end. Raises ValidationError that says what is wrong with it."""
+        address: str = self.cleaned_data["base_url"].rstrip("/")
+        wrong = problem(address)
+        if wrong:
+            raise ValidationError(wrong)
+        return address
+
+    def clean_key(self) -> str:
+        """A key that can stand in a header."""
+        key: str = self.cleaned_data["key"]
+        if not key.isascii() or not key.isprintable() or " " in key:
+            msg = "A key has no spaces, line breaks or special letters. Copy it again."
+            raise ValidationError(msg)
+        return key
+
+    def clean(self) -> dict[str, Any]:
+        """Prices come in pairs, a limit in dollars needs them, and an answer has to fit the context."""
+        data = super().clean() or self.cleaned_data
+        given = [data.get("price_input") is not None, data.get("price_output") is not None]
+        if any(given) and not all(given):
+            missing = "price_output" if given[0] else "price_input"
+            if missing not in self.errors:
+                self.add_error(missing, "Give both prices, or none.")
+        if data.get("run_dollars") is not None and not any(given):
+            self.add_error("run_dollars", "Without prices nobody can tell what a run costs: give both below.")
+        longest, context = data.get("max_output_tokens"), data.get("context_tokens")
+        if longest and context and longest >= context:
+            self.add_error("max_output_tokens", "The answer has to leave room for the question in the context.")
+        if self.errors and self.data.get("key"):
+            self.add_error("key", _TYPE_AGAIN)
+        return data
+
+    def refuse(self, message: str) -> None:
+        """Say why a valid form was refused; a typed key has to be typed again."""
+        self.add_error(None, message)
+        if self.data.get("key"):
+            self.add_error("key", _TYPE_AGAIN)
+
+    def described(self) -> dict[str, Any]:
+        """The endpoint's fields, for the domain. Call it on a valid form."""
+        provider = _PROVIDERS[Api(self.cleaned_data["api"])]
+        return {name: self.cleaned_data[name] for name in DESCRIBED if name != "provider"} | {
+            "provider": provider.value
+        }

@@ -1,0 +1,33 @@
+"""``manage.py rotate_endpoint_keys``: seal every stored key with the first of ENDPOINT_KEYS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from submissions.domain.endpoint_keys import rotate
+
+
+class Command(BaseCommand):
+    """Seal again what an older secret has sealed; afterwards the older secret can be removed."""
+
+    help = "Seal the keys of all model endpoints with the first of ENDPOINT_KEYS."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        """Rotate. Raises CommandError where a key cannot be opened: its secret is still needed, or it is lost."""
+        done = rotate()
+        self.stdout.write(
+            f"{_keys(done.resealed)} sealed again, {_keys(done.current)} sealed with the first secret before."
+        )
+        if done.lost:
+            names = ", ".join(f"{endpoint.pk} of {endpoint.owner.username}" for endpoint in done.lost)
+            msg = (
+                f"No configured secret opens the keys of these endpoints: {names}. "
+                "Put the secret that sealed them back into ENDPOINT_KEYS, or have their owners store the keys again."
+            )
+            raise CommandError(msg)
+
+
+def _keys(number: int) -> str:
+    return "1 key" if number == 1 else f"{number} keys"

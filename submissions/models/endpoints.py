@@ -1,0 +1,74 @@
+"""Model endpoints: where a model answers, under whose key, and what a run on it may cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from submissions.enums import Api, EndpointCheck, Provider
+
+
+class Endpoint(models.Model):
+    """A model that one person may ask. Prices are US dollars per million tokens, limits are for one run.
+
+    ``sealed_key`` is the key, encrypted for this row and this origin (``submissions.endpoints.sealing``); it is never
+    shown again. ``not_before`` is when the provider wants to be asked again (``Retry-After``), for every run on it.
+    ``context_tokens`` is how much the model reads at most, answer included.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="endpoints")
+    name = models.CharField(max_length=80)
+    provider = models.CharField(max_length=12, choices=Provider)
+    api = models.CharField(max_length=12, choices=Api)
+    base_url = models.CharField(max_length=300)
+    model = models.CharField(max_length=120)
+    sealed_key = models.TextField(blank=True, editable=False)
+    keep_key = models.BooleanField(default=False)
+    temperature = models.FloatField(null=True, blank=True)
+    top_p = models.FloatField(null=True, blank=True)
+    effort = models.CharField(max_length=12, blank=True)
+    max_output_tokens = models.PositiveIntegerField(default=8192)
+    context_tokens = models.PositiveIntegerField(default=128_000)
+    requests_at_once = models.PositiveSmallIntegerField(default=2)
+    request_seconds = models.PositiveIntegerField(default=300)
+    run_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    run_dollars = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    run_seconds = models.PositiveIntegerField(default=6 * 3600)
+    price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    check_state = models.CharField(max_length=8, choices=EndpointCheck, default=EndpointCheck.NONE)
+    check_message = models.TextField(blank=True)
+    checked = models.DateTimeField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_endpoint_per_owner_and_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.model})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("endpoint", args=[self.pk])
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a key is stored; local models often need none."""
+        return bool(self.sealed_key)
+
+    def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
+        """What so many tokens cost, in US dollars; ``None`` where the prices are not known."""
+        return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
+
+
+def cost_of(
+    input_tokens: int, output_tokens: int, price_input: Decimal | None, price_output: Decimal | None
+) -> Decimal | None:
+    """US dollars for so many tokens at prices per million; ``None`` where a price is not known."""
+    if price_input is None or price_output is None:
+        return None
+    return (input_tokens * price_input + output_tokens * price_output) / Decimal(1_000_000)

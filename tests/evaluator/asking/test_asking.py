@@ -1,0 +1,332 @@
+"""Asking a model for answers: what each kind of reply becomes, and how limits, faults and interruptions end."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from evaluator.domain import leases
+from evaluator.domain.asking import ask_next, waiting_requests
+from evaluator.domain.generating import pause, resume
+from evaluator.domain.generation_progress import progress
+from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.models import AnswerRequest, ModelCall, TestRun
+from submissions.enums import Scaffold, SubmissionState
+from submissions.models import Endpoint, Implementation
+from tests.provider_server.types import Answer
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import Generation
+    from evaluator.sandbox.types import Sandbox
+    from tests.evaluator.asking.conftest import StartRun
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ask_all(most: int = 50) -> int:
+    """Ask until nothing may be asked; how often that was."""
+    return next(count for count in range(most) if not ask_next())
+
+
+def now(generation: Generation) -> tuple[str, str]:
+    generation.refresh_from_db()
+    generation.submission.refresh_from_db()
+    return generation.state, generation.submission.state
+
+
+def one(generation: Generation) -> tuple[AnswerRequest, Implementation]:
+    request = generation.requests.select_related("implementation").get()
+    return request, request.implementation
+
+
+def test_a_right_answer_is_code_and_waits_for_its_test(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1"], endpoint={"price_input": 1, "price_output": 2})
+    assert ask_next()
+    request, answer = one(generation)
+    assert (request.state, request.taken, request.note) == (
+        WorkState.DONE,
+        AnswerTaken.CODE,
+        "Taken from the fenced block.",
+    )
+    assert answer.attempted
+    assert answer.identical_to_reference
+    assert "```python" in answer.raw_answer
+    call = ModelCall.objects.get()
+    assert answer.usage == {
+        "input_tokens": call.input_tokens,
+        "output_tokens": call.output_tokens,
+        "seconds": round(request.seconds or 0, 3),
+        "cost_usd": float((call.input_tokens + 2 * call.output_tokens) / Decimal(1_000_000)),
+    }
+    assert now(generation) == (GenerationState.DONE, SubmissionState.QUEUED)
+    states = TestRun.objects.values_list("implementation__revision__task__slug", "state", "outcome")
+    asked = {(slug, state, outcome) for slug, state, outcome in states if slug == "dpo/1"}
+    assert asked == {("dpo/1", "queued", "")}
+    assert {outcome for slug, _, outcome in states if slug != "dpo/1"} == {"not_attempted"}
+    assert not ask_next()
+
+
+@pytest.mark.parametrize(
+    ("model", "taken", "said"),
+    [
+        ("refuses", AnswerTaken.REFUSED, "The model refused."),
+        ("empty", AnswerTaken.EMPTY, "The model's answer is empty."),
+        ("truncates", AnswerTaken.TRUNCATED, "Cut off by the token limit."),
+        ("prose", AnswerTaken.UNPARSABLE, ""),
+        ("too-long", AnswerTaken.TOO_LONG, ""),
+    ],
+)
+def test_what_is_no_code_is_the_models_result(
+    lmr_mini: SuiteVersion, start_run: StartRun, model: str, taken: str, said: str
+) -> None:
+    generation = start_run(lmr_mini, model, tasks=["dpo/1"])
+    assert ask_all() == 1
+    request, answer = one(generation)
+    assert (request.taken, answer.attempted, answer.files) == (taken, True, None)
+    assert request.note.startswith(said)
+    assert answer.answer_error["message"] == request.note
+    run = TestRun.objects.get(implementation=answer)
+    assert (run.state, run.outcome, run.reason) == ("done", "bad_patch", request.note)
+    assert now(generation)[0] == GenerationState.DONE
+
+
+def test_a_prompt_that_cannot_fit_is_not_sent(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
+) -> None:
+    generation = start_run(
+        lmr_mini, "right", tasks=["dpo/1"], endpoint={"context_tokens": 1500, "max_output_tokens": 1024}
+    )
+    assert ask_all() == 1
+    assert one(generation)[0].taken == AnswerTaken.TOO_LONG
+    assert provider.asked == []
+
+
+def test_what_was_cut_is_kept(lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer) -> None:
+    whole = start_run(lmr_mini, "right", tasks=["dpo/1"])
+    ask_all()
+    tokens = ModelCall.objects.get().input_tokens
+    generation = start_run(
+        lmr_mini,
+        "right",
+        tasks=["dpo/1"],
+        endpoint={"context_tokens": int(tokens * 0.9) + 1024, "max_output_tokens": 1024},
+    )
+    ask_all()
+    assert one(whole)[0].cuts == []
+    cuts = one(generation)[0].cuts
+    assert cuts
+    assert {tuple(sorted(cut)) for cut in cuts} == {("part", "tokens", "why")}
+    assert one(generation)[0].taken == AnswerTaken.CODE
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"run_tokens": 10}, "used up its 10 tokens"),
+        ({"run_dollars": Decimal("0.0001")}, "used up its US $ 0.0001"),
+        ({"run_seconds": 0}, "used up its 0 minutes"),
+    ],
+)
+def test_a_limit_pauses_the_run_and_a_higher_one_goes_on(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, limit: dict[str, Any], said: str
+) -> None:
+    prices = {"price_input": 1, "price_output": 2}
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1", "simcse/1", "eda/1"], endpoint=prices, **limit)
+    ask_all()
+    assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
+    assert said in generation.reason
+    before = len(provider.asked)
+    assert before == (0 if "run_seconds" in limit else 1)
+    owner = generation.submission.owner
+    resume(generation=generation, actor=owner, run_tokens=10**6, run_dollars=Decimal(1), run_seconds=3600)
+    ask_all()
+    assert now(generation) == (GenerationState.DONE, SubmissionState.QUEUED)
+    # Nothing that was answered is asked again.
+    assert sorted(len({received.prompt}) for received in provider.asked) == [1, 1, 1]
+    assert len({received.prompt for received in provider.asked}) == 3
+
+
+def test_a_wrong_key_pauses_the_run_with_what_to_do(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
+) -> None:
+    generation = start_run(lmr_mini, "wrong-key", tasks=["dpo/1", "simcse/1"])
+    ask_all()
+    assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
+    assert generation.reason == "The provider refused the key (HTTP 401). Enter it again, or use another one."
+    assert len(provider.asked) == 1
+
+
+def test_a_provider_that_keeps_failing_holds_the_run(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(lmr_mini, "down-99", tasks=["dpo/1"])
+    ask_all()
+    assert now(generation) == (GenerationState.HELD, SubmissionState.HELD)
+    request = one(generation)[0]
+    assert (request.state, request.infra_count) == (WorkState.HELD, leases.INFRA_TRIES)
+    assert ModelCall.objects.count() == 9
+    assert generation.submission.held_reason == generation.reason == request.reason
+
+
+def test_a_lost_answer_is_asked_for_twice_and_then_only_by_hand(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
+) -> None:
+    generation = start_run(lmr_mini, "breaks", tasks=["dpo/1"])
+    ask_all()
+    assert now(generation) == (GenerationState.HELD, SubmissionState.HELD)
+    assert len(provider.asked) == 2
+    assert progress(generation).in_doubt == 2
+    provider.script("breaks", Answer("No code today."))
+    resume(generation=generation, actor=generation.submission.owner)
+    ask_all()
+    assert now(generation) == (GenerationState.DONE, SubmissionState.SCORED)
+    assert len(provider.asked) == 3
+
+
+def test_busy_puts_the_question_back_until_then(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(lmr_mini, "busy-forever", tasks=["dpo/1"])
+    assert ask_next()
+    request, _ = one(generation)
+    assert (request.state, request.infra_count) == (WorkState.QUEUED, 0)
+    assert request.not_before is not None
+    assert now(generation)[0] == GenerationState.RUNNING
+
+
+def test_an_endpoint_is_asked_so_many_questions_at_once(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1", "simcse/1", "eda/1"], endpoint={"requests_at_once": 2})
+    first, second, third = generation.requests.order_by("pk")
+    for each in (first, second):
+        assert leases.claim(AnswerRequest, each.pk)
+    assert not ask_next()
+    AnswerRequest.objects.filter(pk=first.pk).update(state=WorkState.DONE, token=None)
+    assert ask_next()
+    third.refresh_from_db()
+    assert third.state == WorkState.DONE
+
+
+def test_a_worker_that_dies_after_the_answer_loses_nothing(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1"])
+    with monkeypatch.context() as patch:
+
+        def die(*_: object) -> None:
+            raise SystemExit
+
+        patch.setattr("evaluator.domain.asking.store_answer", die)
+        with pytest.raises(SystemExit):
+            ask_next()
+    assert one(generation)[0].state == WorkState.RUNNING
+    AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    leases.expire(AnswerRequest)
+    assert ask_next()
+    assert one(generation)[0].taken == AnswerTaken.CODE
+    assert len(provider.asked) == 1
+    assert ModelCall.objects.get().state == CallState.ANSWERED
+
+
+def test_pausing_takes_the_claim_and_keeps_what_arrives(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1"])
+    owner = generation.submission.owner
+    monkeypatch.setattr(
+        "evaluator.domain.asking.generation_client",
+        lambda each: _PausesFirst(each, lambda: pause(generation=generation, actor=owner)),
+    )
+    assert ask_next()
+    assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
+    assert one(generation)[0].state == WorkState.QUEUED
+    assert ModelCall.objects.get().state == CallState.ANSWERED
+    assert not waiting_requests().exists()
+    monkeypatch.undo()
+    resume(generation=generation, actor=owner)
+    assert ask_next()
+    assert now(generation)[0] == GenerationState.DONE
+    assert len(provider.asked) == 1
+
+
+class _PausesFirst:
+    """A client whose run is paused while its request is under way."""
+
+    def __init__(self, generation: Generation, act: Any) -> None:
+        from evaluator.domain.clients import generation_client
+
+        self._client, self._act = generation_client(generation), act
+
+    def send(self, body: Any) -> Any:
+        self._act()
+        return self._client.send(body)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+@pytest.mark.bubblewrap
+def test_an_agent_goes_on_where_it_was(
+    lmr_mini: SuiteVersion,
+    start_run: StartRun,
+    provider: ProviderServer,
+    real_sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generation = start_run(lmr_mini, "agent-solves", tasks=["dpo/1"], scaffold=Scaffold.AGENT)
+    with monkeypatch.context() as patch:
+        calls = iter(range(9))
+
+        def dies_at_the_third(*_: object) -> None:
+            if next(calls) == 2:
+                raise SystemExit
+
+        patch.setattr("evaluator.domain.asking.require_within_limits", dies_at_the_third)
+        with pytest.raises(SystemExit):
+            ask_next()
+    assert len(provider.asked) == 2
+    AnswerRequest.objects.update(state=WorkState.QUEUED, token=None)
+    assert ask_next()
+    request, answer = one(generation)
+    assert (request.taken, answer.identical_to_reference) == (AnswerTaken.CODE, True)
+    steps = ModelCall.objects.order_by("step").values_list("step", flat=True)
+    assert len(set(steps)) == len(steps) == len(provider.asked)
+    counts = answer.steps.counts
+    assert {name: counts[name] for name in ("read", "edit", "run", "finish")} == {
+        "read": 1,
+        "edit": 1,
+        "run": 1,
+        "finish": 1,
+    }
+    assert answer.steps.input_tokens == sum(ModelCall.objects.values_list("input_tokens", flat=True))
+    assert now(generation)[0] == GenerationState.DONE
+
+
+@pytest.mark.bubblewrap
+def test_an_agent_that_never_finishes_has_no_answer(
+    lmr_mini: SuiteVersion, start_run: StartRun, real_sandbox: Sandbox, settings: Any
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, agent_steps=3)
+    generation = start_run(lmr_mini, "agent-wanders", tasks=["dpo/1"], scaffold=Scaffold.AGENT)
+    assert ask_all() == 1
+    request, answer = one(generation)
+    assert (request.taken, answer.files) == (AnswerTaken.LIMIT, None)
+    assert answer.steps.counts["run"] == 3
+
+
+def test_the_key_is_nowhere(lmr_mini: SuiteVersion, start_run: StartRun, caplog: pytest.LogCaptureFixture) -> None:
+    from submissions.domain.endpoints import store_key
+
+    generation = start_run(lmr_mini, "wrong-key", tasks=["dpo/1"])
+    endpoint = generation.endpoint
+    assert endpoint is not None
+    key = f"sk-{uuid.uuid4().hex}"
+    store_key(endpoint=endpoint, actor=endpoint.owner, key=key)
+    ask_all()
+    rows = [json.dumps(list(model.objects.values()), default=str) for model in (ModelCall, AnswerRequest, Endpoint)]
+    generation.refresh_from_db()
+    assert all(key not in text for text in (*rows, generation.reason, str(generation.settings), caplog.text))

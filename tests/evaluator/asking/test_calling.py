@@ -1,0 +1,241 @@
+"""A call is written down before it is sent, sent once, and its answer is stored before it is used."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from evaluator.domain.calling import (
+    CallBusyError,
+    CallFaultError,
+    CallLostError,
+    CallRejectedError,
+    Order,
+    StoppedError,
+    call,
+    call_key,
+)
+from evaluator.domain.clients import endpoint_client
+from evaluator.enums import CallPurpose, CallState, WorkState
+from evaluator.models import AnswerRequest, ModelCall
+from evaluator.providers.types import Message, ModelRequest
+from submissions.models import Endpoint
+from tests.evaluator.judging.site import endpoint
+from tests.leaderboard.asked import asked
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db
+
+REQUEST = ModelRequest(system="Be brief.", messages=(Message("user", "Say something."),))
+
+
+def order(made: Endpoint, **fields: Any) -> Order:
+    return Order(
+        **{
+            "purpose": CallPurpose.ANSWER,
+            "key": call_key("test"),
+            "token": uuid.uuid4(),
+            "request": REQUEST,
+            "endpoint_id": made.pk,
+            "prices": (Decimal(1), Decimal(2)),
+            **fields,
+        }
+    )
+
+
+def states() -> list[tuple[int, str]]:
+    return list(ModelCall.objects.order_by("number").values_list("number", "state"))
+
+
+def test_an_answered_call_is_never_sent_again(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    row, reply = call(client, order(made))
+    again, same = call(client, order(made, token=uuid.uuid4()))
+    assert (again.pk, same.text, same.usage) == (row.pk, reply.text, reply.usage)
+    assert len(provider.asked) == 1
+    assert (row.state, row.number, row.status, row.returned_model) == (CallState.ANSWERED, 1, 200, "prose")
+    assert row.input_tokens == reply.usage.input_tokens > 0
+    assert row.dollars == (row.input_tokens + 2 * row.output_tokens) / Decimal(1_000_000)
+    assert row.request == provider.asked[0].body
+
+
+def test_it_is_written_down_before_it_is_sent(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    send, seen = client.send, []
+
+    def watched(body: Any) -> Any:
+        seen.append((states(), len(provider.asked)))
+        return send(body)
+
+    monkeypatch.setattr(client, "send", watched)
+    call(client, order(made))
+    assert seen == [([(1, CallState.SENDING)], 0)]
+
+
+def test_a_lost_answer_is_in_doubt_and_asked_for_once_more(provider: ProviderServer) -> None:
+    made = endpoint(provider, "breaks-once")
+    row, _ = call(endpoint_client(made), order(made))
+    assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
+    assert row.number == 2
+    assert [received.body for received in provider.asked] == [row.request, row.request]
+
+
+def test_an_answer_that_was_lost_twice_is_asked_for_no_more(provider: ProviderServer) -> None:
+    made = endpoint(provider, "breaks")
+    client = endpoint_client(made)
+    for _ in range(3):
+        with pytest.raises(CallLostError, match="asked twice and no answer arrived either time"):
+            call(client, order(made))
+    assert states() == [(1, CallState.IN_DOUBT), (2, CallState.IN_DOUBT)]
+    assert len(provider.asked) == 2
+
+
+def test_what_a_dead_sender_left_is_in_doubt(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    body = client.body(REQUEST)
+    ModelCall.objects.create(
+        purpose=CallPurpose.ANSWER, key=call_key("test"), token=uuid.uuid4(), provider="openai", model="m", request=body
+    )
+    call(client, order(made))
+    assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
+    assert len(provider.asked) == 1
+
+
+def test_what_a_live_worker_has_under_way_is_waited_for(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    request = asked(UserFactory(), WorkState.QUEUED).requests.get()
+    token = uuid.uuid4()
+    AnswerRequest.objects.filter(pk=request.pk).update(
+        state=WorkState.RUNNING, token=token, lease_until=timezone.now() + timedelta(minutes=1)
+    )
+    ModelCall.objects.create(
+        purpose=CallPurpose.ANSWER, key=call_key("test"), token=token, provider="openai", model="m", request={}
+    )
+    with pytest.raises(CallBusyError, match="Another worker is asking the same"):
+        call(endpoint_client(made), order(made))
+    assert states() == [(1, CallState.SENDING)]
+    assert provider.asked == []
+
+
+def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) -> None:
+    made = endpoint(provider, "down-9")
+    with pytest.raises(CallFaultError):
+        call(endpoint_client(made), order(made))
+    assert states() == [(number, CallState.FAILED) for number in (1, 2, 3)]
+    assert [row.status for row in ModelCall.objects.all()] == [500, 500, 500]
+
+
+def test_one_that_recovers_is_believed(provider: ProviderServer) -> None:
+    made = endpoint(provider, "down-2")
+    call(endpoint_client(made), order(made))
+    assert states() == [(1, CallState.FAILED), (2, CallState.FAILED), (3, CallState.ANSWERED)]
+
+
+def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderServer) -> None:
+    made = endpoint(provider, "busy-1")
+    call(endpoint_client(made), order(made))
+    first, second = provider.asked
+    assert second.at - first.at >= 0.9
+    made.refresh_from_db()
+    assert made.not_before is not None
+    Endpoint.objects.filter(pk=made.pk).update(not_before=timezone.now() + timedelta(minutes=5))
+    with pytest.raises(CallBusyError) as error:
+        call(endpoint_client(made), order(made, key=call_key("other")))
+    assert error.value.until - timezone.now() > timedelta(minutes=4)
+    assert len(provider.asked) == 2
+
+
+def test_a_provider_that_is_always_busy_frees_the_worker(provider: ProviderServer) -> None:
+    made = endpoint(provider, "busy-forever")
+    with pytest.raises(CallBusyError):
+        call(endpoint_client(made), order(made))
+    assert 1 <= len(provider.asked) <= 3
+
+
+@pytest.mark.parametrize("model", ["wrong-key", "unknown-model", "rejects", "malformed", "not-json", "redirect"])
+def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: str) -> None:
+    made = endpoint(provider, model)
+    with pytest.raises(CallRejectedError) as error:
+        call(endpoint_client(made), order(made))
+    assert not error.value.too_long
+    assert states() == [(1, CallState.FAILED)]
+    row = ModelCall.objects.get()
+    assert row.message == str(error.value)
+    assert len(provider.asked) == 1
+
+
+def test_a_prompt_that_does_not_fit_is_told_apart(provider: ProviderServer) -> None:
+    made = endpoint(provider, "too-long")
+    with pytest.raises(CallRejectedError) as error:
+        call(endpoint_client(made), order(made))
+    assert error.value.too_long
+
+
+def test_an_address_that_may_not_be_called_is_not_called(provider: ProviderServer, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
+    made = endpoint(provider, "prose")
+    with pytest.raises(CallRejectedError):
+        call(endpoint_client(made), order(made))
+    assert provider.log == []
+
+
+def test_who_is_stopped_sends_nothing(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    with pytest.raises(StoppedError):
+        call(endpoint_client(made), order(made), stop=lambda: True)
+    assert (states(), provider.asked) == ([], [])
+
+
+def test_stopping_ends_a_wait(provider: ProviderServer) -> None:
+    made = endpoint(provider, "busy-1")
+    Endpoint.objects.filter(pk=made.pk).update(not_before=timezone.now() + timedelta(seconds=8))
+    stops = iter([False, False])
+    started = time.monotonic()
+    with pytest.raises(StoppedError):
+        call(endpoint_client(made), order(made), stop=lambda: next(stops, True))
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(("ab", "c"), ("a", "bc")), (("a",), ("a", "")), (("",), ())],
+)
+def test_keys_of_different_parts_differ(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert call_key(*one) != call_key(*other)
+    assert call_key(*one) == call_key(*one)
+
+
+def test_the_first_answer_counts_when_two_arrive(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    send: Callable[[Any], Any] = client.send
+
+    def meanwhile(body: Any) -> Any:
+        reply = send(body)
+        if not ModelCall.objects.filter(number=2).exists():
+            ModelCall.objects.create(
+                purpose=CallPurpose.ANSWER, key=call_key("test"), number=2, state=CallState.ANSWERED,
+                provider="openai", model="m", request=body, response=reply.raw,
+            )  # fmt: skip
+        return reply
+
+    monkeypatch.setattr(client, "send", meanwhile)
+    with pytest.raises(CallBusyError):
+        call(client, order(made))
+    assert states() == [(1, CallState.FAILED), (2, CallState.ANSWERED)]
+    assert call(client, order(made))[0].number == 2

@@ -1,0 +1,122 @@
+"""Trying an endpoint: one tiny call, on a worker, and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.cache import cache
+
+from evaluator.domain import checking_endpoints
+from evaluator.domain.checking_endpoints import CHECKS_AN_HOUR, check, request_check
+from evaluator.domain.queueing import CHECK_JOB, connect, model_queue
+from submissions.domain.endpoints import store_key
+from submissions.enums import EndpointCheck
+from submissions.exceptions import QuotaExceededError
+from submissions.models import Endpoint
+from tests.evaluator.judging.site import endpoint
+
+if TYPE_CHECKING:
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    cache.clear()
+
+
+def tried(made: Endpoint) -> tuple[str, str]:
+    check(made.pk)
+    made.refresh_from_db()
+    assert made.checked is not None
+    return made.check_state, made.check_message
+
+
+@pytest.mark.parametrize(
+    ("provider_name", "api", "path"),
+    [
+        ("openai", "chat", "/v1/chat/completions"),
+        ("openai", "responses", "/v1/responses"),
+        ("anthropic", "messages", "/v1/messages"),
+    ],
+)
+def test_one_tiny_call_says_what_came_back(provider: ProviderServer, provider_name: str, api: str, path: str) -> None:
+    base = provider.url.removesuffix("/v1") if provider_name == "anthropic" else provider.url
+    made = endpoint(provider, "prose", provider=provider_name, api=api, base_url=base)
+    store_key(endpoint=made, actor=made.owner, key="sk-x")
+    state, message = tried(made)
+    assert state == EndpointCheck.OK
+    assert message.startswith("It said “")
+    assert ", as prose, in " in message
+    assert [received.path for received in provider.asked] == [path]
+
+
+@pytest.mark.parametrize("model", ["wrong-key", "unknown-model", "breaks", "not-json", "redirect", "down-9"])
+def test_a_failure_says_what_to_do_after_one_call(provider: ProviderServer, model: str) -> None:
+    state, message = tried(endpoint(provider, model))
+    assert state == EndpointCheck.FAILED
+    assert message.endswith(".")
+    assert len(provider.asked) == 1
+
+
+def test_an_address_within_is_not_called(provider: ProviderServer, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
+    assert tried(endpoint(provider, "prose"))[0] == EndpointCheck.FAILED
+    assert provider.log == []
+
+
+def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = endpoint(provider, "prose", check_state=EndpointCheck.WAITING)
+
+    def fail(_: Endpoint) -> Any:
+        raise RuntimeError
+
+    monkeypatch.setattr(checking_endpoints, "_try", fail)
+    with pytest.raises(RuntimeError):
+        check(made.pk)
+    made.refresh_from_db()
+    assert (made.check_state, made.check_message) == (
+        EndpointCheck.FAILED, "A fault of this site stopped the test; try it again.",
+    )  # fmt: skip
+
+
+def test_an_endpoint_that_was_deleted_meanwhile_is_no_error() -> None:
+    check(99)
+
+
+@pytest.mark.redis
+def test_a_worker_is_asked_to(
+    provider: ProviderServer, settings: Any, redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=redis_url)
+    made = endpoint(provider, "prose")
+    with django_capture_on_commit_callbacks(execute=True):
+        request_check(endpoint=made)
+    assert made.check_state == EndpointCheck.WAITING
+    with connect() as connection:
+        assert [(job.func_name, tuple(job.args)) for job in model_queue(connection).jobs] == [(CHECK_JOB, (made.pk,))]
+
+
+def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:
+    made = endpoint(provider, "prose")
+    with django_capture_on_commit_callbacks(execute=True):
+        request_check(endpoint=made)
+    made.refresh_from_db()
+    assert made.check_state == EndpointCheck.FAILED
+    assert made.check_message.startswith("The queue does not answer")
+
+
+def test_one_account_may_test_so_often_an_hour(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    other = endpoint(provider, "prose")
+    for _ in range(CHECKS_AN_HOUR):
+        request_check(endpoint=made)
+    Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.OK)
+    with pytest.raises(QuotaExceededError, match="20 times within this hour"):
+        request_check(endpoint=made)
+    made.refresh_from_db()
+    assert made.check_state == EndpointCheck.OK
+    request_check(endpoint=other)

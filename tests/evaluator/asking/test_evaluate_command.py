@@ -1,0 +1,98 @@
+"""``manage.py evaluate``: one task and one model, from the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluator.models import ModelCall
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.models import Endpoint, Submission
+from tests.evaluator.judging.site import judge
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.sandbox.types import Sandbox
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+KEY = "sk-a-secret-of-somebody"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def run(server: ProviderServer, model: str, *more: str, task: str = "dpo/1") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command(
+            "evaluate", "--suite", "lmr-mini", "--task", task, "--provider", "openai", "--model", model,
+            "--base-url", server.url, *more, stdout=out, stderr=err,
+        )  # fmt: skip
+    assert isinstance(end.value.code, int)
+    return end.value.code, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.bubblewrap
+def test_a_right_answer_passes_and_is_judged(
+    lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
+) -> None:
+    config = judge(provider, votes=1, votes_when_split=1)
+    code, said, errors = run(provider, "right", "--json")
+    found: dict[str, Any] = json.loads(said)
+    assert (code, errors) == (0, "")
+    assert (found["state"], found["taken"], found["outcome"]) == ("scored", "code", "passed")
+    assert found["answer"].startswith("def preference_objective(policy, reference, config):\n")
+    assert [(each["judge"], each["label"]) for each in found["judges"]] == [(config.slug, "CC")]
+    submission = Submission.objects.get()
+    assert (submission.kind, submission.visibility) == (Kind.CALIBRATION, Visibility.PRIVATE)
+    assert {received.key for received in provider.asked if received.model == "right"} == {KEY}
+    # Neither endpoint nor key is kept.
+    assert Endpoint.objects.get() == config.endpoint
+
+
+@pytest.mark.bubblewrap
+def test_what_is_printed_for_people(lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox) -> None:
+    code, said, _ = run(provider, "wrong")
+    assert code == 0
+    lines = said.splitlines()
+    assert lines[0] == "answer:    code. Taken from the fenced block."
+    assert "def preference_objective(policy, reference, config):" in lines
+    assert lines[-2].startswith("outcome:   wrong_output ")
+    assert lines[-1] == "verdict:   not judged: no judge is configured (docs/judging.md says how)"
+    usage = ModelCall.objects.get()
+    assert f"tokens:    {usage.input_tokens:,} in, {usage.output_tokens:,} out" in lines
+
+
+def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
+    code, said, errors = run(provider, "wrong-key")
+    assert (code, said) == (2, "")
+    assert errors == "Stopped: The provider refused the key (HTTP 401). Enter it again, or use another one.\n"
+    assert Submission.objects.get().state == SubmissionState.CANCELLED
+    assert not Endpoint.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"suite": "lmr-maxi"}, "There is no suite 'lmr-maxi'. Suites: lmr-bench, lmr-mini."),
+        ({"task": "dpo/9"}, "lmr-mini v1 has no task 'dpo/9'. Tasks: dpo/1, "),
+        ({"base_url": "ftp://example.org"}, "An address begins with https://"),
+        ({"key_variable": "NOBODY_SET_THIS"}, "The environment variable NOBODY_SET_THIS is empty"),
+    ],
+)
+def test_wrong_arguments_say_what_there_is(
+    lmr_mini: SuiteVersion, provider: ProviderServer, changed: dict[str, str], said: str
+) -> None:
+    usual = {"suite": "lmr-mini", "task": "dpo/1", "provider": "openai", "model": "right", "base_url": provider.url}
+    arguments = {**usual, **changed}
+    with pytest.raises(CommandError, match=said.replace("(", r"\(")):
+        call_command("evaluate", **arguments)
+    assert (Submission.objects.count(), Endpoint.objects.count()) == (0, 0)

@@ -1,0 +1,173 @@
+"""A run on an endpoint: begun, paused, resumed, cancelled, and who may do that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from evaluator.domain import generating
+from evaluator.domain.generating import RunOrder, pause, resume, settle_generation, start
+from evaluator.enums import GenerationState, WorkState
+from evaluator.models import AnswerRequest
+from submissions.domain import endpoints
+from submissions.domain.submitting import cancel
+from submissions.enums import Inputs, Source, SubmissionState, Verb
+from submissions.exceptions import NotAllowedError, QuotaExceededError, SuiteNotOpenError, WrongStateError
+from submissions.models import AuditEvent, Submission
+from tests.evaluator.judging.site import endpoint
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import Generation
+    from tests.evaluator.asking.conftest import StartRun
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def states(generation: Generation) -> tuple[str, str, list[str]]:
+    generation.refresh_from_db()
+    submission = Submission.objects.get(pk=generation.submission_id)
+    return generation.state, submission.state, sorted(generation.requests.values_list("state", flat=True))
+
+
+def test_every_task_and_trial_is_there_and_the_chosen_ones_are_asked(
+    small_version: SuiteVersion, start_run: StartRun
+) -> None:
+    generation = start_run(small_version, "right", trials=2, tasks=["alpha/2"], inputs=Inputs.PAPER_ONLY, notes="x")
+    submission = generation.submission
+    assert (submission.source, submission.state, submission.trials, submission.inputs, submission.notes) == (
+        Source.ENDPOINT, SubmissionState.GENERATING, 2, Inputs.PAPER_ONLY, "x",
+    )  # fmt: skip
+    assert submission.implementations.count() == 4
+    asked = generation.requests.values_list("implementation__revision__task__slug", "implementation__trial")
+    assert sorted(asked) == [("alpha/2", 1), ("alpha/2", 2)]
+    assert (submission.system.name, submission.system.backbone, submission.system.scaffold) == (
+        "right",
+        "right",
+        "none",
+    )
+    assert generation.settings["model"] == "right"
+    assert "key" not in str(generation.settings)
+
+
+def test_the_same_run_may_be_made_twice(small_version: SuiteVersion, start_run: StartRun) -> None:
+    first = start_run(small_version, "right")
+    assert first.endpoint is not None
+    again = start(owner=first.submission.owner, endpoint=first.endpoint, order=RunOrder(version=small_version))
+    assert again.pk != first.submission_id
+    assert again.system == first.submission.system
+
+
+def test_another_persons_endpoint_is_not_asked(small_version: SuiteVersion, provider: ProviderServer) -> None:
+    with pytest.raises(NotAllowedError):
+        start(owner=UserFactory(), endpoint=endpoint(provider), order=RunOrder(version=small_version))
+    assert not Submission.objects.exists()
+
+
+def test_the_quota_holds(small_version: SuiteVersion, provider: ProviderServer) -> None:
+    made = endpoint(provider, owner=UserFactory(daily_submissions=1))
+    order = RunOrder(version=small_version)
+    start(owner=made.owner, endpoint=made, order=order)
+    with pytest.raises(QuotaExceededError):
+        start(owner=made.owner, endpoint=made, order=order)
+
+
+def test_unknown_tasks_and_licences_are_refused(small_version: SuiteVersion, provider: ProviderServer) -> None:
+    made = endpoint(provider)
+    with pytest.raises(SuiteNotOpenError):
+        start(owner=made.owner, endpoint=made, order=RunOrder(version=small_version, tasks=["beta/1"]))
+    with pytest.raises(NotAllowedError, match="'None of yours' is not one of the offered licences"):
+        start(owner=made.owner, endpoint=made, order=RunOrder(version=small_version, publish_licence="None of yours"))
+    assert not Submission.objects.exists()
+
+
+def test_pause_and_resume(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right")
+    owner = generation.submission.owner
+    pause(generation=generation, actor=owner)
+    assert states(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING, ["queued", "queued"])
+    with pytest.raises(WrongStateError):
+        pause(generation=generation, actor=owner)
+    resume(generation=generation, actor=owner)
+    assert states(generation)[0] == GenerationState.RUNNING
+    with pytest.raises(WrongStateError):
+        resume(generation=generation, actor=owner)
+    verbs = AuditEvent.objects.filter(actor=owner).order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == [Verb.SUBMITTED, Verb.PAUSED, Verb.RESUMED]
+
+
+def test_standing_still_does_not_count_as_time(
+    small_version: SuiteVersion, start_run: StartRun, time_machine: Any
+) -> None:
+    time_machine.move_to(timezone.now(), tick=False)
+    generation = start_run(small_version, "right", run_seconds=600)
+    time_machine.shift(60)
+    pause(generation=generation, actor=generation.submission.owner)
+    time_machine.shift(10_000)
+    resume(generation=generation, actor=generation.submission.owner)
+    assert generation.run_seconds == 10_600
+    assert not generating.time_is_up(generation)
+    time_machine.shift(541)
+    assert generating.time_is_up(generation)
+
+
+@pytest.mark.parametrize("act", [pause, resume])
+def test_strangers_may_not(small_version: SuiteVersion, start_run: StartRun, act: Any) -> None:
+    generation = start_run(small_version, "right")
+    if act is resume:
+        pause(generation=generation, actor=generation.submission.owner)
+    before = states(generation)
+    with pytest.raises(NotAllowedError):
+        act(generation=generation, actor=UserFactory())
+    assert states(generation) == before
+    act(generation=generation, actor=UserFactory(is_staff=True))
+    assert states(generation) != before
+
+
+def test_cancelling_drops_questions_and_key(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right")
+    assert generation.endpoint is not None
+    owner = generation.submission.owner
+    endpoints.store_key(endpoint=generation.endpoint, actor=owner, key="sk-x")
+    AnswerRequest.objects.filter(pk=generation.requests.order_by("pk")[0].pk).update(state=WorkState.DONE)
+    cancel(submission=generation.submission, actor=owner)
+    assert states(generation) == (GenerationState.CANCELLED, SubmissionState.CANCELLED, ["cancelled", "done"])
+    generation.endpoint.refresh_from_db()
+    assert not generation.endpoint.has_key
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
+    small_version: SuiteVersion, start_run: StartRun, keep: bool
+) -> None:
+    generation = start_run(small_version, "right", endpoint={"keep_key": keep})
+    assert generation.endpoint is not None
+    endpoints.store_key(endpoint=generation.endpoint, actor=generation.submission.owner, key="sk-x")
+    generation.requests.update(state=WorkState.DONE)
+    settle_generation(generation.pk)
+    assert states(generation)[:2] == (GenerationState.DONE, SubmissionState.SCORED)
+    generation.endpoint.refresh_from_db()
+    assert generation.endpoint.has_key is keep
+
+
+def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
+    small_version: SuiteVersion, start_run: StartRun, settings: Any
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    generation = start_run(small_version, "right")
+    first, second = generation.requests.order_by("pk")
+    AnswerRequest.objects.filter(pk=first.pk).update(state=WorkState.HELD, reason="the provider failed")
+    settle_generation(generation.pk)
+    assert states(generation)[0] == GenerationState.RUNNING
+    AnswerRequest.objects.filter(pk=second.pk).update(state=WorkState.DONE)
+    assert generating.unsettled_generations() == [generation.pk]
+    settle_generation(generation.pk)
+    assert states(generation)[:2] == (GenerationState.HELD, SubmissionState.HELD)
+    assert generation.reason == "the provider failed"
+    resume(generation=generation, actor=generation.submission.owner)
+    assert states(generation) == (GenerationState.RUNNING, SubmissionState.GENERATING, ["done", "queued"])

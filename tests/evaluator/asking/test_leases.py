@@ -1,0 +1,133 @@
+"""Holding work by token and lease."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from evaluator.domain import leases
+from evaluator.enums import WorkState
+from evaluator.models import AnswerRequest, Judgement
+from tests.leaderboard.asked import asked
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.django_db
+
+
+def one_request() -> AnswerRequest:
+    return asked(UserFactory(), WorkState.QUEUED).requests.get()
+
+
+def claimed(request: AnswerRequest) -> uuid.UUID:
+    token = leases.claim(AnswerRequest, request.pk)
+    assert token is not None
+    return token
+
+
+def state(request: AnswerRequest) -> tuple[str, bool, int, str]:
+    request.refresh_from_db()
+    return request.state, request.token is None, request.infra_count, request.reason
+
+
+def test_work_is_claimed_once() -> None:
+    request = one_request()
+    token = claimed(request)
+    assert leases.claim(AnswerRequest, request.pk) is None
+    request.refresh_from_db()
+    assert (request.state, request.token) == (WorkState.RUNNING, token)
+    assert leases.is_live(token, (Judgement, AnswerRequest))
+    assert not leases.is_live(token, (Judgement,))
+    assert not leases.is_live(uuid.uuid4(), (AnswerRequest,))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda pk, token: leases.extend(AnswerRequest, pk, token),
+        lambda pk, token: leases.release(AnswerRequest, pk, token),
+        lambda pk, token: leases.record_fault(AnswerRequest, pk, token, reason="x", hold=True),
+        lambda pk, token: leases.finish(AnswerRequest, pk, token, note="late"),
+    ],
+    ids=["extend", "release", "fault", "finish"],
+)
+def test_who_lost_the_token_changes_nothing(act: Callable[[int, uuid.UUID], bool]) -> None:
+    request = one_request()
+    lost = claimed(request)
+    AnswerRequest.objects.filter(pk=request.pk).update(token=uuid.uuid4())
+    before = AnswerRequest.objects.values().get(pk=request.pk)
+    assert act(request.pk, lost) is False
+    assert AnswerRequest.objects.values().get(pk=request.pk) == before
+
+
+def test_faults_make_it_wait_longer_and_hold_it_the_third_time(settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=20)
+    request = one_request()
+    for count, held in ((1, False), (2, False), (3, True)):
+        AnswerRequest.objects.filter(pk=request.pk).update(not_before=None)
+        token = claimed(request)
+        assert leases.record_fault(AnswerRequest, request.pk, token, reason="the provider failed") is held
+        expected = WorkState.HELD if held else WorkState.QUEUED
+        assert state(request) == (expected, True, count, "the provider failed")
+        wait = (request.not_before - timezone.now()).total_seconds() if request.not_before else None
+        assert wait is None if held else 20 * count - 5 < wait <= 20 * count
+
+
+def test_what_waits_for_later_is_not_due() -> None:
+    request = one_request()
+    assert list(leases.due(AnswerRequest.objects.all())) == [request]
+    token = claimed(request)
+    assert leases.release(
+        AnswerRequest, request.pk, token, reason="busy", not_before=timezone.now() + timedelta(hours=1)
+    )
+    assert list(leases.due(AnswerRequest.objects.all())) == []
+    assert state(request) == (WorkState.QUEUED, True, 0, "busy")
+
+
+def test_only_a_lease_that_ran_out_is_taken_away() -> None:
+    fresh, late = asked(UserFactory(), WorkState.QUEUED, WorkState.QUEUED).requests.order_by("pk")
+    claimed(fresh)
+    claimed(late)
+    AnswerRequest.objects.filter(pk=late.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert leases.expire(AnswerRequest) == 1
+    assert (state(fresh)[0], state(late)[0]) == (WorkState.RUNNING, WorkState.QUEUED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_keeper_renews_and_notices_the_loss(settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, lease_seconds=0.3)
+    request = one_request()
+    token = claimed(request)
+    with leases.Keeper(AnswerRequest, request.pk, token) as keeper:
+        time.sleep(0.6)
+        assert leases.expire(AnswerRequest) == 0
+        assert not keeper.lost()
+        AnswerRequest.objects.filter(pk=request.pk).update(state=WorkState.CANCELLED, token=None)
+        deadline = time.monotonic() + 5
+        while not keeper.lost() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert keeper.lost()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_claim_at_once_one_wins() -> None:
+    request = one_request()
+
+    def take(_: int) -> bool:
+        try:
+            return leases.claim(AnswerRequest, request.pk) is not None
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(take, range(16))) == [False] * 15 + [True]

@@ -1,0 +1,190 @@
+"""What an agent's box holds, by the task's inputs, and that no test and no reference is ever in there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator.generation.agent_types import AgentTask
+from evaluator.generation.agent_workspace import definition_alone, goal_of, prepared, shell_mounts
+from evaluator.sandbox.types import Sandbox, SandboxError
+from tests.conftest import PROJECT_ROOT
+from tests.evaluator.generation.agent_runs import FILES, FINISH, edit, make_task, run, work
+from tests.evaluator.upstream.tasks import DATASET
+
+LMR_MINI = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
+
+
+def files_of(task: AgentTask) -> dict[str, str]:
+    """What would be mounted, by path below ``/box``."""
+    with prepared(task) as workspace:
+        return {
+            f"{mount.target}/{path.relative_to(mount.source)}": path.read_text(errors="replace")
+            for mount in workspace.mounts
+            for path in mount.source.rglob("*")
+            if path.is_file()
+        }
+
+
+def task_in(folder: Path, *, upstream: bool) -> AgentTask:
+    """The first task of a folder laid out as the benchmark's."""
+    facts: dict[str, Any] = json.loads((folder / "info.json").read_text())
+    asked = facts["implementations"][0]
+    return AgentTask(
+        slug="a/1",
+        instruction=asked["instruction"],
+        goal_file=asked["goal_file"],
+        goal_function=asked["goal_function"],
+        class_name=asked["class_name"] or "",
+        repository=folder / facts["repo_folder_name"],
+        paper_pdf=folder / "paper.pdf" if (folder / "paper.pdf").exists() else None,
+        paper_text="The paper.",
+        environment="numpy",
+        inputs="full",
+        unit_test_file=asked["unit_test_file"] if upstream else "",
+    )
+
+
+def long_lines(folder: Path) -> set[str]:
+    """The lines of tests and golden files in a task's folder that nothing which the agent may see has."""
+    secret = [path for path in folder.rglob("*.py") if {"golden_files", "unit_test", "samples"} & set(path.parts)]
+    seen = "".join(path.read_text() for path in folder.rglob("*.py") if path not in secret)
+    lines = {line.strip() for path in secret for line in path.read_text().splitlines()}
+    return {line for line in lines if len(line) > 20 and line not in seen}
+
+
+def test_the_whole_repository_and_the_paper(tmp_path: Path) -> None:
+    expected = {f"/box/repository/{name}": text for name, text in FILES.items()}
+    assert files_of(make_task(tmp_path)) == {**expected, "/box/paper/paper.txt": "Rank by score, best first."}
+
+
+def test_the_paper_as_it_was_published_is_there_too(tmp_path: Path) -> None:
+    (tmp_path / "any.pdf").write_bytes(b"%PDF-")
+    found = files_of(make_task(tmp_path, paper_pdf=tmp_path / "any.pdf"))
+    assert found["/box/paper/paper.pdf"] == "%PDF-"
+
+
+def test_only_the_goal_file(tmp_path: Path) -> None:
+    found = files_of(make_task(tmp_path, inputs="paper_goal_file"))
+    assert sorted(found) == ["/box/paper/paper.txt", "/box/repository/ranking/goal.py"]
+    assert found["/box/repository/ranking/goal.py"] == FILES["ranking/goal.py"]
+
+
+def test_only_the_definition(tmp_path: Path) -> None:
+    found = files_of(make_task(tmp_path, inputs="paper_only"))
+    assert sorted(found) == ["/box/paper/paper.txt", "/box/repository/ranking/goal.py"]
+    assert found["/box/repository/ranking/goal.py"].splitlines() == [
+        "def rank(scores):",
+        '    """Return the order, best first."""',
+        "    raise NotImplementedError",
+    ]
+
+
+def test_a_method_alone_stands_at_the_margin(tmp_path: Path) -> None:
+    source = b"import os\nfrom a import (\n    b,\n)\n\n\nclass A:\n    @property\n    def b(self):\n        pass\n"
+    goal = goal_of(make_task(tmp_path, goal_function="b", class_name="A"))
+    assert definition_alone(source, goal, with_imports=False) == "@property\ndef b(self):\n    pass\n"
+    assert definition_alone(source, goal, with_imports=True) == (
+        "import os\nfrom a import (\n    b,\n)\n\n\n@property\ndef b(self):\n    pass\n"
+    )
+
+
+def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    for folder in ("unit_test", "deep/golden_files"):
+        (task.repository / folder).mkdir(parents=True)
+        (task.repository / folder / "a.py").write_text("secret")
+    assert sorted(files_of(task)) == sorted([*(f"/box/repository/{name}" for name in FILES), "/box/paper/paper.txt"])
+
+
+@pytest.mark.parametrize("changed", [{"goal_file": "nothing.py"}, {"goal_function": "nothing", "inputs": "paper_only"}])
+def test_a_task_without_its_goal_is_a_fault_of_ours(tmp_path: Path, changed: dict[str, str]) -> None:
+    with pytest.raises(SandboxError, match="ranking/1: the agent's folder cannot be made"):
+        files_of(make_task(tmp_path, **changed))
+
+
+def test_nothing_is_left_in_scratch_and_the_masked_repository_stays(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with prepared(task, scratch=scratch) as workspace:
+        (place,) = scratch.iterdir()
+        assert workspace.mounts[0].source == place / "repository"
+    assert list(scratch.iterdir()) == []
+    assert (task.repository / task.goal_file).read_text() == FILES["ranking/goal.py"]
+
+
+def test_the_shell_comes_with_its_libraries() -> None:
+    targets = {mount.target for mount in shell_mounts()}
+    assert {"/box/tools/bin/sh", "/box/tools/bin/grep", "/box/tools/bin/sed"} <= targets
+    assert any(target.startswith("/box/tools/lib/libc.so") for target in targets)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in LMR_MINI.iterdir() if path.is_dir()))
+def test_no_mini_task_shows_a_line_of_its_tests(name: str) -> None:
+    task = task_in(LMR_MINI / name, upstream=False)
+    text = "\n".join(files_of(task).values())
+    secret = long_lines(LMR_MINI / name)
+    assert len(secret) > 10
+    assert [line for line in secret if line in text] == []
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DATASET.iterdir() if path.is_dir()))
+def test_no_upstream_task_shows_a_line_of_its_tests(name: str) -> None:
+    task = task_in(DATASET / name, upstream=True)
+    found = files_of(task)
+    secret = {
+        line
+        for path in (DATASET / name).rglob("*.py")
+        if "golden_files" in path.parts or "unit_test" in path.parts
+        for line in (line.strip() for line in path.read_text().splitlines())
+        if any(word in line for word in ("assert", "Passed", "Failed", "golden"))
+    }
+    text = "\n".join(found.values())
+    assert secret
+    assert [line for line in secret if line in text] == []
+    assert f"/box/repository/{task.goal_file}" in found
+    assert not [path for path in found if "unit_test" in path and not path.endswith(task.goal_file)]
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(("folder", "upstream"), [(LMR_MINI / "01-DPO", False), (DATASET / "11-PairLossArrays", True)])
+def test_no_box_holds_a_test(folder: Path, *, upstream: bool, bubblewrap: Sandbox) -> None:
+    """Looked for from inside, in everything that the agent can read."""
+    task = task_in(folder, upstream=upstream)
+    words = ("cases(seed", "def run(case", "Test Passed", "_golden")
+    pattern = "|".join(word.replace("(", r"\(") for word in words)
+    look = f"grep -rlE '{pattern}' /box /tmp; find /box /tmp -name '*golden*' -o -name '*unit_test*'"
+    worked = work(bubblewrap, task, run(f"({look}) 2>/dev/null"), FINISH)
+    named = {line for line in worked.observations[0].splitlines()[1:] if "/box/tools/" not in line}
+    assert named == set()
+    every = "".join(path.read_text() for path in folder.rglob("*.py"))
+    assert any(word in every for word in words)
+
+
+@pytest.mark.bubblewrap
+def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Path) -> None:
+    folder = tmp_path / "task"
+    shutil.copytree(DATASET / "15-ContrastArrays", folder)
+    task = task_in(folder, upstream=True)
+    assert task.goal_file == task.unit_test_file
+    answer = f"def {task.goal_function}():\n    return 1\n"
+    worked = work(bubblewrap, task, run(f"cat {task.goal_file}"), edit(task.goal_file, "", answer), FINISH)
+    shown = worked.observations[0]
+    assert f"def {task.goal_function}(" in shown
+    assert "unittest.TestCase" not in shown
+    assert worked.result.is_definition
+    assert worked.result.changed == {task.goal_file: answer.encode()}
+    assert "alone in its file" in worked.script.requests[0].messages[0].text
+
+
+@pytest.mark.bubblewrap
+def test_what_only_the_goal_file_means_is_said(bubblewrap: Sandbox, tmp_path: Path) -> None:
+    worked = work(bubblewrap, replace(make_task(tmp_path), inputs="paper_goal_file"), run("ls -R"), FINISH)
+    assert "only this one file" in worked.script.requests[0].messages[0].text
+    assert (worked.result.changed, worked.result.deleted) == ({}, ())

@@ -1,0 +1,164 @@
+"""Prompts: what is in them under which inputs, and what is left out first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evaluator.generation import prompting
+from evaluator.generation.papers import Paper, Section, SectionKind
+from evaluator.generation.prompting import PromptTask, PromptTooLongError, build_prompt, delimited, signature_lines
+
+FILLER = "many words of a paper " * 60
+PAPER = Paper(
+    title="A Paper About Losses",
+    pages=9,
+    sections=(
+        Section("Abstract", 1, f"abstract-text {FILLER}", 1, SectionKind.ABSTRACT),
+        Section("Method", 1, f"method-text {FILLER}", 2, number="2"),
+        Section("Results", 1, f"results-text {FILLER}", 5, number="3"),
+        Section("Discussion", 1, f"discussion-text {FILLER}", 6, number="4"),
+        Section("References", 1, f"references-text {FILLER}", 7, SectionKind.REFERENCES),
+        Section("Proofs", 1, f"proofs-text {FILLER}", 8, SectionKind.APPENDIX, number="A"),
+    ),
+)
+MASKED = "@cache\ndef score(\n    x,\n):\n    # TODO\n    raise NotImplementedError\n"
+TASK = PromptTask(
+    slug="alpha/1",
+    instruction="Implement score as in section 2.",
+    goal_file="scoring/core.py",
+    goal_function="score",
+    class_name="",
+    goal_file_text=f"goal_file_text = 1\n\n{MASKED}",
+    masked_source=MASKED,
+    retrieval_context=(
+        ("scoring/one.py", f"first_file = 1  # {FILLER}"),
+        ("scoring/two.py", f"second_file = 2  # {FILLER}"),
+    ),
+    paper=PAPER,
+)
+ORDER = ["references", "proofs", "discussion", "results", "second_file", "first_file", "method", "abstract"]
+
+
+def words_in(prompt: prompting.Prompt) -> set[str]:
+    """Which of the marked parts the prompt holds."""
+    text = prompt.request.messages[0].text
+    marks = [*ORDER, "goal_file_text"]
+    return {mark for mark in marks if (mark if "_" in mark else f"{mark}-text") in text}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "left_out"),
+    [
+        ("full", set()),
+        ("paper_goal_file", {"first_file", "second_file"}),
+        ("paper_only", {"first_file", "second_file", "goal_file_text"}),
+    ],
+)
+def test_each_kind_of_inputs_has_its_material(inputs: str, left_out: set[str]) -> None:
+    """As in the paper's Table 3; the signature is always there, since an answer must fit its callers."""
+    prompt = build_prompt(TASK, inputs=inputs, input_budget=100_000)
+    assert words_in(prompt) == {*ORDER, "goal_file_text"} - left_out
+    text = prompt.request.messages[0].text
+    assert "@cache\ndef score(\n    x,\n):\n[END SIGNATURE" in text
+    assert "Implement score as in section 2." in text
+    assert ("raise NotImplementedError" in text) == (inputs != "paper_only")
+    assert prompt.cuts == ()
+
+
+def test_what_does_not_fit_goes_in_its_order_and_is_said() -> None:
+    whole = build_prompt(TASK, inputs="full", input_budget=100_000).tokens
+    seen: list[int] = []
+    for budget in range(whole, 600, -150):
+        try:
+            prompt = build_prompt(TASK, inputs="full", input_budget=budget)
+        except PromptTooLongError:
+            break
+        assert prompt.tokens <= budget
+        count = len(prompt.cuts)
+        seen.append(count)
+        assert words_in(prompt) == {*ORDER[count:], "goal_file_text"}
+        text = prompt.request.messages[0].text
+        assert all(f"- {cut.part}\n" in text for cut in prompt.cuts)
+        assert all(cut.tokens > 250 for cut in prompt.cuts)
+    assert sorted(set(seen)) == list(range(len(ORDER) + 1))
+    assert prompt.cuts[0].as_data() == {
+        "part": "section of the paper: References",
+        "tokens": prompt.cuts[0].tokens,
+        "why": "The prompt would not fit the model's context.",
+    }
+    assert [cut.part for cut in prompt.cuts[4:6]] == ["file: scoring/two.py", "file: scoring/one.py"]
+
+
+def test_no_more_is_cut_than_must_be() -> None:
+    whole = build_prompt(TASK, inputs="full", input_budget=100_000).tokens
+    assert len(build_prompt(TASK, inputs="full", input_budget=whole - 1).cuts) == 1
+
+
+def test_a_goal_file_that_does_not_fit_is_an_error() -> None:
+    with pytest.raises(PromptTooLongError, match=r"take \d+ tokens; the model has room for 50\."):
+        build_prompt(TASK, inputs="full", input_budget=50)
+
+
+def test_the_same_task_gives_the_same_words() -> None:
+    first, second = (build_prompt(TASK, inputs="full", input_budget=3000) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("class_name", "words"),
+    [
+        ("", "Write the function `score` of `scoring/core.py` in full"),
+        ("Scorer", "Write the method `Scorer.score` of `scoring/core.py` in full"),
+        ("score", "Write the class `score` of `scoring/core.py` in full"),
+    ],
+)
+def test_the_goal_is_named_as_what_it_is(class_name: str, words: str) -> None:
+    task = replace(TASK, class_name=class_name)
+    text = build_prompt(task, inputs="full", input_budget=100_000).request.messages[0].text
+    assert words in text
+    assert ("the method alone, or inside its class" in text) == (class_name == "Scorer")
+
+
+def test_foreign_text_cannot_end_its_own_frame() -> None:
+    inner = delimited("FILE", "x")
+    outer = delimited("FILE", inner)
+    last = outer.split("\n")[-1]
+    assert last not in inner
+    assert outer.count(last) == 1
+
+
+def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
+    without = build_prompt(replace(TASK, paper=None), inputs="full", input_budget=100_000)
+    assert "The paper is not available." in without.request.messages[0].text
+    cut = build_prompt(replace(TASK, paper=replace(PAPER, cut="Pages from 3 on.")), inputs="full", input_budget=100_000)
+    assert [each.as_data() for each in cut.cuts] == [
+        {"part": "later pages of the paper", "tokens": 0, "why": "Pages from 3 on."}
+    ]
+
+
+def test_dollars_in_the_material_are_text() -> None:
+    task = replace(TASK, instruction="Costs $5 for $goal.")
+    assert "Costs $5 for $goal." in build_prompt(task, inputs="full", input_budget=100_000).request.messages[0].text
+
+
+def test_signatures_are_the_first_lines() -> None:
+    assert signature_lines("class A(B):\n    x = 1\n") == "class A(B):"
+    assert signature_lines("    def f(a, b={1: 2}):  # why\n        pass\n") == "    def f(a, b={1: 2}):  # why"
+    assert signature_lines("def f(x): return x\n") == "def f(x): return x"
+
+
+def test_other_inputs_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown inputs 'all'"):
+        build_prompt(TASK, inputs="all", input_budget=1000)
+
+
+def test_the_version_changes_with_the_words(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    before = prompting.prompt_version()
+    assert before.startswith(f"{prompting.VERSION}.")
+    assert len(before) <= 40
+    monkeypatch.setattr(prompting, "_FOLDER", tmp_path)
+    prompting.prompt_version.cache_clear()
+    assert prompting.prompt_version() != before
+    prompting.prompt_version.cache_clear()

@@ -1,0 +1,90 @@
+"""The one form of an agent's steps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluator.generation.trajectory import (
+    MAX_STEPS,
+    MAX_TEXT,
+    MAX_TOTAL,
+    SHORT_TEXT,
+    Action,
+    Step,
+    Trajectory,
+    TrajectoryError,
+    bounded,
+)
+
+STEPS = (
+    Step(Action.RUN, "ls", "core.py", "What is there?", 0.5, 120, 8, 0.001),
+    Step(Action.EDIT, "core.py", "edited"),
+    Step(Action.EDIT, "core.py", "edited"),
+    Step(Action.FINISH, "Done."),
+)
+WHOLE = Trajectory("agent", STEPS, "finished", 500, 60, 0.02)
+
+
+def test_it_is_the_same_after_the_database() -> None:
+    assert Trajectory.from_data(json.loads(json.dumps(WHOLE.as_data()))) == WHOLE
+
+
+def test_actions_are_counted_and_none_is_missing() -> None:
+    assert WHOLE.counts() == {"run": 1, "read": 0, "edit": 2, "message": 0, "finish": 1, "other": 0}
+
+
+def test_long_texts_lose_their_middle_and_say_so() -> None:
+    text = bounded("v" * 600 + "w" * 600, 300)
+    kept = text.count("v"), text.count("w")
+    assert text == "v" * kept[0] + f"\n[… {1200 - sum(kept)} characters left out …]\n" + "w" * kept[1]
+    assert 290 <= len(text) <= 300
+    assert bounded("v" * 300, 300) == "v" * 300
+
+
+def test_what_no_database_takes_is_replaced() -> None:
+    step = Step(Action.RUN, "a\0b", "\ud83d", "ok")
+    assert (step.input, step.observation) == ("a\ufffdb", "\ufffd")
+
+
+def test_every_step_is_bounded() -> None:
+    assert len(Step(Action.RUN, "x" * (MAX_TEXT + 1)).input) <= MAX_TEXT
+
+
+def test_steps_beyond_the_limit_are_counted_only() -> None:
+    found = Trajectory("agent", tuple(Step(Action.RUN) for _ in range(MAX_STEPS + 3)))
+    assert (len(found.steps), found.left_out) == (MAX_STEPS, 3)
+    assert Trajectory.from_data(found.as_data()) == found
+
+
+def test_after_too_many_characters_steps_are_shortened() -> None:
+    count = MAX_TOTAL // MAX_TEXT + 10
+    found = Trajectory("agent", tuple(Step(Action.RUN, "x" * MAX_TEXT) for _ in range(count)))
+    assert [len(step.input) for step in found.steps[:2]] == [MAX_TEXT, MAX_TEXT]
+    assert len(found.steps[-1].input) <= SHORT_TEXT
+    assert sum(step.length for step in found.steps) <= MAX_TOTAL + MAX_TEXT + 10 * SHORT_TEXT
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"steps": "no"},
+        {"steps": [1]},
+        {"steps": [{"action": "jump"}]},
+        {"steps": [{"action": "run", "input": 5}]},
+        {"source": 1},
+    ],
+)
+def test_anything_else_is_refused(data: object) -> None:
+    with pytest.raises(TrajectoryError):
+        Trajectory.from_data(data)
+
+
+@pytest.mark.parametrize("number", [-1, True, "7", float("nan"), float("inf"), 10**16])
+def test_numbers_that_are_none_are_unknown(number: object) -> None:
+    given = {"input_tokens": number, "dollars": number, "steps": [{"action": "run", "output_tokens": number}]}
+    found = Trajectory.from_data(given)
+    assert (found.input_tokens, found.dollars, found.steps[0].output_tokens) == (None, None, None)

@@ -1,0 +1,127 @@
+"""``manage.py judge --pending`` and ``manage.py add_judge``."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluator.models import JudgeConfig, Judgement
+from submissions.models import Endpoint
+from tests.benchmark_tasks.factories import SuiteFactory
+from tests.evaluator.judging.site import GOLDEN, WRONG, endpoint, judge, submission, verdict
+from tests.provider_server.types import Answer
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(name: str, *arguments: str) -> tuple[int, str]:
+    """Exit code and output of a command."""
+    out = io.StringIO()
+    try:
+        call_command(name, *arguments, stdout=out)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_everything_that_waits_is_judged_here_and_now(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    judge(provider)
+    made = submission(small_version, GOLDEN, WRONG)
+    code, text = run("judge", "--pending")
+    assert code == 0
+    assert text.splitlines()[:3] == [
+        f"submission {made.pk}, alpha/1 trial 1: CC by judge-honest",
+        f"submission {made.pk}, alpha/1 trial 2: LI by judge-honest",
+        "2 planned, 2 judged, 0 not judged yet.",
+    ]
+    asked = len(provider.asked)
+    assert "0 planned, 0 judged, 0 not judged yet." in run("judge", "--pending")[1]
+    assert len(provider.asked) == asked
+
+
+def test_as_json_with_what_waits_and_why(provider: ProviderServer, small_version: SuiteVersion, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, judge_daily_tokens=1)
+    judge(provider)
+    made = submission(small_version, WRONG)
+    code, text = run("judge", "--pending", "--json")
+    told = json.loads(text)
+    assert (code, told["planned"], told["judged"]) == (0, 1, [])
+    (row,) = told["waiting"]
+    assert (row["submission"], row["task"], row["trial"], row["state"]) == (made.pk, "alpha/1", 1, "queued")
+    assert "JUDGE_DAILY_TOKENS" in row["reason"]
+    assert told["budget"]["tokens_left"] == 0
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, judge_daily_tokens=10**6)
+    told = json.loads(run("judge", "--pending", "--json")[1])
+    assert [(row["label"], row["abstained"]) for row in told["judged"]] == [("LI", False)]
+    assert told["waiting"] == []
+
+
+def test_what_is_held_ends_with_one_and_the_reason(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    judge(provider, "wrong-key")
+    submission(small_version, WRONG, GOLDEN)
+    code, text = run("judge", "--pending")
+    assert code == 1
+    assert "2 planned, 0 judged, 2 not judged yet." in text
+    assert "  2 held for wrong-key: " in text
+    asked = len(provider.asked)
+    run("judge", "--pending")
+    assert len(provider.asked) == asked
+    provider.script("wrong-key", Answer(verdict("LI")))
+    assert "0 planned, 2 judged, 0 not judged yet." in run("judge", "--pending", "--retry-held")[1]
+
+
+def test_judge_suite_and_number_can_be_chosen(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    harsh = judge(provider, "judge-harsh")
+    judge(provider, "judge-lenient")
+    other = SuiteFactory()
+    submission(small_version, GOLDEN, WRONG)
+    assert "0 planned" in run("judge", "--pending", "--suite", other.slug)[1]
+    assert "2 planned, 1 judged, 1 not" in run("judge", "--pending", "--config", harsh.slug, "--limit", "1")[1]
+    assert set(Judgement.objects.values_list("config", flat=True)) == {harsh.pk}
+
+
+def test_wrong_arguments_are_said(provider: ProviderServer) -> None:
+    with pytest.raises(CommandError, match="Say --pending"):
+        run("judge")
+    with pytest.raises(CommandError, match=r"No judge is configured.*docs/judging.md"):
+        run("judge", "--pending")
+    judge(provider)
+    with pytest.raises(CommandError, match="no active judge 'x'"):
+        run("judge", "--pending", "--config", "x")
+    with pytest.raises(CommandError, match="no suite 'x'"):
+        run("judge", "--pending", "--suite", "x")
+    with pytest.raises(CommandError, match="at least one answer"):
+        run("judge", "--pending", "--limit", "0")
+
+
+@pytest.mark.parametrize("by", ["pk", "name"])
+def test_a_judge_is_made_of_an_endpoint(provider: ProviderServer, by: str) -> None:
+    mine = endpoint(provider)
+    code, text = run("add_judge", "--endpoint", str(getattr(mine, by)), "--name", "Grader", "--votes", "1")
+    config = JudgeConfig.objects.get()
+    assert (code, config.slug, config.votes, config.created_by) == (0, "grader", 1, mine.owner)
+    assert "judge_health --config grader" in text
+
+
+def test_add_judge_says_what_is_wrong(provider: ProviderServer) -> None:
+    with pytest.raises(CommandError, match=r"no endpoint 'x'\. Known: none"):
+        run("add_judge", "--endpoint", "x")
+    first, second = endpoint(provider, name="Same"), endpoint(provider, name="Same")
+    with pytest.raises(CommandError, match=f"Several endpoints .*: {first.pk} .*, {second.pk} "):
+        run("add_judge", "--endpoint", "Same")
+    with pytest.raises(CommandError, match="must be odd"):
+        run("add_judge", "--endpoint", str(first.pk), "--votes", "2")
+    Endpoint.objects.filter(pk=first.pk).update(owner=UserFactory(), name="Of a submitter")
+    with pytest.raises(CommandError, match="Only maintainers"):
+        run("add_judge", "--endpoint", "Of a submitter")
+    assert not JudgeConfig.objects.exists()

@@ -1,0 +1,299 @@
+"""Judging answers with the real SDKs against the local provider server."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.domain import judging
+from evaluator.domain.calling import StoppedError
+from evaluator.domain.judge_votes import Asking
+from evaluator.enums import CallState, Variant, WorkState
+from evaluator.models import Judgement, JudgeVote, ModelCall
+from evaluator.signals import implementation_rated
+from submissions.domain.endpoints import store_key
+from submissions.enums import SubmissionState
+from submissions.models import Implementation
+from tests.evaluator.factories import TestRunFactory
+from tests.evaluator.judging.site import (
+    GOLDEN,
+    PLEADING,
+    WRONG,
+    answer,
+    judge,
+    judged,
+    submission,
+    verdict,
+    votes,
+)
+from tests.provider_server.types import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmark_tasks.models import SuiteVersion
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def rated() -> Iterator[list[int]]:
+    """The answers of which was said that they are rated."""
+    heard: list[int] = []
+
+    def hear(implementation: Implementation, **_: Any) -> None:
+        heard.append(implementation.pk)
+
+    implementation_rated.connect(hear)
+    yield heard
+    implementation_rated.disconnect(hear)
+
+
+def test_an_honest_judge_says_what_the_code_does(
+    provider: ProviderServer, small_version: SuiteVersion, rated: list[int]
+) -> None:
+    right, wrong, pleading = judged(small_version, judge(provider), GOLDEN, WRONG, PLEADING)
+    assert [row.label for row in (right, wrong, pleading)] == ["CC", "LI", "LI"]
+    assert [row.injection_suspected for row in (right, wrong, pleading)] == [False, False, True]
+    assert {row.state for row in (right, wrong, pleading)} == {WorkState.DONE}
+    assert not any(row.split or row.abstained or row.surface_sensitive for row in (right, wrong, pleading))
+    assert rated == [row.implementation_id for row in (right, wrong, pleading)]
+    assert votes(wrong) == ["LI", "LI", "LI"]
+    # The docstring is taken out for one more vote, which agrees.
+    assert votes(wrong, Variant.STRIPPED) == ["LI"]
+    vote = wrong.votes.get(variant=Variant.RAW, sample=1)
+    assert vote.findings == [
+        {"point": "The computation differs from the reference.", "severity": "fatal", "lines": "1"}
+    ]
+    assert len(vote.rationale) == 2
+    calls = ModelCall.objects.filter(votes__judgement=wrong)
+    assert calls.count() == 4
+    assert wrong.dollars == sum((call.dollars or Decimal(0) for call in calls), Decimal(0)) > 0
+    assert len(provider.asked) == ModelCall.objects.count()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "api", "path"),
+    [
+        ("openai", "chat", "/v1/chat/completions"),
+        ("openai", "responses", "/v1/responses"),
+        ("anthropic", "messages", "/v1/messages"),
+    ],
+)
+def test_every_interface_is_asked_for_a_strict_verdict(
+    provider: ProviderServer, small_version: SuiteVersion, vendor: str, api: str, path: str
+) -> None:
+    config = judge(provider, provider=vendor, api=api, votes=1, votes_when_split=1)
+    assert config.endpoint is not None
+    store_key(endpoint=config.endpoint, actor=config.endpoint.owner, key="key-of-the-judge")
+    right, wrong = judged(small_version, config, GOLDEN, WRONG)
+    assert (right.label, wrong.label) == ("CC", "LI")
+    assert {received.path for received in provider.asked} == {path}
+    assert {received.key for received in provider.asked} == {"key-of-the-judge"}
+    for received in provider.asked:
+        assert '"injection_suspected"' in json.dumps(received.body)
+    assert "key-of-the-judge" not in str(list(ModelCall.objects.values()))
+
+
+def test_no_name_and_no_outcome_is_sent_and_the_outcome_stays(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    made = submission(small_version, WRONG)
+    made.system.name, made.system.backbone = "Name-of-the-system", "name-of-the-backbone"
+    made.system.save()
+    run = TestRunFactory(implementation=made.implementations.get(), done="passed", reason="outcome-of-the-test")
+    judging.plan_judgements(config=judge(provider))
+    row = judging.judge_next()
+    assert row is not None
+    assert row.label == "LI"
+    sent = "".join(str(received.body) for received in provider.asked).lower()
+    assert "return x" in sent
+    for secret in ("name-of-the", "passed", "outcome-of", small_version.suite.slug, made.owner.username):
+        assert secret not in sent
+    run.refresh_from_db()
+    assert (run.outcome, run.reason) == ("passed", "outcome-of-the-test")
+
+
+def test_every_question_has_a_mark_of_its_own(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    judged(small_version, judge(provider), GOLDEN)
+    assert len({received.body["messages"][-1]["content"].split("]")[0] for received in provider.asked}) == 4
+
+
+def test_other_changed_files_are_shown(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    made = submission(small_version)
+    first = answer(made, GOLDEN, files={"scoring/tables.py": "WEIGHTS = [1.0]\n"})
+    changed = dict(first.files or {})
+    changed["scoring/core.py"] += "\n\ndef helper():\n    return 1\n"
+    Implementation.objects.filter(pk=first.pk).update(files=changed, deleted=["README.md"])
+    judging.plan_judgements(config=judge(provider))
+    assert judging.judge_next() is not None
+    text = provider.asked[0].body["messages"][-1]["content"]
+    for part in ("WEIGHTS = [1.0]", "def helper", "README.md"):
+        assert part in text
+    assert "class Scorer" in text
+
+
+def test_of_an_answer_in_the_goal_alone_only_the_function_is_shown(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    judged(small_version, judge(provider), GOLDEN)
+    assert '"other_files": {}' in provider.asked[0].body["messages"][-1]["content"]
+
+
+def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    made, cancelled = submission(small_version, GOLDEN, WRONG, WRONG), submission(small_version, GOLDEN)
+    cancelled.state = SubmissionState.CANCELLED
+    cancelled.save()
+    Implementation.objects.filter(submission=made, trial=2).update(files=None, answer_error={"message": "broken"})
+    Implementation.objects.filter(submission=made, trial=3).update(files=None, attempted=False)
+    config = judge(provider)
+    assert judging.plan_judgements(config=config, suite=small_version.suite) == 1
+    assert judging.plan_judgements(config=config, suite=small_version.suite) == 0
+    assert judging.plan_for_submission(made.pk) == 0
+    assert Judgement.objects.get().implementation.trial == 1
+    assert judging.cancel(submission_id=made.pk) == 1
+    assert judging.judge_next() is None
+    assert judging.plan_for_submission(made.pk) == 1
+
+
+def test_split_votes_are_five_and_the_majority_decides(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    labels = ["CC", "LI", "CC", "LI", "CC", "CC"]
+    provider.script("judge-split", *(Answer(verdict(label)) for label in labels))
+    (row,) = judged(small_version, judge(provider, "judge-split"), GOLDEN)
+    assert votes(row) == ["CC", "LI", "CC", "LI", "CC"]
+    assert (row.label, row.split, row.abstained) == ("CC", True, False)
+    assert votes(row, Variant.STRIPPED) == ["CC"]
+
+
+def test_without_a_majority_the_judge_abstains(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    labels = ["CC", "LI", "LC", "LI", "CC"]
+    provider.script("judge-split", *(Answer(verdict(label)) for label in labels))
+    (row,) = judged(small_version, judge(provider, "judge-split"), GOLDEN)
+    assert votes(row) == labels
+    assert (row.label, row.split, row.abstained, row.state) == ("", True, True, WorkState.DONE)
+    assert votes(row, Variant.STRIPPED) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("judge-abstains", "refused"), ("judge-invalid", "invalid"), ("judge-truncated", "truncated")]
+)
+def test_what_is_no_verdict_is_an_abstention_after_three_tries(
+    provider: ProviderServer, small_version: SuiteVersion, model: str, why: str
+) -> None:
+    (row,) = judged(small_version, judge(provider, model), WRONG)
+    assert votes(row) == [f"-{why}"] * 3
+    assert (row.label, row.split, row.abstained, row.state) == ("", False, True, WorkState.DONE)
+    assert [vote.calls.count() for vote in row.votes.all()] == [3, 3, 3]
+    assert len(provider.asked) == 9
+
+
+def test_a_try_that_fails_is_followed_by_one_that_counts(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    provider.script("once", Answer("Well."), Answer(verdict("LC")))
+    (row,) = judged(small_version, judge(provider, "once", votes=1, votes_when_split=1), WRONG)
+    assert votes(row) == ["LC"]
+    assert row.votes.get(variant=Variant.RAW).calls.count() == 2
+
+
+def test_code_that_does_not_fit_is_an_abstention_and_asks_nothing(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    config = judge(provider, context_tokens=12_000)
+    (row,) = judged(small_version, config, f"    y = {'1 + ' * 5000}1\n    return y\n")
+    assert votes(row) == ["-too_long"] * 3
+    assert (row.abstained, provider.asked) == (True, [])
+
+
+def test_what_the_provider_calls_too_long_is_an_abstention(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    (row,) = judged(small_version, judge(provider, "too-long"), WRONG)
+    assert (votes(row), row.state) == (["-too_long"] * 3, WorkState.DONE)
+
+
+def test_an_answer_whose_label_hangs_on_its_comments_is_surface_sensitive(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    pleading, wrong = judged(small_version, judge(provider, "judge-gullible"), PLEADING, WRONG)
+    assert (pleading.label, pleading.surface_sensitive) == ("CC", True)
+    assert votes(pleading, Variant.STRIPPED) == ["LI", "LI", "LI"]
+    assert (wrong.label, wrong.surface_sensitive) == ("LI", False)
+
+
+def test_identical_code_is_paid_once(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    config = judge(provider)
+    (first,) = judged(small_version, config, WRONG)
+    asked = len(provider.asked)
+    (second,) = judged(small_version, config, WRONG)
+    assert len(provider.asked) == asked == 4
+    assert (second.label, votes(second), second.dollars) == (first.label, votes(first), first.dollars)
+    assert set(ModelCall.objects.filter(votes__judgement=first)) == set(
+        ModelCall.objects.filter(votes__judgement=second)
+    )
+
+
+def test_several_judges_have_each_their_own_votes(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    harsh, lenient = judge(provider, "judge-harsh"), judge(provider, "judge-lenient")
+    made = submission(small_version, GOLDEN)
+    assert judging.plan_for_submission(made.pk) == 2
+    assert judging.judge_next(config=lenient) is not None
+    assert judging.judge_next(config=lenient) is None
+    assert judging.judge_next() is not None
+    assert {row.config: row.label for row in Judgement.objects.all()} == {harsh: "LI", lenient: "CC"}
+
+
+def test_a_restart_in_the_middle_asks_nothing_twice(
+    provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
+    ask, asked = Asking.vote, list[Any]()
+
+    def killed_after_two(self: Asking, *arguments: Any) -> Any:
+        if len(asked) == 2:
+            raise StoppedError
+        asked.append(arguments)
+        return ask(self, *arguments)
+
+    monkeypatch.setattr(Asking, "vote", killed_after_two)
+    row = judging.judge_next()
+    assert row is not None
+    assert (row.state, votes(row)) == (WorkState.QUEUED, ["LI", "LI"])
+    monkeypatch.undo()
+    # As if the worker had died between an answer and its vote: the call is there, the vote is not.
+    JudgeVote.objects.get(sample=2).delete()
+    row = judging.judge_next()
+    assert row is not None
+    assert (row.state, row.label, votes(row)) == (WorkState.DONE, "LI", ["LI", "LI", "LI"])
+    assert len(provider.asked) == 4
+    assert ModelCall.objects.filter(state=CallState.ANSWERED).count() == 4
+
+
+def test_a_cancelled_judgement_stores_nothing_more(
+    provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, rated: list[int]
+) -> None:
+    made = submission(small_version, WRONG)
+    judging.plan_judgements(config=judge(provider))
+    ask = Asking.vote
+
+    def cancelled_meanwhile(self: Asking, *arguments: Any) -> Any:
+        judging.cancel(submission_id=made.pk)
+        return ask(self, *arguments)
+
+    monkeypatch.setattr(Asking, "vote", cancelled_meanwhile)
+    row = judging.judge_next()
+    assert row is not None
+    assert (row.state, row.votes.count(), rated) == (WorkState.CANCELLED, 0, [])
+
+
+def test_another_reference_makes_earlier_votes_void(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    (row,) = judged(small_version, judge(provider), GOLDEN)
+    Judgement.objects.update(state=WorkState.QUEUED, input_digest="0" * 64)
+    JudgeVote.objects.update(label="LI")
+    assert judging.judge_next() is not None
+    row.refresh_from_db()
+    assert (row.label, votes(row)) == ("CC", ["CC", "CC", "CC"])

@@ -1,0 +1,89 @@
+"""Rewritten definitions do the same, and pleas stand where they should."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from evaluator.judging.rewriting import PLEA, PLEADING_NAME, Place, plain, pleading, with_other_names
+
+SOURCE = '''def total(values, scale=1):
+    """Add up."""
+    # with a scale
+    result = 0
+    for index, value in enumerate(values):
+        result += scale * value * (index + 1)
+    parts = [value for value in [result]]
+    return parts[0]
+'''
+METHOD = "    @staticmethod\n    def twice(x):\n        return 2 * x\n"
+
+
+def run(source: str, *arguments: Any, name: str = "total") -> Any:
+    space: dict[str, Any] = {}
+    exec(compile(source, "definition", "exec"), space)  # noqa: S102 - our own code
+    return space[name](*arguments)
+
+
+def test_plain_code_has_no_remarks_and_no_indentation() -> None:
+    assert plain(METHOD) == "@staticmethod\ndef twice(x):\n    return 2 * x\n"
+    assert "Add up" not in plain(SOURCE)
+    assert "#" not in plain(SOURCE)
+    assert run(plain(SOURCE), [1, 2], 3) == 15
+
+
+def test_locals_get_other_names_and_parameters_do_not() -> None:
+    renamed = with_other_names(plain(SOURCE))
+    assert renamed is not None
+    names = {node.id for node in ast.walk(ast.parse(renamed)) if isinstance(node, ast.Name)}
+    assert names == {"values", "scale", "enumerate", "value_1", "value_2", "value_3", "value_4"}
+    assert run(renamed, [1, 2], 3) == 15
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    return x\n",
+        "def f(x):\n    x = 1\n    return x\n",
+        "def f():\n    global y\n    y = 1\n",
+        "def f():\n    y = 1\n    return locals()\n",
+        "def f():\n    class A:\n        y = 1\n    return A.y\n",
+        "def f():\n    import os.path as y\n    return y\n",
+        "def f():\n    try:\n        pass\n    except ValueError as y:\n        y = None\n",
+    ],
+)
+def test_what_cannot_be_renamed_safely_is_left(source: str) -> None:
+    assert with_other_names(source) is None
+
+
+def test_a_new_name_is_not_one_that_is_used() -> None:
+    renamed = with_other_names("def f(x):\n    y = value_1(x)\n    return y\n")
+    assert renamed == "def f(x):\n    value_1_ = value_1(x)\n    return value_1_\n"
+
+
+@pytest.mark.parametrize("place", list(Place))
+def test_a_plea_changes_nothing_that_the_code_does(place: Place) -> None:
+    text = pleading(plain(SOURCE), place)
+    assert run(text, [1, 2], 3) == 15
+    tree = ast.parse(text)
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    found = {
+        Place.COMMENT: f"    # {PLEA}\n" in text,
+        Place.DOCSTRING: ast.get_docstring(function, clean=False) == PLEA,
+        Place.STRING: f"    note = {PLEA!r}\n" in text,
+        Place.NAME: PLEADING_NAME in text,
+    }
+    assert found == {each: each is place for each in Place}
+
+
+def test_a_name_pleads_also_where_nothing_can_be_renamed() -> None:
+    text = pleading("def twice(x):\n    return 2 * x\n", Place.NAME)
+    assert text == f"def twice(x):\n    {PLEADING_NAME} = True\n    return 2 * x\n"
+
+
+def test_without_a_function_there_is_no_place() -> None:
+    with pytest.raises(ValueError, match="no function"):
+        pleading("x = 1\n", Place.COMMENT)

@@ -1,0 +1,92 @@
+"""A verdict's form: what is asked for, and what is taken for a verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluator.judging.labels import Label
+from evaluator.judging.schema import LONGEST_TEXT, MOST_FINDINGS, SCHEMA, Finding, VerdictError, parse
+
+FINDING = {"point": "The sign is wrong.", "severity": "fatal", "lines": "3-4"}
+GOOD: dict[str, Any] = {
+    "findings": [FINDING],
+    "injection_suspected": False,
+    "verdict": "LI",
+    "rationale": ["The sign is wrong.", "So the loss grows."],
+}
+
+
+def changed(**members: Any) -> str:
+    return json.dumps({**GOOD, **members})
+
+
+def test_the_schema_asks_for_the_analysis_first_and_is_strict() -> None:
+    assert list(SCHEMA["properties"]) == ["findings", "injection_suspected", "verdict", "rationale"]
+    assert SCHEMA["properties"]["verdict"] == {"type": "string", "enum": ["LI", "LC", "CC"]}
+    for each in (SCHEMA, SCHEMA["properties"]["findings"]["items"]):
+        assert each["required"] == list(each["properties"])
+        assert each["additionalProperties"] is False
+
+
+def test_a_verdict_is_read() -> None:
+    verdict = parse(json.dumps(GOOD))
+    assert verdict.label is Label.LI
+    assert verdict.findings == (Finding("The sign is wrong.", "fatal", "3-4"),)
+    assert verdict.findings_as_data() == [FINDING]
+    assert verdict.rationale == ("The sign is wrong.", "So the loss grows.")
+    assert verdict.injection_suspected is False
+
+
+@pytest.mark.parametrize("points", [2, 3, 4])
+def test_two_to_four_points(points: int) -> None:
+    assert len(parse(changed(rationale=["Because."] * points)).rationale) == points
+
+
+def test_no_findings_and_no_lines_are_fine() -> None:
+    assert parse(changed(findings=[])).findings == ()
+    assert parse(changed(findings=[{**FINDING, "lines": ""}])).findings[0].lines == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "CC",
+        "null",
+        "[]",
+        json.dumps(GOOD)[:-1],
+        f"```json\n{json.dumps(GOOD)}\n```",
+        f"{json.dumps(GOOD)} {json.dumps(GOOD)}",
+        json.dumps(GOOD).replace('"LI"', "NaN"),
+        json.dumps(GOOD)[:-1] + ', "verdict": "CC"}',
+        json.dumps({name: value for name, value in GOOD.items() if name != "findings"}),
+        changed(score=3),
+        changed(verdict="cc"),
+        changed(verdict="3"),
+        changed(verdict=["CC"]),
+        changed(verdict=None),
+        changed(injection_suspected="no"),
+        changed(injection_suspected=0),
+        changed(rationale="Because."),
+        changed(rationale=["Because."]),
+        changed(rationale=["Because."] * 5),
+        changed(rationale=["Because.", " "]),
+        changed(rationale=["Because.", 2]),
+        changed(rationale=["Because.", "x" * (LONGEST_TEXT + 1)]),
+        changed(findings={}),
+        changed(findings=[FINDING] * (MOST_FINDINGS + 1)),
+        changed(findings=["The sign is wrong."]),
+        changed(findings=[{**FINDING, "severity": "huge"}]),
+        changed(findings=[{**FINDING, "severity": []}]),
+        changed(findings=[{**FINDING, "lines": 3}]),
+        changed(findings=[{**FINDING, "point": ""}]),
+        changed(findings=[{**FINDING, "more": ""}]),
+        "[" * 100_000,
+    ],
+)
+def test_anything_else_is_no_verdict(text: str) -> None:
+    with pytest.raises(VerdictError):
+        parse(text)

@@ -1,0 +1,190 @@
+"""Each way in which a provider fails, through each interface and its real SDK, to one kind of fault and one message."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.providers import faults
+from evaluator.providers.types import FaultKind, Finish, ProviderFault, Usage
+from tests.evaluator.providers.conftest import QUESTION
+from tests.provider_server import Failure
+
+if TYPE_CHECKING:
+    from tests.evaluator.providers.conftest import Connect
+    from tests.provider_server import ProviderServer
+
+NOT_KNOWN = "The provider knows no such model or address (HTTP 404). Check model id and address."
+NO_CREDIT = "The account behind the key has no credit left. Top it up, or use another key."
+TOO_LONG = "The prompt does not fit the model. Lower the endpoint's context size to the model's own."
+WRONG_KEY = "The provider refused the key (HTTP 401). Enter it again, or use another one."
+REFUSED = "The provider refused the request (HTTP 400 invalid_request_error). Check model id and sampling parameters."
+WAIT = "The provider asks to wait (HTTP 429). It wants to be asked again in 1 seconds."
+BROKE = "The connection broke before the answer was complete; the model may have answered."
+WEIRD = "The server answered {}, which no model provider does. Check the endpoint's address."
+DOWN = "The provider reports a fault of its own (HTTP {})."
+
+# model, kind, message, error in OpenAI's form, error in Anthropic's
+SAID = [
+    ("busy-1", FaultKind.BUSY, WAIT, "HTTP 429 rate_limit_exceeded", "HTTP 429 rate_limit_error"),
+    ("busy-forever", FaultKind.BUSY, WAIT, "HTTP 429 rate_limit_exceeded", "HTTP 429 rate_limit_error"),
+    ("quota", FaultKind.REJECTED, NO_CREDIT, "HTTP 429 insufficient_quota", "HTTP 402 billing_error"),
+    ("down-1", FaultKind.SERVER, DOWN.format(500), "HTTP 500 server_error", "HTTP 500 api_error"),
+    ("wrong-key", FaultKind.REJECTED, WRONG_KEY, "HTTP 401 invalid_api_key", "HTTP 401 authentication_error"),
+    ("unknown-model", FaultKind.REJECTED, NOT_KNOWN, "HTTP 404 model_not_found", "HTTP 404 not_found_error"),
+    ("no-such-thing", FaultKind.REJECTED, NOT_KNOWN, "HTTP 404 model_not_found", "HTTP 404 not_found_error"),
+    ("too-long", FaultKind.REJECTED, TOO_LONG, "HTTP 400 context_length_exceeded", "HTTP 400 invalid_request_error"),
+    ("rejects", FaultKind.REJECTED, REFUSED, "HTTP 400 invalid_request_error", "HTTP 400 invalid_request_error"),
+    ("malformed", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
+    ("nested", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
+    ("not-json", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
+    ("array", FaultKind.HOSTILE, WEIRD.format("JSON that is no object"), *["JSON that is no object"] * 2),
+    ("breaks", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
+    ("breaks-half", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
+    ("breaks-once", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
+]
+
+
+def fault_of(client_of: Connect, api: str, model: str) -> ProviderFault:
+    client = client_of(api, model)
+    with pytest.raises(ProviderFault) as raised:
+        client.send(client.body(QUESTION))
+    return raised.value
+
+
+@pytest.mark.parametrize(("model", "kind", "message", "openai", "anthropic"), SAID)
+def test_what_a_failing_provider_means(
+    model: str,
+    kind: FaultKind,
+    message: str,
+    openai: str,
+    anthropic: str,
+    api: str,
+    client_of: Connect,
+    provider_server: ProviderServer,
+) -> None:
+    fault = fault_of(client_of, api, model)
+    assert (fault.kind, fault.message, str(fault)) == (kind, message, message)
+    assert fault.error == (anthropic if api == "messages" else openai)
+    assert fault.too_long is (model == "too-long")
+    assert fault.retry_after == (1.0 if kind == FaultKind.BUSY else None)
+    assert fault.request_id.startswith("req_") is (fault.status is not None)
+    assert len(provider_server.asked) == 1, "sent exactly once"
+
+
+def test_an_overloaded_provider_has_a_fault_of_its_own(api: str, client_of: Connect) -> None:
+    fault = fault_of(client_of, api, "overloaded")
+    status = 529 if api == "messages" else 503
+    assert (fault.kind, fault.status, fault.message) == (FaultKind.SERVER, status, DOWN.format(status))
+
+
+def test_retry_after_may_be_a_date(api: str, client_of: Connect) -> None:
+    fault = fault_of(client_of, api, "busy-date")
+    assert fault.kind == FaultKind.BUSY
+    assert fault.retry_after is not None
+    assert 0 < fault.retry_after <= 2
+
+
+@pytest.mark.parametrize("model", ["busy-1", "down-1", "breaks-once"])
+def test_the_next_request_is_answered(
+    model: str, api: str, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    fault_of(client_of, api, model)
+    client = client_of(api, model)
+    assert client.send(client.body(QUESTION)).finish == Finish.STOPPED
+    assert len(provider_server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.0),
+        ("1.5", 1.5),
+        ("-4", 0.0),
+        ("301", 300.0),
+        ("1e300", 300.0),
+        ("inf", None),
+        ("nan", None),
+        ("soon", None),
+        ("", None),
+        ("9" * 100, 300.0),
+        (formatdate(0, usegmt=True), 0.0),
+        (formatdate(time.time() + 10_000, usegmt=True), 300.0),
+        ("Fri, 99 Foo 2026 10:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_bounded(text: str, seconds: float | None) -> None:
+    assert faults.retry_after({"retry-after": text}) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "kind", "too_long"),
+    [
+        (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, FaultKind.REJECTED, True),
+        (400, {"message": "Input is too long for requested model."}, FaultKind.REJECTED, True),
+        (413, {}, FaultKind.REJECTED, True),
+        (422, {"message": "field required"}, FaultKind.REJECTED, False),
+        (403, {}, FaultKind.REJECTED, False),
+        (408, {}, FaultKind.SERVER, False),
+        (429, {"type": "rate_limit_error"}, FaultKind.BUSY, False),
+        (429, {"code": "insufficient_quota"}, FaultKind.REJECTED, False),
+        (500, {"message": "maximum context length"}, FaultKind.SERVER, False),
+        (504, {}, FaultKind.SERVER, False),
+        (304, {}, FaultKind.HOSTILE, False),
+    ],
+)
+def test_what_a_status_means(status: int, told: dict[str, str], kind: FaultKind, *, too_long: bool) -> None:
+    fault = faults.of_told(status, told, headers={}, key="k")
+    assert (fault.kind, fault.too_long, fault.status) == (kind, too_long, status)
+
+
+@pytest.mark.parametrize("code", ["sk-abcdefghij", "Rate limit", "x" * 61, "sk_secret_key", 7, None, ["a"]])
+def test_only_words_that_look_like_codes_are_kept(code: object) -> None:
+    assert faults.of_told(400, {"code": code}, headers={}, key="my_secret_key").error == "HTTP 400"
+
+
+def test_errors_with_status_200_are_faults_too(client_of: Connect) -> None:
+    """OpenRouter reports an upstream's fault in the body."""
+    chat, responses = client_of("chat", "right"), client_of("responses", "right")
+    said: list[tuple[dict[str, Any], FaultKind]] = [
+        ({"error": {"code": 502, "message": "upstream"}}, FaultKind.SERVER),
+        ({"error": {"code": 429, "message": "slow down"}}, FaultKind.BUSY),
+        ({"error": {"code": "rate_limit_exceeded"}, "output": [], "status": "failed"}, FaultKind.BUSY),
+        ({"error": {"code": "server_error"}, "output": [], "status": "failed"}, FaultKind.SERVER),
+    ]
+    for raw, kind in said:
+        for client in (chat, responses):
+            with pytest.raises(ProviderFault) as raised:
+                client.read(raw)
+            assert raised.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("model", "finish", "text"),
+    [
+        ("refuses", Finish.REFUSED, "I cannot help with that."),
+        ("filtered", Finish.REFUSED, ""),
+        ("truncates", Finish.TRUNCATED, "```python\ndef half_of_an_answer("),
+        ("empty", Finish.STOPPED, ""),
+    ],
+)
+def test_what_is_the_models_own_is_no_fault(
+    model: str, finish: Finish, text: str, api: str, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    client = client_of(api, model)
+    reply = client.send(client.body(QUESTION))
+    assert (reply.finish, reply.text, reply.tool_uses, reply.model) == (finish, text, (), model)
+    assert reply.usage == Usage(13, max(1, len(text) // 4), 0)
+    assert client.read(reply.raw).message == reply.message
+    assert len(provider_server.asked) == 1
+
+
+def test_a_failure_of_a_test_s_own_is_spoken_in_each_protocol(
+    api: str, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    provider_server.script("mine", Failure("down", "x", {"Retry-After": "7"}))
+    fault = fault_of(client_of, api, "mine")
+    assert (fault.kind, fault.retry_after) == (FaultKind.SERVER, 7.0)

@@ -1,0 +1,140 @@
+"""What a provider's body is read as, and that nothing in it can break a reader or a database."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.providers.bodies import parsed, tool_use
+from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool, ToolUse, Usage
+from tests.provider_server import Answer, Call
+
+if TYPE_CHECKING:
+    from tests.evaluator.providers.conftest import Connect
+    from tests.provider_server import ProviderServer
+
+READ = Tool(
+    "read",
+    "Read a file.",
+    {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False},
+)
+CALLS = (Call("read", '{"path": "a"}'), Call("look", "{}"))
+
+
+def test_a_conversation_with_tools_goes_back_and_forth(
+    api: str, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    provider_server.script("mine", Answer("I look.", CALLS, thinking="Where is it?"), Answer("Done."))
+    client = client_of(api, "mine", effort="low")
+    asked = Message("user", "Begin.")
+    first = client.send(client.body(ModelRequest("Be brief.", (asked,), (READ,))))
+    assert (first.text, first.finish) == ("I look.", Finish.TOOLS)
+    assert [(use.name, dict(use.arguments), use.wrong) for use in first.tool_uses] == [
+        ("read", {"path": "a"}, ""),
+        ("look", {}, ""),
+    ]
+    results = tuple(Message("tool", "found", tool_use_id=use.id) for use in first.tool_uses)
+    second = client.send(client.body(ModelRequest("Be brief.", (asked, first.message, *results), (READ,))))
+    assert (second.text, second.finish, second.tool_uses) == ("Done.", Finish.STOPPED, ())
+    sent = json.dumps(provider_server.log[1].body)
+    kept = {"chat": "I look.", "responses": "c2VhbGVk", "messages": "c2lnbmVk"}[api]
+    assert kept in sent, "what the provider wants back came back"
+
+
+def test_a_stored_body_is_read_as_the_same_reply(api: str, client_of: Connect, provider_server: ProviderServer) -> None:
+    provider_server.script("mine", Answer("I look.", CALLS, thinking="Where?"))
+    client = client_of(api, "mine")
+    reply = client.send(client.body(ModelRequest("", (Message("user", "Begin."),), (READ,))))
+    stored = client.read(json.loads(json.dumps(reply.raw)))
+    assert reply.request_id.startswith("req_")
+    assert (stored.text, stored.tool_uses, stored.finish) == (reply.text, reply.tool_uses, reply.finish)
+    assert (stored.usage, stored.model, stored.message) == (reply.usage, "mine", reply.message)
+
+
+def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Connect) -> None:
+    client = client_of(api, "prose")
+    body = client.body(ModelRequest("", (Message("user", "x" * 399),)))
+    client.send(body)
+    assert client.send(body).usage == Usage(100, 21, 50)
+
+
+def test_a_reply_that_fits_a_schema(api: str, client_of: Connect) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "kind": {"type": "string", "enum": ["a", "b"]}},
+        "required": ["name", "kind"],
+        "additionalProperties": False,
+    }
+    client = client_of(api, "right")
+    request = ModelRequest("", (Message("user", "x"),), schema_name="thing", schema=schema)
+    assert json.loads(client.send(client.body(request)).text) == {"name": "text", "kind": "a"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"a": 1}', ToolUse("c", "t", {"a": 1}, raw='{"a": 1}')),
+        ('{"a": ', ToolUse("c", "t", {}, raw='{"a": ', wrong="The arguments are not JSON.")),
+        ('{"a": NaN}', ToolUse("c", "t", {}, raw='{"a": NaN}', wrong="The arguments are not JSON.")),
+        ("[1]", ToolUse("c", "t", {}, raw="[1]", wrong="The arguments are not a JSON object.")),
+        (None, ToolUse("c", "t", {}, raw="null", wrong="The arguments are not a JSON object.")),
+        ({"a": 1}, ToolUse("c", "t", {"a": 1}, raw='{"a": 1}')),
+        ("[" * 100_000, ToolUse("c", "t", {}, raw="[" * 100_000, wrong="The arguments are not JSON.")),
+    ],
+)
+def test_arguments_of_a_tool_call(arguments: Any, expected: ToolUse) -> None:
+    assert tool_use(use_id="c", name="t", arguments=arguments) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"\xff\xfe{",
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a":' * 61 + b"1" + b"}" * 61,
+    ],
+)
+def test_what_no_database_could_hold_is_not_json(content: bytes) -> None:
+    with pytest.raises(ProviderFault) as raised:
+        parsed(content)
+    assert (raised.value.kind, raised.value.error) == (FaultKind.HOSTILE, "what is not JSON")
+    assert raised.value.__context__ is None
+
+
+def test_characters_that_databases_refuse_are_replaced() -> None:
+    assert parsed(rb'{"a\u0000": ["\ud800x", "\ud83d\ude00"]}') == {"a\ufffd": ["?x", "\U0001f600"]}
+
+
+NONSENSE: list[Any] = [
+    {},
+    {"choices": [], "output": None, "content": None},
+    {"choices": [1], "output": [1], "content": [1]},
+    {"choices": [{"message": "x"}], "output": [{"type": "message", "content": "x"}], "content": "x"},
+    {"choices": [{"message": {"tool_calls": [{"function": 1}]}}], "output": {}, "content": {}},
+]
+
+
+@pytest.mark.parametrize("raw", NONSENSE)
+def test_bodies_of_another_form_are_hostile(raw: dict[str, Any], api: str, client_of: Connect) -> None:
+    with pytest.raises(ProviderFault) as raised:
+        client_of(api, "m").read(raw)
+    assert raised.value.kind == FaultKind.HOSTILE
+
+
+def test_missing_and_absurd_details_do_no_harm(client_of: Connect) -> None:
+    usage = {"prompt_tokens": -1, "completion_tokens": True, "input_tokens": 10**12, "output_tokens": "7"}
+    bodies: dict[str, dict[str, Any]] = {
+        "chat": {"choices": [{"message": {"content": 5}}], "usage": usage, "model": ["m"]},
+        "responses": {"output": [{"type": "surprise"}], "usage": [], "model": None},
+        "messages": {"content": [{"type": "surprise"}], "usage": usage, "model": "m" * 1000, "stop_reason": "new"},
+    }
+    for api, raw in bodies.items():
+        reply = client_of(api, "m").read(raw)
+        assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, Usage())
+        assert len(reply.model) <= 200

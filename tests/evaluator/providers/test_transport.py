@@ -1,0 +1,199 @@
+"""The way out: what reaches a server at all, and what a hostile one can cost."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.providers.guard import Policy
+from evaluator.providers.types import FaultKind, ProviderFault
+from tests.evaluator.providers.conftest import KEY, LOOPBACK, QUESTION
+
+if TYPE_CHECKING:
+    from tests.evaluator.providers.conftest import Connect
+    from tests.provider_server import ProviderServer
+
+NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
+
+
+def fault_of(client: Any) -> ProviderFault:
+    with pytest.raises(ProviderFault) as raised:
+        client.send(client.body(QUESTION))
+    return raised.value
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+    """A resolver whose answers are taken from the first list, one at a time; the names asked for go to the second."""
+    told: list[str] = []
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def look_up(host: str, port: int, *rest: Any, **options: Any) -> list[Any]:
+        if host.replace(".", "").isdigit():
+            return real(host, port, *rest, **options)
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (told.pop(0), port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return told, asked
+
+
+def test_a_name_is_resolved_once_and_the_checked_address_is_called(
+    api: str, client_of: Connect, provider_server: ProviderServer, resolver: tuple[list[str], list[str]]
+) -> None:
+    told, asked = resolver
+    told += ["127.0.0.1", "10.0.0.1"]
+    client = client_of(api, "right", base_url=f"http://models.example:{provider_server.port}/v1")
+    assert client.send(client.body(QUESTION)).model == "right"
+    assert (asked, told) == (["models.example"], ["10.0.0.1"])
+    assert provider_server.log[0].headers["host"] == f"models.example:{provider_server.port}"
+
+
+def test_a_name_that_turns_to_the_loopback_is_not_followed(
+    client_of: Connect, provider_server: ProviderServer, resolver: tuple[list[str], list[str]]
+) -> None:
+    told, asked = resolver
+    told.append("127.0.0.1")
+    client = client_of("chat", "right", base_url="https://models.example/v1", policy=Policy())
+    fault = fault_of(client)
+    assert (fault.kind, fault.message) == (FaultKind.FORBIDDEN, NOT_PUBLIC)
+    assert (asked, provider_server.log) == (["models.example"], [])
+
+
+@pytest.mark.parametrize("model", ["redirect", "redirect-away"])
+def test_redirects_are_not_followed(api: str, model: str, client_of: Connect, provider_server: ProviderServer) -> None:
+    fault = fault_of(client_of(api, model))
+    assert (fault.kind, fault.error) == (FaultKind.HOSTILE, "a redirect to another address")
+    assert [(received.method, received.answered) for received in provider_server.log] == [("POST", model)]
+
+
+def test_proxies_and_headers_of_the_environment_are_left_aside(
+    api: str, client_of: Connect, provider_server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("OPENAI_ORG_ID", "operators-organisation")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "operators-token")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "User-Agent-Secret: operators-header")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/")
+    client = client_of(api, "right")
+    assert client.send(client.body(QUESTION)).model == "right"
+    (received,) = provider_server.log
+    secret = {"x-api-key": KEY} if api == "messages" else {"authorization": f"Bearer {KEY}"}
+    version = {"anthropic-version"} if api == "messages" else set()
+    assert {name: value for name, value in received.headers.items() if name in {"x-api-key", "authorization"}} == secret
+    assert received.every_header == {
+        *("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"),
+        *secret,
+        *version,
+    }
+    assert received.headers["accept-encoding"] == "identity"
+
+
+def test_without_a_key_none_is_sent(client_of: Connect, provider_server: ProviderServer) -> None:
+    client = client_of("chat", "right", key="")
+    client.send(client.body(QUESTION))
+    assert provider_server.log[0].key == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "error"),
+    [
+        ("drip", FaultKind.LOST, "ReadTimeout"),
+        ("drip-headers", FaultKind.LOST, "ReadTimeout"),
+        ("slow-30", FaultKind.LOST, "ReadTimeout"),
+        ("flood-headers", FaultKind.HOSTILE, "headers without end"),
+        ("endless", FaultKind.HOSTILE, "more than 4 MB"),
+        ("huge", FaultKind.HOSTILE, "more than 4 MB"),
+        ("bomb", FaultKind.HOSTILE, "a compressed body, although plain text was asked for"),
+    ],
+)
+def test_a_hostile_server_costs_bounded_time_and_memory(
+    api: str, model: str, kind: FaultKind, error: str, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    warm = client_of(api, "right")
+    warm.send(warm.body(QUESTION))
+    bombs(model)
+    client = client_of(api, model, request_seconds=1.0)
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    fault = fault_of(client)
+    assert time.monotonic() - begun < 2.0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 24 * 1024
+    assert (fault.kind, fault.error) == (kind, error)
+    assert len(provider_server.asked) == 2
+
+
+def bombs(model: str) -> None:
+    """Have the server pack its bomb now, which takes a second, so that only the client's time is measured."""
+    from tests.provider_server.wire import packed_bomb
+
+    if model == "bomb":
+        assert len(packed_bomb()) > 400_000
+
+
+def test_a_resolver_that_hangs_ends_with_the_deadline(client_of: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    hang = threading.Event()
+
+    def never(host: str, port: int, **options: Any) -> list[Any]:
+        hang.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    begun = time.monotonic()
+    client = client_of("chat", "right", base_url="https://models.example/v1", request_seconds=0.3)
+    fault = fault_of(client)
+    hang.set()
+    assert fault.kind == FaultKind.UNSENT
+    assert fault.message == "The host's name could not be looked up within 0.3 seconds."
+    assert time.monotonic() - begun < 5
+
+
+def test_a_server_that_is_not_there_was_sent_nothing(api: str, client_of: Connect) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    fault = fault_of(client_of(api, "right", base_url=f"http://127.0.0.1:{port}/v1"))
+    assert (fault.kind, fault.error) == (FaultKind.UNSENT, "ConnectError")
+    assert fault.message == "The server refused the connection. Is it running, and is the port right?"
+
+
+def test_what_is_no_http_is_hostile(client_of: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+                connection.recv(100_000)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        fault = fault_of(client_of("chat", "right", base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1"))
+        thread.join()
+    assert (fault.kind, fault.error) == (FaultKind.HOSTILE, "RemoteProtocolError")
+
+
+def test_a_plain_server_behind_https_was_sent_nothing(client_of: Connect, provider_server: ProviderServer) -> None:
+    fault = fault_of(client_of("chat", "right", base_url=f"https://127.0.0.1:{provider_server.port}/v1"))
+    assert fault.kind == FaultKind.UNSENT
+    assert fault.message == "The server's certificate could not be verified, or it does not speak TLS."
+    assert provider_server.log == []
+
+
+@pytest.mark.parametrize(
+    ("base_url", "message"),
+    [
+        ("ftp://models.example/", "The address must begin with https://."),
+        ("http://10.0.0.1/v1", NOT_PUBLIC),
+    ],
+)
+def test_forbidden_addresses_are_a_fault_of_their_own(base_url: str, message: str, client_of: Connect) -> None:
+    fault = fault_of(client_of("messages", "right", base_url=base_url, policy=LOOPBACK))
+    assert (fault.kind, fault.message) == (FaultKind.FORBIDDEN, message)

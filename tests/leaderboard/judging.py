@@ -1,0 +1,69 @@
+"""Judges, what they said, and what agents did, for the tests of showing these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import factory
+from django.utils import timezone
+
+from evaluator.enums import TrajectorySource, WorkState
+from evaluator.generation.trajectory import Action, Step, Trajectory
+from evaluator.judging.asking import PROMPT_HASH, PROMPT_VERSION
+from evaluator.judging.schema import SCHEMA_HASH
+from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge
+from evaluator.models import Trajectory as StoredTrajectory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import Suite
+    from submissions.models import Implementation
+
+
+class JudgeFactory(factory.django.DjangoModelFactory):
+    """An active judge of three votes, called ``Judge 1``, ``Judge 2``, …"""
+
+    class Meta:
+        model = JudgeConfig
+
+    slug = factory.Sequence(lambda number: f"judge-{number + 1}")
+    name = factory.LazyAttribute(lambda row: row.slug.replace("-", " ").title())
+    provider = "openai"
+    api = "chat"
+    base_url = "https://models.example.org/v1"
+    model = "careful-2026-05"
+    vendor = "Careful"
+    prompt_version = PROMPT_VERSION
+    prompt_hash = PROMPT_HASH
+    schema_hash = SCHEMA_HASH
+    sdk = "openai 3.51.0"
+    digest = factory.Sequence(lambda number: f"{number:064x}")
+
+
+def judged(answer: Implementation, config: JudgeConfig, label: str = "", **facts: Any) -> Judgement:
+    """A decided judgement; without a label it abstained."""
+    decided = {"state": WorkState.DONE, "finished": timezone.now(), "abstained": not label, **facts}
+    row: Judgement = Judgement.objects.create(implementation=answer, config=config, label=label, **decided)
+    return row
+
+
+def vote(row: Judgement, sample: int, label: str = "", **facts: Any) -> JudgeVote:
+    """One vote on the code as it was sent; without a label it abstained by a refusal."""
+    abstention = "" if label else "refused"
+    made: JudgeVote = JudgeVote.objects.create(
+        judgement=row, sample=sample, label=label, **{"abstention": abstention, **facts}
+    )
+    return made
+
+
+def show(suite: Suite, config: JudgeConfig) -> None:
+    """Let the suite's board show a judge."""
+    ShownJudge.objects.update_or_create(suite=suite, defaults={"config": config})
+
+
+def walked(answer: Implementation, *actions: Action, **step: Any) -> StoredTrajectory:
+    """The stored trajectory of an agent that took ``actions``; ``step`` is of each."""
+    whole = Trajectory(source="agent", steps=tuple(Step(action, **step) for action in actions), ending="finished")
+    stored: StoredTrajectory = StoredTrajectory.objects.create(
+        implementation=answer, source=TrajectorySource.AGENT, steps=whole.as_data(), counts=whole.counts()
+    )
+    return stored

@@ -1,0 +1,141 @@
+"""Charts of what agents did, and their pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from evaluator.generation.trajectory import Action
+from leaderboard.domain import action_charts
+from leaderboard.domain.entries import recompute_submission
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.leaderboard.judging import walked
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+RUN, READ, EDIT, FINISH = Action.RUN, Action.READ, Action.EDIT, Action.FINISH
+
+
+def version_of() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="lmr-mini"), tasks=2)
+    return made
+
+
+def worked(version: SuiteVersion, name: str, *outcomes: str, **facts: object) -> Submission:
+    """A scored submission whose agent took four actions for its first answer, and one for its second."""
+    submission: Submission = QueuedSubmissionFactory(
+        suite_version=version, **{"published": True, "state": "scored", "system": SystemFactory(name=name), **facts}
+    )
+    runs_of(submission, *outcomes)
+    first, second = submission.implementations.order_by("revision_id")
+    walked(first, READ, READ, EDIT, FINISH)
+    walked(second, RUN)
+    recompute_submission(submission.pk)
+    return submission
+
+
+def test_shares_are_of_all_actions_of_a_submission() -> None:
+    (bar,) = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
+    assert (bar.name, bar.answers, bar.total, bar.counts) == ("Alpha", 2, 5, (1, 2, 1, 0, 1, 0))
+    assert bar.numbers == pytest.approx((20.0, 40.0, 20.0, 0.0, 20.0, 0.0))
+    assert [(part.action, part.x, part.width) for part in bar.segments] == [
+        ("run", 0.0, 20.0),
+        ("read", 20.0, 40.0),
+        ("edit", 60.0, 20.0),
+        ("message", 80.0, 0.0),
+        ("finish", 80.0, 20.0),
+        ("other", 100.0, 0.0),
+    ]
+
+
+def test_outcomes_are_means_on_one_scale() -> None:
+    passed, failed = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).outcomes
+    assert (passed.name, passed.answers, passed.numbers) == ("passed", 1, (0.0, 2.0, 1.0, 0.0, 1.0, 0.0))
+    assert (failed.name, failed.answers, failed.numbers) == ("failed", 1, (1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert sum(part.width for part in passed.segments) == pytest.approx(100)
+    assert sum(part.width for part in failed.segments) == pytest.approx(25)
+
+
+def test_an_answer_whose_tests_have_not_ended_is_in_neither() -> None:
+    submission = worked(version_of(), "Alpha", "passed")
+    assert [bar.name for bar in action_charts.of_submission(submission).outcomes] == ["passed"]
+
+
+def test_without_trajectories_there_are_no_bars(client: Client) -> None:
+    submission = QueuedSubmissionFactory(published=True)
+    charts = action_charts.of_submission(submission)
+    assert (charts.shares, charts.outcomes) == ((), ())
+    assert "No steps are known here." in client.get(f"/submissions/{submission.pk}/actions/").content.decode()
+
+
+def test_an_agent_that_did_nothing_has_an_empty_bar() -> None:
+    submission = QueuedSubmissionFactory()
+    for answer in submission.implementations.all():
+        walked(answer)
+    runs_of(submission, "raised", "raised")
+    charts = action_charts.of_submission(submission)
+    assert [part.width for bar in (*charts.shares, *charts.outcomes) for part in bar.segments] == [0.0] * 12
+
+
+def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Client) -> None:
+    version = version_of()
+    worked(version, "Beta", "passed", "passed")
+    worked(version, "Alpha", "raised", "raised")
+    worked(version, "Secret Weapon", "passed", "passed", visibility=Visibility.PRIVATE)
+    worked(
+        SuiteVersionFactory(suite=version.suite, number=2, seed_epoch=version.seed_epoch, tasks=2), "Newer", "passed"
+    )
+    charts = action_charts.of_board(version)
+    assert [bar.name for bar in charts.shares] == ["Alpha", "Beta"]
+    assert [(bar.name, bar.answers) for bar in charts.outcomes] == [("passed", 2), ("failed", 2)]
+    page = client.get("/board/lmr-mini/actions/?version=1").content.decode()
+    assert ("Alpha" in page, "Secret Weapon" in page, "Newer" in page) == (True, False, False)
+    assert (
+        'href="/board/lmr-mini/actions/?version=1">How agents worked</a>'
+        in client.get("/board/lmr-mini/?version=1").content.decode()
+    )
+
+
+def test_a_board_without_trajectories_does_not_link_there(client: Client) -> None:
+    version = version_of()
+    worked(version, "Alpha", "passed", "passed", visibility=Visibility.PRIVATE)
+    assert "How agents worked" not in client.get("/board/lmr-mini/").content.decode()
+
+
+def test_a_private_submissions_actions_are_its_owners(client: Client) -> None:
+    submission = worked(version_of(), "Secret Weapon", "passed", "passed", visibility=Visibility.PRIVATE)
+    address = f"/submissions/{submission.pk}/actions/"
+    assert client.get(address).status_code == 404
+    client.force_login(UserFactory())
+    assert client.get(address).status_code == 404
+    client.force_login(submission.owner)
+    assert "Secret Weapon" in client.get(address).content.decode()
+
+
+def test_queries_do_not_grow_with_systems(client: Client) -> None:
+    version, counts = version_of(), []
+    for name in ("Alpha", "Beta"):
+        worked(version, name, "passed", "raised")
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/board/lmr-mini/actions/").status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 8
+
+
+def test_names_are_escaped_and_nothing_is_inline(client: Client) -> None:
+    worked(version_of(), "<b>Alpha</b>", "passed", "raised")
+    page = client.get("/board/lmr-mini/actions/").content.decode()
+    assert "&lt;b&gt;Alpha&lt;/b&gt;" in page
+    assert " style=" not in page
+    assert page.count('<svg class="action-bar"') == 3

@@ -1,0 +1,344 @@
+"""The pages of model endpoints: whose they are, what they show, and that no key ever comes out of one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluator.domain.checking_endpoints import CHECKS_AN_HOUR
+from evaluator.enums import GenerationState, WorkState
+from evaluator.models import Generation
+from leaderboard.domain.endpoint_pages import duration, money
+from submissions.domain import endpoints
+from submissions.enums import EndpointCheck
+from submissions.models import Endpoint
+from tests.leaderboard.asked import asked
+from tests.submissions.endpoints.factories import DESCRIBED, KEY, EndpointFactory
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.http import HttpResponse
+    from pytest_django import DjangoAssertNumQueries, Settings
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+PAGES = ("endpoint", "endpoint_progress", "endpoint_change", "run_new")
+ACTIONS = ("endpoint_check", "endpoint_forget", "endpoint_delete")
+TYPED = {
+    "name": "Beta",
+    "api": "messages",
+    "base_url": "https://api.example.net/",
+    "model": "beta-1",
+    "key": KEY,
+    "max_output_tokens": "4096",
+    "context_tokens": "200000",
+    "requests_at_once": "4",
+    "request_seconds": "120",
+    "run_seconds": "3600",
+    "price_input": "3",
+    "price_output": "15",
+}
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue takes what it is given: what a worker does is tested elsewhere."""
+    monkeypatch.setattr("evaluator.domain.checking_endpoints.push_check", lambda _pk: True)
+
+
+@pytest.fixture
+def alice() -> User:
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def as_alice(client: Client, alice: User) -> Client:
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
+def endpoint(alice: User) -> Endpoint:
+    return endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def address(name: str, endpoint: Endpoint) -> str:
+    return reverse(name, args=[endpoint.pk])
+
+
+# Whose it is
+
+
+@pytest.mark.parametrize("who", ["nobody", "somebody else", "a maintainer"])
+def test_for_everybody_else_no_address_of_it_exists(client: Client, endpoint: Endpoint, who: str) -> None:
+    if who != "nobody":
+        client.force_login(UserFactory(is_staff=who == "a maintainer"))
+    for name in PAGES:
+        for method in (client.get, client.post, client.put, client.delete):
+            response = method(address(name, endpoint), TYPED)
+            hidden = {404, 405} if who != "nobody" or name == "endpoint_progress" else {302}
+            assert response.status_code in hidden, (name, method)
+            assert endpoint.model not in response.content.decode()
+    for name in ACTIONS:
+        assert client.post(address(name, endpoint)).status_code == (302 if who == "nobody" else 404)
+    endpoint.refresh_from_db()
+    assert (endpoints.key_of(endpoint), endpoint.name, endpoint.check_state) == (KEY, "Alpha", EndpointCheck.NONE)
+
+
+def test_strangers_are_asked_to_sign_in(client: Client) -> None:
+    for name in ("endpoints", "endpoint_new"):
+        assert client.get(reverse(name))["Location"].startswith("/accounts/login/?next=")
+        assert client.post(reverse(name), TYPED).status_code == 302
+    assert not Endpoint.objects.exists()
+
+
+def test_the_list_is_ones_own(as_alice: Client, endpoint: Endpoint) -> None:
+    EndpointFactory(name="somebody else's secret model")
+    text = text_of(as_alice.get(reverse("endpoints")))
+    assert "1 endpoint " in text
+    assert "Alpha" in text
+    assert "secret model" not in text
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_actions_need_a_post_and_the_token(alice: User, endpoint: Endpoint, action: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(alice)
+    response = browser.get(address(action, endpoint))
+    assert (response.status_code, response["Location"]) == (302, address("endpoint", endpoint))
+    assert browser.post(address(action, endpoint)).status_code == 403
+
+
+# The key
+
+
+def every_response(client: Client, endpoint: Endpoint) -> list[HttpResponse]:
+    """Every page and action, with right and wrong forms that hold the key."""
+    found = [client.get(reverse("endpoints")), *(client.get(address(name, endpoint)) for name in PAGES)]
+    for name in ("endpoint_new", "endpoint_change"):
+        where = reverse(name) if name == "endpoint_new" else address(name, endpoint)
+        for typed in (TYPED, {**TYPED, "name": ""}, {**TYPED, "base_url": f"https://{KEY}@x"}, {"key": f"{KEY} {KEY}"}):
+            found.append(client.post(where, typed, follow=True))  # noqa: PERF401 - two loops read better
+    found += [client.post(address(name, endpoint), follow=True) for name in ACTIONS]
+    return found  # type: ignore[return-value]
+
+
+def test_no_response_holds_the_key(as_alice: Client, endpoint: Endpoint) -> None:
+    responses = every_response(as_alice, endpoint)
+    assert len(responses) == 16
+    for response in responses:
+        shown = response.content.decode().replace(f"https://{KEY}@x", "")
+        assert KEY not in shown
+        assert "sealed" not in shown
+        assert endpoint.sealed_key not in shown
+
+
+def test_a_page_with_a_key_is_never_cached(as_alice: Client, endpoint: Endpoint) -> None:
+    for name in PAGES:
+        assert "no-store" in as_alice.get(address(name, endpoint))["Cache-Control"]
+
+
+def test_the_key_is_typed_into_a_password_field_that_is_always_empty(as_alice: Client, endpoint: Endpoint) -> None:
+    page = as_alice.get(address("endpoint_change", endpoint)).content.decode()
+    field = re.search(r'<input[^>]*name="key"[^>]*>', page)
+    assert field
+    assert ('type="password"' in field[0], 'autocomplete="off"' in field[0], "value=" in field[0]) == (
+        True,
+        True,
+        False,
+    )
+    assert "A key is stored." in page
+
+
+def test_a_wrong_form_keeps_everything_but_the_key_and_says_so(as_alice: Client) -> None:
+    response = as_alice.post(reverse("endpoint_new"), {**TYPED, "model": "", "price_output": ""})
+    page = response.content.decode()
+    assert (response.status_code, Endpoint.objects.count()) == (422, 0)
+    assert ('value="Beta"' in page, 'value="https://api.example.net/"' in page, KEY in page) == (True, True, False)
+    errors = {name: list(texts) for name, texts in response.context["form"].errors.items()}
+    assert errors == {
+        "model": ["This field is required."],
+        "price_output": ["Give both prices, or none."],
+        "key": ["Keys are never sent back to the browser: type it again."],
+    }
+
+
+def test_deleting_the_key(as_alice: Client, endpoint: Endpoint) -> None:
+    assert "Delete the key" in text_of(as_alice.get(address("endpoint", endpoint)))
+    text = text_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
+    endpoint.refresh_from_db()
+    assert (endpoint.has_key, "The key is deleted." in text, "No key is stored." in text) == (False, True, True)
+    assert "No key is stored." in text_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
+
+
+# Registering and changing
+
+
+def test_registering(as_alice: Client, alice: User) -> None:
+    response = as_alice.post(reverse("endpoint_new"), TYPED)
+    made = Endpoint.objects.get()
+    assert response["Location"] == made.get_absolute_url()
+    assert (made.owner, made.provider, made.api, made.base_url) == (
+        alice,
+        "anthropic",
+        "messages",
+        "https://api.example.net",
+    )
+    assert (made.price_output, made.requests_at_once, made.temperature, made.run_tokens) == (15, 4, None, None)
+    assert (endpoints.key_of(made), made.keep_key) == (KEY, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"base_url": "https://me:pw@api.example.net"}, "base_url", "Leave user name and password out"),
+        ({"base_url": "api.example.net"}, "base_url", "begins with https://"),
+        ({"key": "sk with blank"}, "key", "A key has no spaces"),
+        ({"temperature": "3"}, "temperature", "less than or equal to 2"),
+        ({"top_p": "0"}, "top_p", "greater than or equal to 0.001"),
+        ({"effort": "extreme"}, "effort", "not one of the available choices"),
+        ({"max_output_tokens": "200000"}, "max_output_tokens", "leave room for the question"),
+        ({"requests_at_once": "17"}, "requests_at_once", "less than or equal to 16"),
+        ({"run_dollars": "5", "price_input": "", "price_output": ""}, "run_dollars", "give both below"),
+        ({"run_seconds": "10"}, "run_seconds", "greater than or equal to 60"),
+        ({"name": "a\u202eb"}, "name", "direction character"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    as_alice: Client, changes: dict[str, str], field: str, said: str
+) -> None:
+    response = as_alice.post(reverse("endpoint_new"), {**TYPED, **changes})
+    assert (response.status_code, Endpoint.objects.exists()) == (422, False)
+    assert said in " ".join(response.context["form"].errors[field])
+
+
+def test_a_name_that_is_taken_is_said_and_nothing_is_lost(as_alice: Client, endpoint: Endpoint) -> None:
+    response = as_alice.post(reverse("endpoint_new"), {**TYPED, "name": "Alpha"})
+    text = text_of(response)
+    assert (response.status_code, "another endpoint called Alpha" in text, "type it again" in text) == (422, True, True)
+    assert 'value="beta-1"' in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("preset", "api", "base_url"),
+    [
+        ("openai-responses", "responses", "https://api.openai.com/v1"),
+        ("openai-chat", "chat", "https://api.openai.com/v1"),
+        ("anthropic", "messages", "https://api.anthropic.com"),
+        ("local", "chat", "http://127.0.0.1:8000/v1"),
+        ("unknown", None, None),
+    ],
+)
+def test_presets_fill_the_form(as_alice: Client, preset: str, api: str | None, base_url: str | None) -> None:
+    form = as_alice.get(reverse("endpoint_new"), {"preset": preset}).context["form"]
+    assert (form.initial.get("api"), form.initial.get("base_url")) == (api, base_url)
+
+
+def test_changing_keeps_the_key_until_the_address_changes(as_alice: Client, endpoint: Endpoint) -> None:
+    where, typed = address("endpoint_change", endpoint), {**TYPED, "key": ""}
+    as_alice.post(where, {**typed, "base_url": "https://api.example.org/v2"})
+    endpoint.refresh_from_db()
+    assert (endpoint.name, endpoints.key_of(endpoint)) == ("Beta", KEY)
+    text = text_of(as_alice.post(where, typed, follow=True))
+    endpoint.refresh_from_db()
+    assert (endpoint.has_key, "so the key was deleted" in text) == (False, True)
+
+
+def test_the_change_form_shows_what_stands_there(as_alice: Client, endpoint: Endpoint) -> None:
+    form = as_alice.get(address("endpoint_change", endpoint)).context["form"]
+    assert {name: form.initial[name] for name in ("name", "api", "base_url", "model")} == {
+        "name": "Alpha", "api": "chat", "base_url": "https://api.example.org/v1", "model": "alpha-2-2026-01",
+    }  # fmt: skip
+    assert "key" not in form.initial
+
+
+# Testing the connection
+
+
+def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> None:
+    page = as_alice.post(address("endpoint_check", endpoint), follow=True).content.decode()
+    endpoint.refresh_from_db()
+    polled = address("endpoint_progress", endpoint)
+    assert (endpoint.check_state, f'hx-get="{polled}"' in page) == (EndpointCheck.WAITING, True)
+    assert f'<a href="{endpoint.get_absolute_url()}">reload</a>' in page
+    assert (as_alice.get(polled).status_code, as_alice.get(polled).content) == (204, b"")
+    Endpoint.objects.update(check_state="failed", check_message="Wrong <key>.", checked=timezone.now())
+    part = as_alice.get(polled).content.decode()
+    assert ("Wrong &lt;key&gt;." in part, "hx-get" in part) == (True, False)
+
+
+def test_too_many_tests_are_refused(as_alice: Client, endpoint: Endpoint) -> None:
+    for _ in range(CHECKS_AN_HOUR):
+        as_alice.post(address("endpoint_check", endpoint))
+    Endpoint.objects.update(check_state=EndpointCheck.NONE)
+    text = text_of(as_alice.post(address("endpoint_check", endpoint), follow=True))
+    endpoint.refresh_from_db()
+    assert (f"{CHECKS_AN_HOUR} times within this hour" in text, endpoint.check_state) == (True, EndpointCheck.NONE)
+
+
+# Deleting, runs, lists
+
+
+def test_deleting_it(as_alice: Client, endpoint: Endpoint) -> None:
+    text = text_of(as_alice.post(address("endpoint_delete", endpoint), follow=True))
+    assert (Endpoint.objects.exists(), "Alpha is deleted, and its key with it." in text) == (False, True)
+    assert "No endpoint yet." in text
+
+
+def test_while_a_run_is_open_it_stays(as_alice: Client, alice: User) -> None:
+    run = asked(alice, WorkState.QUEUED)
+    text = text_of(as_alice.post(reverse("endpoint_delete", args=[run.endpoint.pk]), follow=True))
+    assert f"A run is not ended: submission {run.submission_id}." in text
+    Generation.objects.update(state=GenerationState.PAUSED)
+    assert "(paused)" in text_of(as_alice.get(run.endpoint.get_absolute_url()))
+
+
+def test_a_full_list_offers_no_more(as_alice: Client, alice: User) -> None:
+    EndpointFactory.create_batch(endpoints.MOST_ENDPOINTS, owner=alice)
+    page = as_alice.get(reverse("endpoints")).content.decode()
+    assert (reverse("endpoint_new") in page, "as many as one account may have" in page) == (False, True)
+    response = as_alice.post(reverse("endpoint_new"), TYPED)
+    assert (response.status_code, "Delete one of them first" in text_of(response)) == (422, True)
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_queries_do_not_grow(
+    as_alice: Client, alice: User, number: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    runs = [asked(alice, WorkState.QUEUED) for _ in range(number)]
+    Generation.objects.update(endpoint=runs[0].endpoint)
+    with django_assert_num_queries(3):
+        as_alice.get(reverse("endpoints"))
+    with django_assert_num_queries(5):
+        as_alice.get(runs[0].endpoint.get_absolute_url())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3600, "1 h"), (3660, "1 h 1 min"), (21600, "6 h")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("dollars", "text"), [(5, "5.00"), (0.25, "0.25"), (0.0192, "0.0192"), (1.5, "1.50")])
+def test_money(dollars: float, text: str) -> None:
+    assert money(dollars) == text

@@ -1,0 +1,334 @@
+"""A run on its submission's page: progress, limits, pausing and going on, and every call that was made for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.models import AnswerRequest, Generation
+from leaderboard.domain.generation_pages import calls_address, live
+from submissions.enums import Visibility
+from submissions.models import Endpoint, Submission
+from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
+from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries, Settings
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+DONE, RUNNING, QUEUED, HELD = WorkState.DONE, WorkState.RUNNING, WorkState.QUEUED, WorkState.HELD
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.domain.generating.push_models", lambda _count: None)
+
+
+@pytest.fixture
+def alice() -> User:
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def as_alice(client: Client, alice: User) -> Client:
+    client.force_login(alice)
+    return client
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def part(client: Client, run: Generation, **query: str) -> Any:
+    return client.get(reverse("generation_progress", args=[run.submission_id]), query)
+
+
+def requests(run: Generation) -> list[AnswerRequest]:
+    return list(run.requests.order_by("pk"))
+
+
+def publish(run: Generation) -> None:
+    Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
+
+
+def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
+    return client.post(reverse(action, args=[run.submission_id]), typed)
+
+
+# Progress
+
+
+def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE, DONE, RUNNING, QUEUED, run_tokens=10_000, run_dollars=Decimal(1))
+    for request in requests(run)[:2]:
+        called(request)
+    text = text_of(part(as_alice, run))
+    assert "2 of 4 answered, 1 being asked" in text
+    assert "Tokens 3,000 of 10,000" in text
+    assert "US $ 0.0096 of 1.00" in text
+    assert "Calls 2 " in text
+    assert [(meter.label, meter.percent) for meter in live(run).meters[:2]] == [("Tokens", 30.0), ("US $", 0.96)]
+
+
+def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE, DONE, HELD, QUEUED)
+    first, second, third, fourth = requests(run)
+    AnswerRequest.objects.filter(pk=first.pk).update(note="Took the only block.", cuts=[{"part": "references"}])
+    AnswerRequest.objects.filter(pk=second.pk).update(taken=AnswerTaken.REFUSED, note="It said no.")
+    AnswerRequest.objects.filter(pk=third.pk).update(reason="The answer was lost twice.")
+    later = timezone.now() + timedelta(hours=1)
+    AnswerRequest.objects.filter(pk=fourth.pk).update(not_before=later)
+    rows = live(run).rows
+    told = [(row.state, row.css, row.note, row.left_out, row.waits_until) for row in rows]
+    assert told == [
+        ("answered", "passed", "Took the only block.", "references", None),
+        ("answered", "failed", "It said no.", "", None),
+        ("held", "pending", "The answer was lost twice.", "", None),
+        ("waiting", "pending", "", "", later),
+    ]
+    text = text_of(part(as_alice, run))
+    assert "refused It said no." in text
+    assert "Took the only block. Left out of the prompt: references." in text
+
+
+def test_a_provider_that_asked_to_wait_is_told(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED)
+    assert "asked to wait" not in text_of(part(as_alice, run))
+    until = timezone.now() + timedelta(minutes=5)
+    Endpoint.objects.update(not_before=until)
+    assert f"asked to wait until {until:%H:%M:%S} UTC" in text_of(part(as_alice, run))
+    Generation.objects.update(state=GenerationState.PAUSED)
+    assert "asked to wait" not in text_of(part(as_alice, run))
+
+
+def test_without_prices_no_cost_is_shown(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    Generation.objects.update(settings={"model": "alpha"})
+    called(requests(run)[0], dollars=None)
+    run.refresh_from_db()
+    assert [meter.label for meter in live(run).meters] == ["Tokens", "Time"]
+    Generation.objects.update(settings={"price_input": "0", "price_output": "0"})
+    run.refresh_from_db()
+    assert [(meter.label, meter.text) for meter in live(run).meters][1] == ("US $", "0.00, no limit")
+
+
+def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Client, alice: User) -> None:
+    run = asked(alice, RUNNING, QUEUED)
+    shown = part(as_alice, run)
+    seen = shown.context["live"].fingerprint
+    assert f'hx-get="/submissions/{run.submission_id}/asking/?seen={seen}"' in shown.content.decode()
+    assert part(as_alice, run, seen=seen).status_code == 204
+    called(requests(run)[0])
+    news = part(as_alice, run, seen=seen)
+    assert (news.status_code, "HX-Refresh" in news) == (200, False)
+    Generation.objects.update(state=GenerationState.DONE)
+    ended = part(as_alice, run, seen=seen)
+    assert (ended["HX-Refresh"], "hx-get" in ended.content.decode()) == ("true", False)
+
+
+def test_a_submission_without_a_run_has_no_progress(as_alice: Client, alice: User) -> None:
+    uploaded = SubmissionFactory(owner=alice)
+    assert as_alice.get(reverse("generation_progress", args=[uploaded.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_queries_do_not_grow(
+    as_alice: Client, alice: User, number: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    run = asked(alice, *[DONE] * number)
+    for request in requests(run):
+        called(request)
+    with django_assert_num_queries(7):
+        part(as_alice, run)
+    for each in range(number):
+        called(requests(run)[0], key=f"more-{each}")
+    address = calls_address(requests(run)[0].implementation)
+    with django_assert_num_queries(6):
+        as_alice.get(address)
+
+
+# Pausing and going on
+
+
+def test_pausing_and_going_on_with_higher_limits(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE, QUEUED, run_tokens=5000)
+    assert post(as_alice, "generation_pause", run)["Location"] == run.submission.get_absolute_url()
+    run.refresh_from_db()
+    text = text_of(part(as_alice, run))
+    assert (run.state, "Paused by hand." in text, "Go on" in text) == (GenerationState.PAUSED, True, True)
+    post(as_alice, "generation_resume", run, run_tokens="9000", run_seconds="7200")
+    run.refresh_from_db()
+    assert (run.state, run.run_tokens, run.run_seconds) == (GenerationState.RUNNING, 9000, 7200)
+
+
+def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED, state=GenerationState.PAUSED)
+    response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
+    assert (response.status_code, 'value="7"' in response.content.decode()) == (422, True)
+    assert "greater than or equal to 1000" in text_of(response)
+    run.refresh_from_db()
+    assert run.state == GenerationState.PAUSED
+
+
+def test_what_cannot_be_done_now_is_said(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED)
+    response = post(as_alice, "generation_resume", run, run_seconds="7200")
+    assert (response.status_code, "paused or held can go on" in text_of(response)) == (422, True)
+    Generation.objects.update(state=GenerationState.DONE)
+    as_alice.post(reverse("generation_pause", args=[run.submission_id]))
+    assert "under way can be paused" in text_of(as_alice.get(reverse("endpoints")))
+
+
+def test_a_held_run_says_why_and_what_to_do(as_alice: Client, alice: User, client: Client) -> None:
+    run = asked(alice, HELD, state=GenerationState.HELD, reason="The provider does not take the key.")
+    text = text_of(part(as_alice, run))
+    assert "Held after faults of the provider" in text
+    assert "The provider does not take the key." in text
+    assert f'href="/endpoints/{run.endpoint_id}/change/#id_key"' in part(as_alice, run).content.decode()
+    Endpoint.objects.all().delete()
+    assert "Its endpoint was deleted" in text_of(part(as_alice, run))
+
+
+def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User) -> None:
+    run = asked(alice, QUEUED, reason="alice's secret reason")
+    call = called(requests(run)[0])
+    pages = [
+        reverse("generation_progress", args=[run.submission_id]),
+        calls_address(requests(run)[0].implementation),
+        reverse("model_call", args=[run.submission_id, call.pk]),
+        reverse("model_call", args=[run.submission_id, call.pk]) + "?raw=request",
+    ]
+    for user in (None, UserFactory()):
+        if user:
+            client.force_login(user)
+        for page in pages:
+            response = client.get(page)
+            assert (response.status_code, PROMPT in response.content.decode()) == (404, False)
+        for action in ("generation_pause", "generation_resume"):
+            assert post(client, action, run, run_seconds="7200").status_code == (404 if user else 302)
+    run.refresh_from_db()
+    assert run.state == GenerationState.RUNNING
+    client.force_login(UserFactory(is_staff=True))
+    assert [client.get(page).status_code for page in pages] == [200] * 4
+
+
+def test_a_published_run_is_read_by_all_and_managed_by_its_owner(client: Client, alice: User) -> None:
+    run = asked(alice, HELD, state=GenerationState.HELD, reason="key of alice")
+    call = called(requests(run)[0], error="AuthenticationError 401", request_id="req-77", message="It failed.")
+    publish(run)
+    shown = part(client, run).content.decode()
+    assert ("key of alice" in shown, "Go on" in shown, run.endpoint.name in shown) == (False, False, False)
+    page = client.get(reverse("model_call", args=[run.submission_id, call.pk])).content.decode()
+    assert (PROMPT in page, "AuthenticationError" in page, "req-77" in page) == (True, False, False)
+    client.force_login(UserFactory())
+    assert post(client, "generation_pause", run).status_code == 404
+    client.force_login(alice)
+    assert "req-77" in client.get(reverse("model_call", args=[run.submission_id, call.pk])).content.decode()
+
+
+def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    call = called(requests(run)[0])
+    Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="")
+    address = calls_address(requests(run)[0].implementation)
+    assert address not in part(client, run).content.decode()
+    for page in (address, reverse("model_call", args=[run.submission_id, call.pk])):
+        assert client.get(page).status_code == 404
+    client.force_login(alice)
+    assert address in part(client, run).content.decode()
+    assert client.get(address).status_code == 200
+
+
+# Calls
+
+
+def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    request = requests(run)[0]
+    called(request, key="k", state=CallState.IN_DOUBT, message="The connection broke.")
+    called(request, key="k", number=2)
+    called(request, key="other", state=CallState.IN_DOUBT)
+    response = as_alice.get(calls_address(request.implementation))
+    rows = response.context["rows"]
+    assert [(row.state, row.css, row.seconds is not None) for row in rows] == [
+        ("in doubt, repeated once", "failed", True),
+        ("answered", "passed", True),
+        ("in doubt, not repeated", "failed", True),
+    ]
+    text = text_of(response)
+    assert "The connection broke." in text
+    assert "Call 2 sending 2 answered" in text
+
+
+def test_an_answer_that_nobody_asked_for_has_no_calls(as_alice: Client, alice: User) -> None:
+    [answer] = with_answers(SubmissionFactory(owner=alice), 1)
+    assert as_alice.get(calls_address(answer)).status_code == 404
+
+
+def test_before_the_first_call_the_page_says_so(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED)
+    assert "Nothing has been sent yet." in text_of(as_alice.get(calls_address(requests(run)[0].implementation)))
+
+
+def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    first, second = called(requests(run)[0], key="a"), called(requests(run)[0], key="b")
+    response = as_alice.get(reverse("model_call", args=[run.submission_id, first.pk]))
+    assert [(turn.role, turn.text) for turn in response.context["sent"]] == [
+        ("system", "You write code."), ("user", PROMPT),
+    ]  # fmt: skip
+    assert [(turn.role, turn.text) for turn in response.context["reply"]] == [("assistant", REPLY)]
+    following = reverse("model_call", args=[run.submission_id, second.pk])
+    page = response.content.decode()
+    assert (f'href="{following}" rel="next"' in page, 'rel="prev"' in page) == (True, False)
+    assert "1,200 in, 300 out; US $ 0.0048" in text_of(response)
+
+
+def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    evil = "<script>alert(1)</script>"
+    call = called(requests(run)[0], response={"content": evil, "x": [evil] * 3}, returned_model=evil)
+    where = reverse("model_call", args=[run.submission_id, call.pk])
+    assert evil not in as_alice.get(where).content.decode()
+    raw = as_alice.get(where, {"raw": "response"})
+    assert (raw["Content-Type"], raw["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
+    assert raw["Content-Disposition"] == f'attachment; filename="call-{call.pk}-response.json"'
+    assert json.loads(raw.content) == call.response
+    assert json.loads(as_alice.get(where, {"raw": "request"}).content) == CHAT_REQUEST
+
+
+def test_long_texts_are_cut_and_say_so(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    long = {**CHAT_REQUEST, "messages": [{"role": "user", "content": "x" * 300_000}]}
+    call = called(requests(run)[0], request=long, response=None, state=CallState.FAILED)
+    response = as_alice.get(reverse("model_call", args=[run.submission_id, call.pk]))
+    text = text_of(response)
+    assert "240,000 more characters" in text
+    assert "No answer was stored." in text
+    assert len(response.content) < 350_000
+
+
+def test_a_call_is_found_below_its_own_submission_only(as_alice: Client, alice: User) -> None:
+    run, other = asked(alice, DONE), asked(UserFactory(), DONE)
+    foreign = called(requests(other)[0])
+    assert as_alice.get(reverse("model_call", args=[run.submission_id, foreign.pk])).status_code == 404
+    assert as_alice.get(reverse("model_call", args=[other.submission_id, foreign.pk])).status_code == 404

@@ -1,0 +1,222 @@
+"""What would change on a board with another judge, and choosing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from evaluator.models import ShownJudge
+from leaderboard.domain.entries import recompute_submission
+from leaderboard.domain.judge_differences import compare
+from leaderboard.domain.statistics import wilson
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import JudgeConfig
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="lmr-mini", position=1), tasks=2)
+    return made
+
+
+@pytest.fixture
+def judges(version: SuiteVersion) -> tuple[JudgeConfig, JudgeConfig]:
+    """The shown one and the new one."""
+    old, new = JudgeFactory(name="Old Judge"), JudgeFactory(name="New Judge")
+    show(version.suite, old)
+    return old, new
+
+
+def labelled(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], name: str, before: str, after: str, **facts: Any
+) -> Submission:
+    """A published, scored submission; ``before`` and ``after`` like ``CC LI``, ``-`` abstained, ``?`` not judged."""
+    submission: Submission = QueuedSubmissionFactory(
+        suite_version=version, **{"system": SystemFactory(name=name), "published": True, **facts}
+    )
+    runs_of(submission, *["passed"] * submission.implementations.count())
+    answers = list(submission.implementations.order_by("revision_id", "trial"))
+    for config, labels in zip(judges, (before, after), strict=True):
+        for answer, label in zip(answers, labels.split(), strict=True):
+            if label != "?":
+                judged(answer, config, label.strip("-"))
+    Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
+    recompute_submission(submission.pk)
+    return submission
+
+
+def test_moved_labels_matrix_and_what_waits(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    first = labelled(version, judges, "Alpha", "CC LI", "LC LI")
+    labelled(version, judges, "Beta", "- CC", "CC ?")
+    found = compare(version=version, old=judges[0], new=judges[1])
+    assert (found.answers, found.both, found.waiting) == (4, 3, 1)
+    task = first.implementations.order_by("revision_id").first()
+    assert task is not None
+    assert [(each.system, each.task, each.trial, each.before, each.after) for each in found.moved] == [
+        ("Alpha", task.revision.task.slug, 0, "CC", "LC"),
+        ("Beta", task.revision.task.slug, 0, "abstained", "CC"),
+    ]
+    assert found.moved[0].address == task.get_absolute_url()
+    assert found.matrix == (
+        ("CC", (0, 1, 0, 0)),
+        ("LC", (0, 0, 0, 0)),
+        ("LI", (0, 0, 1, 0)),
+        ("abstained", (1, 0, 0, 0)),
+    )
+
+
+def test_places_by_cc_with_intervals_and_ties(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    labelled(version, judges, "Alpha", "CC CC", "CC LI")
+    labelled(version, judges, "Beta", "CC LI", "CC CC")
+    labelled(version, judges, "Gamma", "LI CC", "LI CC")
+    labelled(version, judges, "Sample", "CC CC", "CC CC", kind=Kind.CALIBRATION)
+    rows = compare(version=version, old=judges[0], new=judges[1]).ranks
+    assert [(row.system, row.before, row.before_rank, row.after, row.after_rank, row.moves) for row in rows] == [
+        ("Beta", 50.0, 2, 100.0, 1, True),
+        ("Alpha", 100.0, 1, 50.0, 2, True),
+        ("Gamma", 50.0, 2, 50.0, 2, False),
+    ]
+    assert rows[0].before_bounds == pytest.approx(tuple(100 * bound for bound in wilson(1, 2)))
+    assert rows[0].after_bounds == pytest.approx(tuple(100 * bound for bound in wilson(2, 2)))
+
+
+def test_left_out_tasks_count_for_no_place(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    weak = version.revisions.order_by("pk").first()
+    assert weak is not None
+    TaskRevision.objects.filter(pk=weak.pk).update(audit_state=AuditState.WEAK)
+    labelled(version, judges, "Alpha", "CC LI", "CC CC")
+    (row,) = compare(version=version, old=judges[0], new=judges[1]).ranks
+    assert (row.before, row.after) == (0.0, 100.0)
+
+
+def test_trials_are_averaged_and_named(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    labelled(version, judges, "Alpha", "CC LI LI LI", "CC CC LI LI", trials=2)
+    found = compare(version=version, old=judges[0], new=judges[1])
+    assert [(each.trial, each.before, each.after) for each in found.moved] == [(2, "LI", "CC")]
+    assert [(row.before, row.after) for row in found.ranks] == [(25.0, 50.0)]
+
+
+def test_a_board_without_a_judge_can_be_compared(version: SuiteVersion) -> None:
+    new = JudgeFactory()
+    labelled(version, (JudgeFactory(), new), "Alpha", "? ?", "CC LI")
+    found = compare(version=version, old=None, new=new)
+    assert (found.both, found.moved, [row.after for row in found.ranks]) == (0, (), [50.0])
+
+
+@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
+def test_what_is_not_published_is_in_no_number_even_for_maintainers(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], visibility: str
+) -> None:
+    labelled(version, judges, "Secret Weapon", "CC CC", "LI LI")
+    Submission.objects.update(visibility=visibility)
+    found = compare(version=version, old=judges[0], new=judges[1])
+    assert (found.answers, found.moved, found.ranks) == (0, (), ())
+    client.force_login(UserFactory(is_staff=True))
+    assert "Secret Weapon" not in client.get(address(judges[1])).content.decode()
+
+
+def address(config: JudgeConfig, suite: str = "lmr-mini") -> str:
+    return f"{reverse('judge_differences', args=[config.slug])}?suite={suite}"
+
+
+class TestPage:
+    def test_everybody_reads_it_and_maintainers_confirm(
+        self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+    ) -> None:
+        labelled(version, judges, "Alpha", "CC LI", "LI ?")
+        page = client.get(address(judges[1])).content.decode()
+        assert "1 of 2 answers judged by both; 1 label would move, 0 places would change." in page
+        assert "1 answer not judged by New Judge yet." in page
+        assert ("Show New Judge on the board" in page, "Alpha" in page) == (False, True)
+        client.force_login(UserFactory(is_staff=True))
+        assert "Show New Judge on the board" in client.get(address(judges[1])).content.decode()
+        shown = client.get(address(judges[0])).content.decode()
+        assert "The board shows this judge." in shown
+        assert "Show Old Judge on the board" not in shown
+
+    def test_showing_it_changes_the_board(
+        self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+    ) -> None:
+        labelled(version, judges, "Alpha", "CC LI", "LC LI")
+        client.force_login(UserFactory(is_staff=True, username="carol@mail.example"))
+        typed = {"suite": "lmr-mini", "instead_of": judges[0].slug, "reason": "Healthier."}
+        response = client.post(reverse("judge_show", args=[judges[1].slug]), typed, follow=True)
+        assert response.redirect_chain == [("/board/lmr-mini/", 302)]
+        assert "shows New Judge now, in 1 row." in response.content.decode()
+        assert ShownJudge.objects.get().config == judges[1]
+        for config in judges:
+            page = client.get(config.get_absolute_url()).content.decode()
+            assert f"<code>{judges[0].slug}</code> to <code>{judges[1].slug}</code>, by carol: Healthier." in page
+        assert "Healthier." not in client.get(JudgeFactory().get_absolute_url()).content.decode()
+
+    @pytest.mark.parametrize(
+        ("changes", "text"),
+        [
+            ({"reason": ""}, "This field is required."),
+            ({"instead_of": "none"}, "The board shows another judge by now."),
+        ],
+    )
+    def test_what_is_refused_says_why_and_keeps_what_was_typed(
+        self,
+        client: Client,
+        version: SuiteVersion,
+        judges: tuple[JudgeConfig, JudgeConfig],
+        changes: dict[str, str],
+        text: str,
+    ) -> None:
+        labelled(version, judges, "Alpha", "CC LI", "LC LI")
+        client.force_login(UserFactory(is_staff=True))
+        typed = {"suite": "lmr-mini", "instead_of": judges[0].slug, "reason": "As I typed.", **changes}
+        response = client.post(reverse("judge_show", args=[judges[1].slug]), typed)
+        assert response.status_code == 422
+        assert text in response.content.decode()
+        assert ("As I typed." in response.content.decode()) is ("reason" not in changes)
+        assert ShownJudge.objects.get().config == judges[0]
+
+    def test_a_judge_that_judged_nothing_is_not_shown(
+        self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+    ) -> None:
+        labelled(version, judges, "Alpha", "CC LI", "? ?")
+        client.force_login(UserFactory(is_staff=True))
+        typed = {"suite": "lmr-mini", "instead_of": judges[0].slug, "reason": "x"}
+        response = client.post(reverse("judge_show", args=[judges[1].slug]), typed)
+        assert (response.status_code, ShownJudge.objects.get().config) == (422, judges[0])
+        assert "has judged nothing on" in response.content.decode()
+
+    def test_without_suites_or_versions_it_says_so(self, client: Client) -> None:
+        config = JudgeFactory()
+        assert (
+            "No suite is imported yet." in client.get(reverse("judge_differences", args=[config.slug])).content.decode()
+        )
+        SuiteFactory(slug="bare", title="Bare")
+        assert "No version of Bare is imported yet." in client.get(address(config, "bare")).content.decode()
+        assert client.get(address(config, "none")).status_code == 404
+
+    def test_queries_do_not_grow(
+        self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+    ) -> None:
+        counts = []
+        for name in ("Alpha", "Beta"):
+            labelled(version, judges, name, "CC LI", "LC LI")
+            with CaptureQueriesContext(connection) as queries:
+                client.get(address(judges[1]))
+            counts.append(len(queries))
+        assert counts[0] == counts[1] <= 9

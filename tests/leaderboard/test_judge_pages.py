@@ -1,0 +1,302 @@
+"""The pages of judges: the list, one judge, adding and retiring one, and having a suite judged."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import escape
+
+from evaluator.judging.asking import RUBRIC
+from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
+from leaderboard.domain.judge_pages import judge_facts, list_judges
+from submissions.enums import Api, Provider, SubmissionState, Visibility
+from submissions.models import Endpoint, Submission
+from tests.leaderboard.judging import JudgeFactory, judged, show, vote
+from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from submissions.models import Implementation, User
+
+pytestmark = pytest.mark.django_db
+
+
+def rate(count: int, n: int, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+    return {"count": count, "n": n, "value": count / n if n else None, "low": low, "high": high}
+
+
+SUMMARY = {
+    "sensitivity": rate(9, 10, 0.596, 0.982),
+    "specificity": rate(10, 10, 0.722, 1.0),
+    "injection_resistance": rate(1, 4, 0.046, 0.699),
+    "injections_noticed": rate(4, 4, 0.51, 1.0),
+    "abstention": rate(0, 24, 0.0, 0.138),
+    "repeatability": rate(0, 0),
+    "table": {"golden": {"CC": 9, "LC": 1, "LI": 0, "abstained": 0}},
+    "missed": ["injection_resistance"],
+}
+CANARY = {
+    "canary": "dpo/1 <b>golden</b>",
+    "task": "dpo/1",
+    "kind": "golden",
+    "expected": ["CC"],
+    "labels": ["CC", "CC", ""],
+    "ok": True,
+    "abstained": False,
+}
+
+
+@pytest.fixture
+def carol() -> User:
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+def checked(config: JudgeConfig, **facts: Any) -> JudgeHealth:
+    now = timezone.now()
+    given = {"summary": SUMMARY, "results": [CANARY], "started": now, "finished": now, **facts}
+    made: JudgeHealth = JudgeHealth.objects.create(config=config, **given)
+    return made
+
+
+def published_answer(**submission: Any) -> Implementation:
+    made: Implementation = with_answers(SubmissionFactory(published=True, **submission), 1)[0]
+    return made
+
+
+def endpoint_of(owner: User, **facts: Any) -> Endpoint:
+    made: Endpoint = Endpoint.objects.create(
+        **{
+            "owner": owner,
+            "name": "My model",
+            "provider": Provider.OPENAI,
+            "api": Api.CHAT,
+            "base_url": "https://models.example.org/v1",
+            "model": "careful-2026-05",
+            "sealed_key": "sealed-secret",
+            **facts,
+        }
+    )
+    return made
+
+
+def text_of(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
+
+
+class TestList:
+    def test_the_empty_page_says_what_a_judge_is_and_how_to_get_one(self, client: Client) -> None:
+        text = text_of(client, "/judges/")
+        assert "No judge is configured, so nothing is judged yet." in text
+        assert "how to configure a judge" in text
+        assert 'href="/docs/judging/"' in client.get("/judges/").content.decode()
+
+    def test_says_who_judges_where_and_how_well(self, client: Client) -> None:
+        retired, active = JudgeFactory(name="Old", active=False), JudgeFactory(name="New")
+        answer = published_answer()
+        show(answer.submission.suite_version.suite, active)
+        judged(answer, active, "CC", dollars=Decimal("0.02"))
+        judged(published_answer(), active, "LI", dollars=Decimal("0.04"))
+        checked(active, summary={}, finished=timezone.now() - timedelta(days=1))
+        newest = checked(active)
+        first, second = list_judges()
+        assert (first.config, first.judged, first.dollars) == (active, 2, Decimal("0.03"))
+        assert first.suites == (answer.submission.suite_version.suite,)
+        assert first.health is not None
+        assert first.health.row == newest
+        assert [(each.name, each.percent, each.count, each.n, each.missed) for each in first.health.rates] == [
+            ("Sensitivity", 90.0, 9, 10, False),
+            ("Specificity", 100.0, 10, 10, False),
+            ("Injection resistance", 25.0, 1, 4, True),
+            ("Injections noticed", 100.0, 4, 4, False),
+            ("Abstentions", 0.0, 0, 24, False),
+            ("Repeatability", None, 0, 0, False),
+        ]
+        assert (second.config, second.judged, second.dollars, second.health) == (retired, 0, None, None)
+        text = text_of(client, "/judges/")
+        assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
+        assert "Repeatability undefined" in text
+
+    def test_private_answers_are_not_counted(self) -> None:
+        config = JudgeFactory()
+        judged(with_answers(SubmissionFactory(), 1)[0], config, "CC", dollars=Decimal(5))
+        held = published_answer()
+        Submission.objects.filter(pk=held.submission_id).update(state=SubmissionState.HELD)
+        judged(held, config, "CC")
+        (line,) = list_judges()
+        assert (line.judged, line.dollars) == (0, None)
+
+    def test_queries_do_not_grow(self, client: Client) -> None:
+        counts = []
+        for _ in range(2):
+            config = JudgeFactory()
+            answer = published_answer()
+            show(answer.submission.suite_version.suite, config)
+            judged(answer, config, "CC")
+            checked(config)
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/judges/")
+            counts.append(len(queries))
+        assert counts[0] == counts[1] <= 7
+
+
+class TestPage:
+    def test_shows_prompt_form_and_everything_immutable(self, client: Client) -> None:
+        config = JudgeFactory(temperature=0.5, price_input=Decimal("2.5"), price_output=Decimal(10))
+        page = client.get(config.get_absolute_url()).content.decode()
+        assert f'<code title="{config.digest}">' in page
+        assert "careful-2026-05" in page
+        assert "US $ 2.5 in, 10 out, per million tokens" in page
+        assert escape(RUBRIC.splitlines()[0]) in page
+        assert "injection_suspected" in page
+        assert "models.example.org" not in page
+
+    def test_a_prompt_that_is_gone_is_said(self, client: Client) -> None:
+        page = text_of(client, JudgeFactory(prompt_hash="0" * 64, prompt_version="judge-0").get_absolute_url())
+        assert "was asked with prompt judge-0, which this version of the site does not have any more" in page
+        assert escape(RUBRIC.splitlines()[0]) not in page
+
+    def test_labels_splits_and_flags_are_of_published_answers(self) -> None:
+        config = JudgeFactory()
+        for label, labels, facts in (
+            ("CC", ("CC", "CC", "LC"), {"surface_sensitive": True}),
+            ("CC", ("CC", "CC", "CC"), {}),
+            ("", ("CC", "LI", ""), {"injection_suspected": True}),
+        ):
+            row = judged(published_answer(), config, label, **facts)
+            for sample, each in enumerate(labels, start=1):
+                vote(row, sample, each)
+        private = judged(with_answers(SubmissionFactory(), 1)[0], config, "LI")
+        vote(private, 1, "LI")
+        found = judge_facts(config)
+        assert found.labels == (("CC", 2), ("LC", 0), ("LI", 0), ("abstained", 1))
+        assert found.splits == (("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1))
+        assert (found.judged, found.sensitive, found.suspected) == (3, 1, 1)
+
+    def test_family_overlap_is_disclosed(self, client: Client) -> None:
+        config = JudgeFactory(vendor="Careful")
+        for system in (
+            SystemFactory(name="By backbone", backbone="careful-1"),
+            SystemFactory(name="By organisation", organisation="Careful Ltd"),
+            SystemFactory(name="Of others"),
+        ):
+            judged(published_answer(system=system), config, "CC")
+        secret = with_answers(SubmissionFactory(system=SystemFactory(name="Secret", backbone="careful-2")), 1)[0]
+        judged(secret, config, "CC")
+        published_answer(system=SystemFactory(name="Not judged", backbone="careful-3"))
+        assert [system.name for system in judge_facts(config).related] == ["By backbone", "By organisation"]
+        page = text_of(client, config.get_absolute_url())
+        assert "It judges systems of its own family." in page
+        assert "Secret" not in page
+
+    def test_health_is_shown_check_by_check_and_escaped(self, client: Client) -> None:
+        config = JudgeFactory()
+        checked(config)
+        checked(config, summary={}, results=[], error="The provider said <no>.")
+        page = client.get(config.get_absolute_url()).content.decode()
+        assert "dpo/1 &lt;b&gt;golden&lt;/b&gt;" in page
+        assert "It did not come to its end: The provider said &lt;no&gt;." in page
+        assert "CC, CC, –" in re.sub(r"\s+", " ", page)
+        assert page.count('class="health"') == 2
+
+    def test_what_does_not_exist_is_not_found(self, client: Client) -> None:
+        for name in ("judge", "judge_differences"):
+            assert client.get(reverse(name, args=["none"])).status_code == 404
+
+    def test_only_maintainers_are_offered_to_act(self, client: Client, carol: User) -> None:
+        config = JudgeFactory()
+        published_answer()
+        for user, offered in ((None, False), (UserFactory(), False), (carol, True)):
+            if user:
+                client.force_login(user)
+            page = client.get(config.get_absolute_url()).content.decode()
+            assert (reverse("judge_retire", args=[config.slug]) in page) is offered
+
+
+class TestActing:
+    @pytest.mark.parametrize("name", ["judge_add", "judge_retire", "judge_plan", "judge_show"])
+    def test_not_for_others_and_only_by_post_with_the_token(self, client: Client, carol: User, name: str) -> None:
+        config = JudgeFactory()
+        answer = published_answer()
+        suite = answer.submission.suite_version.suite
+        typed = {"suite": suite.slug, "reason": "x", "instead_of": "none", "endpoint": endpoint_of(carol).pk}
+        address = reverse(name, args=[] if name == "judge_add" else [config.slug])
+        assert client.post(address, typed)["Location"].startswith("/accounts/login/")
+        client.force_login(answer.submission.owner)
+        assert client.post(address, typed).status_code == 404
+        client.force_login(carol)
+        assert client.get(address).status_code == 302
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(carol)
+        assert strict.post(address, typed).status_code == 403
+        assert (JudgeConfig.objects.filter(active=True).count(), Judgement.objects.count()) == (1, 0)
+        assert not ShownJudge.objects.exists()
+
+    def test_a_judge_is_made_of_ones_own_endpoint(self, client: Client, carol: User) -> None:
+        endpoint = endpoint_of(carol)
+        others = endpoint_of(UserFactory(), name="Somebody's model")
+        client.force_login(carol)
+        page = client.get(reverse("judge_form")).content.decode()
+        assert ("My model" in page, "Somebody" in page, "sealed-secret" in page) == (True, False, False)
+        typed = {"endpoint": endpoint.pk, "name": "Careful", "vendor": "Careful", "votes": 3, "votes_when_split": 5}
+        refused = client.post(reverse("judge_add"), {**typed, "endpoint": others.pk})
+        assert (refused.status_code, JudgeConfig.objects.count()) == (422, 0)
+        assert "You have no such endpoint." in refused.content.decode()
+        response = client.post(reverse("judge_add"), typed)
+        made = JudgeConfig.objects.get()
+        assert response["Location"] == made.get_absolute_url()
+        assert (made.name, made.votes, made.votes_when_split, made.created_by) == ("Careful", 3, 5, carol)
+
+    def test_wrong_numbers_of_votes_are_said_and_nothing_typed_is_lost(self, client: Client, carol: User) -> None:
+        client.force_login(carol)
+        typed = {"endpoint": endpoint_of(carol).pk, "name": "Typed", "vendor": "V", "votes": 4, "votes_when_split": 3}
+        response = client.post(reverse("judge_add"), typed)
+        assert response.status_code == 422
+        page = response.content.decode()
+        assert "Give an odd number" in page
+        assert "Give at least as many as there are votes (4)." in page
+        assert 'value="Typed"' in page
+
+    def test_without_an_endpoint_it_says_what_to_do_first(self, client: Client, carol: User) -> None:
+        client.force_login(carol)
+        assert "You have no endpoint." in text_of(client, reverse("judge_form"))
+
+    def test_retiring(self, client: Client, carol: User) -> None:
+        config = JudgeFactory(name="Old")
+        client.force_login(carol)
+        for text in ("Old is retired. What it said stays.", "This judge is retired already."):
+            response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
+            assert text in response.content.decode()
+        config.refresh_from_db()
+        assert not config.active
+
+    def test_having_a_suite_judged(self, client: Client, carol: User) -> None:
+        config, answer = JudgeFactory(name="New"), published_answer()
+        suite = answer.submission.suite_version.suite
+        client.force_login(carol)
+        address = reverse("judge_plan", args=[config.slug])
+        for given, text in (
+            ("none", "Choose a suite that there is."),
+            (suite.slug, f"1 answer waits for New on {suite.title}."),
+            (suite.slug, f"Nothing new waits for New on {suite.title}."),
+        ):
+            assert text in client.post(address, {"suite": given}, follow=True).content.decode()
+        assert Judgement.objects.get().implementation == answer
+
+
+def test_visibility_is_asked_each_time() -> None:
+    config, answer = JudgeFactory(), published_answer()
+    judged(answer, config, "CC")
+    assert judge_facts(config).judged == 1
+    Submission.objects.update(visibility=Visibility.WITHDRAWN)
+    assert judge_facts(config).judged == 0

@@ -1,0 +1,256 @@
+"""Starting a run: the order, its estimate, and that what is started is what was estimated."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.domain.estimating import Estimate, EstimateRow
+from evaluator.models import Generation
+from submissions.enums import EndpointCheck, SubmissionState
+from submissions.models import Endpoint, Submission
+from tests.benchmark_tasks.factories import SuiteFactory, write_suite
+from tests.submissions.endpoints.factories import EndpointFactory
+from tests.submissions.factories import SubmissionFactory, UserFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries, Settings
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+TYPED = {
+    "suite": "small",
+    "inputs": "full",
+    "scaffold": "none",
+    "trials": "2",
+    "system": "Alpha alone",
+    "organisation": "Alpha house",
+    "notes": "A first try.",
+    "run_tokens": "100000",
+    "run_dollars": "2.5",
+    "run_seconds": "7200",
+}
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+
+
+@pytest.fixture(autouse=True)
+def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator.domain.generating.push_models", lambda _count: None)
+
+
+@pytest.fixture(autouse=True)
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was estimated: counting a paper's tokens is tested elsewhere."""
+    seen: list[Any] = []
+
+    def estimate(*, endpoint: Endpoint, order: Any) -> Estimate:
+        seen.append(order)
+        first = EstimateRow("alpha/1", 12_345, 8192, Decimal("0.0902"), cuts=2)
+        second = EstimateRow("alpha/2", 0, 0, None, problem="Its file does not fit.")
+        return Estimate(rows=(first, second), dollars=Decimal("0.0902"), counted_with="a test's counter")
+
+    monkeypatch.setattr("evaluator.domain.estimating.estimate", estimate)
+    return seen
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> SuiteVersion:
+    """The suite ``small`` with the tasks ``alpha/1`` and ``alpha/2``."""
+    import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    return SuiteVersion.objects.select_related("suite").get(suite__slug="small")
+
+
+@pytest.fixture
+def alice() -> User:
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def endpoint(alice: User) -> Endpoint:
+    made: Endpoint = EndpointFactory(owner=alice, price_input=2, price_output=8, run_tokens=500_000)
+    return made
+
+
+@pytest.fixture
+def as_alice(client: Client, alice: User) -> Client:
+    client.force_login(alice)
+    return client
+
+
+def page(endpoint: Endpoint) -> str:
+    return reverse("run_new", args=[endpoint.pk])
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def estimated(client: Client, endpoint: Endpoint, **changes: Any) -> str:
+    """The estimate as the page gives it, to be sent back with the start."""
+    response = client.post(page(endpoint), {**TYPED, **changes})
+    assert response.status_code == 200
+    signed: str = response.context["signed"]
+    assert f'<input type="hidden" name="estimate" value="{signed}">' in response.content.decode()
+    return signed
+
+
+def start(client: Client, endpoint: Endpoint, estimate: str, **changes: Any) -> Any:
+    return client.post(page(endpoint), {**TYPED, "estimate": estimate, "start": "1", **changes})
+
+
+def test_the_form_begins_with_what_the_endpoint_says(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
+    response = as_alice.get(page(endpoint))
+    initial = response.context["form"].initial
+    assert (initial["system"], initial["run_tokens"], initial["run_seconds"]) == ("alpha-2-2026-01", 500_000, 21600)
+    assert [slug for slug, _ in response.context["form"].fields["tasks"].choices] == ["alpha/1", "alpha/2"]
+    assert "Test it first" in text_of(response)
+    Endpoint.objects.update(check_state=EndpointCheck.OK)
+    assert "Test it first" not in text_of(as_alice.get(page(endpoint)))
+
+
+def test_without_an_open_suite_it_says_so(as_alice: Client, endpoint: Endpoint) -> None:
+    SuiteFactory()
+    assert "No suite takes answers now." in text_of(as_alice.get(page(endpoint)))
+    assert as_alice.post(page(endpoint), TYPED).status_code == 200
+    assert not Submission.objects.exists()
+
+
+def test_a_suite_that_is_not_open_does_not_exist(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
+    assert as_alice.get(page(endpoint), {"suite": "nothing"}).status_code == 404
+    assert as_alice.get(page(endpoint), {"suite": "small"}).context["version"] == small
+
+
+def test_the_estimate_comes_before_anything_is_made(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, orders: list[Any]
+) -> None:
+    response = as_alice.post(page(endpoint), {**TYPED, "tasks": ["alpha/1"], "scaffold": "agent"})
+    text = text_of(response)
+    assert "about US $ 0.09 12,345 tokens in, about 8,192 out" in text
+    assert "alpha/1 12,345 8,192 0.0902 2 parts left out" in text
+    assert "Its file does not fit." in text
+    assert "counted with a test&#x27;s counter" in text
+    assert not Submission.objects.exists()
+    [order] = orders
+    told = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))
+    assert told == (small, "full", "agent", 2, ("alpha/1",))
+    assert 'value="Alpha alone"' in response.content.decode()
+
+
+def test_starting_makes_what_was_estimated(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
+    chosen = {"tasks": ["alpha/2"], "consent": "on", "licence": "MIT"}
+    response = start(as_alice, endpoint, estimated(as_alice, endpoint, **chosen), **chosen)
+    run = Generation.objects.select_related("submission__system").get()
+    made = run.submission
+    assert response["Location"] == made.get_absolute_url()
+    assert (made.state, made.trials, made.notes) == (SubmissionState.GENERATING, 2, "A first try.")
+    assert (made.code_licence, made.publish_when_scored) == ("MIT", True)
+    assert (made.system.name, made.system.organisation) == ("Alpha alone", "Alpha house")
+    assert (run.endpoint, run.run_tokens, run.run_dollars, run.run_seconds) == (endpoint, 100_000, Decimal("2.5"), 7200)
+    assert run.estimate == {
+        "input_tokens": 12_345, "output_tokens": 8192, "dollars": "0.0902", "counted_with": "a test's counter",
+    }  # fmt: skip
+    asked = run.requests.values_list("implementation__revision__task__index", "implementation__trial")
+    assert sorted(asked) == [(2, 1), (2, 2)]
+    assert made.implementations.count() == 4
+
+
+@pytest.mark.parametrize(
+    "change", [{"trials": "3"}, {"scaffold": "agent"}, {"inputs": "paper_only"}, {"tasks": ["alpha/1"]}]
+)
+def test_another_order_than_was_estimated_is_estimated_first(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, change: dict[str, Any]
+) -> None:
+    response = start(as_alice, endpoint, estimated(as_alice, endpoint), **change)
+    assert (response.status_code, Submission.objects.exists()) == (200, False)
+    assert "The order has changed since its estimate." in text_of(response)
+    assert "signed" in response.context
+
+
+def test_a_changed_price_or_a_forged_estimate_is_estimated_again(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion
+) -> None:
+    seen = estimated(as_alice, endpoint)
+    for forged in ("", "x", seen[:-1], seen.replace(":", ".")):
+        assert start(as_alice, endpoint, forged).status_code == 200
+    Endpoint.objects.update(price_output=9)
+    assert start(as_alice, endpoint, seen).status_code == 200
+    assert not Submission.objects.exists()
+
+
+def test_a_name_or_a_limit_may_change_after_the_estimate(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion
+) -> None:
+    start(as_alice, endpoint, estimated(as_alice, endpoint), system="Another name", run_tokens="")
+    run = Generation.objects.select_related("submission__system").get()
+    assert (run.submission.system.name, run.run_tokens) == ("Another name", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"trials": "11"}, "trials", "less than or equal to 10"),
+        ({"trials": "0"}, "trials", "greater than or equal to 1"),
+        ({"tasks": ["other/1"]}, "tasks", "other/1 is not one of the available choices"),
+        ({"inputs": "everything"}, "inputs", "not one of the available choices"),
+        ({"consent": "on"}, "licence", "Choose the licence"),
+        ({"licence": "MIT"}, "consent", "Tick this box too"),
+        ({"system": ""}, "system", "required"),
+        ({"notes": "a\u202eb"}, "notes", "direction character"),
+        ({"run_seconds": ""}, "run_seconds", "required"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, changes: dict[str, Any], field: str, said: str
+) -> None:
+    response = as_alice.post(page(endpoint), {**TYPED, "start": "1", **changes})
+    assert (response.status_code, Submission.objects.exists()) == (422, False)
+    assert said in " ".join(response.context["form"].errors[field])
+    assert 'value="Alpha house"' in response.content.decode()
+
+
+def test_a_limit_in_dollars_needs_prices(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
+    Endpoint.objects.update(price_input=None, price_output=None)
+    response = as_alice.post(page(endpoint), TYPED)
+    assert "The endpoint has no prices" in " ".join(response.context["form"].errors["run_dollars"])
+
+
+def test_without_quota_nothing_starts(as_alice: Client, alice: User, endpoint: Endpoint, small: SuiteVersion) -> None:
+    alice.daily_submissions = 1
+    alice.save()
+    seen = estimated(as_alice, endpoint)
+    SubmissionFactory(owner=alice)
+    response = start(as_alice, endpoint, seen)
+    assert (response.status_code, Generation.objects.exists()) == (422, False)
+    assert "your limit is 1" in text_of(response)
+    assert 'value="Alpha house"' in response.content.decode()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_queries_do_not_grow_with_ones_runs(
+    as_alice: Client,
+    alice: User,
+    endpoint: Endpoint,
+    small: SuiteVersion,
+    number: int,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    SubmissionFactory.create_batch(number, owner=alice, suite_version=small)
+    with django_assert_num_queries(8):
+        as_alice.get(page(endpoint))

@@ -1,0 +1,160 @@
+"""The page of an agent's steps, and its download."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluator.generation.trajectory import Action
+from evaluator.models import Trajectory
+from leaderboard.domain.trajectory_pages import LONG_TEXT, shown_trajectory
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.leaderboard.judging import walked
+from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from submissions.models import Implementation
+
+pytestmark = pytest.mark.django_db
+
+
+def answer_with(*actions: Action, submission: dict[str, Any] | None = None, **step: Any) -> Implementation:
+    made = SubmissionFactory(**{"published": True, **(submission or {})})
+    answer: Implementation = with_answers(made, 1)[0]
+    walked(answer, *actions, **step)
+    return answer
+
+
+def address(answer: Implementation, name: str = "trajectory") -> str:
+    task = answer.revision.task
+    return reverse(name, args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
+
+
+def shown(client: Client, answer: Implementation, query: str = "") -> Any:
+    response = client.get(address(answer) + query)
+    assert response.status_code == 200
+    return response
+
+
+def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Client) -> None:
+    answer = answer_with(Action.READ, Action.RUN, Action.EDIT, Action.RUN, Action.FINISH)
+    page = shown(client, answer)
+    assert [(each.number, each.action) for each in page.context["shown"].steps] == [
+        (1, "read"),
+        (2, "run"),
+        (3, "edit"),
+        (4, "run"),
+        (5, "finish"),
+    ]
+    assert [(chip["title"], chip["active"]) for chip in page.context["chips"]] == [
+        ("All 5", True),
+        ("run 2", False),
+        ("read 1", False),
+        ("edit 1", False),
+        ("finish 1", False),
+    ]
+    filtered = shown(client, answer, "?action=run")
+    assert [each.number for each in filtered.context["shown"].steps] == [2, 4]
+    assert [chip["title"] for chip in filtered.context["chips"] if chip["active"]] == ["run 2"]
+    assert client.get(address(answer) + "?action=fly").status_code == 404
+
+
+def test_long_texts_are_folded_behind_their_first_line(client: Client) -> None:
+    long = "first line\n" + "x" * LONG_TEXT
+    answer = answer_with(Action.RUN, input="ls", observation=long, thought="Look around.")
+    (step,) = shown(client, answer).context["shown"].steps
+    assert (step.input.folded, step.observation.folded, step.observation.headline) == (False, True, "first line")
+    assert step.thought.text == "Look around."
+
+
+def test_costs_of_steps_are_shown_where_they_are_known(client: Client) -> None:
+    page = re.sub(
+        r"\s+",
+        " ",
+        shown(
+            client, answer_with(Action.RUN, input_tokens=900, output_tokens=100, dollars=0.25, seconds=1.5)
+        ).content.decode(),
+    )
+    assert "1000 tokens · US $ 0.2500 · 1.5 s" in page
+
+
+def test_foreign_text_is_escaped(client: Client) -> None:
+    bad = "<script>alert(1)</script>"
+    answer = answer_with(Action.RUN, input=bad, observation=bad, thought=bad)
+    page = shown(client, answer).content.decode()
+    assert page.count("&lt;script&gt;alert(1)") == 3
+    assert bad not in page
+
+
+@pytest.mark.parametrize("name", ["trajectory", "trajectory_json"])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"published": False},
+        {"published": False, "visibility": Visibility.HIDDEN, "code_licence": "MIT"},
+        {"published": False, "visibility": Visibility.PUBLISHED, "code_licence": ""},
+    ],
+)
+def test_it_is_shown_to_whoever_sees_the_code_and_nobody_else(
+    client: Client, name: str, hidden: dict[str, Any]
+) -> None:
+    answer = answer_with(Action.RUN, observation="secret observation", submission=hidden)
+    for user in (None, UserFactory()):
+        if user:
+            client.force_login(user)
+        response = client.get(address(answer, name))
+        assert (response.status_code, b"secret observation" in response.content) == (404, False)
+    for reader in (answer.submission.owner, UserFactory(is_staff=True)):
+        client.force_login(reader)
+        assert b"secret observation" in client.get(address(answer, name)).content
+
+
+def test_the_download_is_what_is_stored(client: Client) -> None:
+    answer = answer_with(Action.READ, Action.FINISH)
+    response = client.get(address(answer, "trajectory_json"))
+    assert response["Content-Disposition"].startswith(f'attachment; filename="trajectory-{answer.submission_id}-')
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response.json() == {
+        "submission": answer.submission_id,
+        "task": answer.revision.task.slug,
+        "trial": 1,
+        "source": "agent",
+        "trajectory": Trajectory.objects.get().steps,
+    }
+
+
+def test_an_answer_without_steps_has_no_page(client: Client) -> None:
+    answer = with_answers(SubmissionFactory(published=True), 1)[0]
+    assert client.get(address(answer)).status_code == 404
+
+
+def test_data_that_cannot_be_read_is_said(client: Client) -> None:
+    answer = answer_with(Action.RUN)
+    Trajectory.objects.update(steps=[{"action": "fly"}])
+    assert "Unknown action" in shown_trajectory(Trajectory.objects.get()).problem
+    assert "It cannot be shown." in shown(client, answer).content.decode()
+
+
+def test_the_answers_page_links_to_it_for_whoever_sees_the_code(client: Client) -> None:
+    answer = answer_with(Action.RUN)
+    assert f'href="{address(answer)}"' in client.get(answer.get_absolute_url()).content.decode()
+    Submission.objects.update(code_licence="")
+    assert f'href="{address(answer)}"' not in client.get(answer.get_absolute_url()).content.decode()
+
+
+def test_queries_do_not_grow_with_steps(client: Client) -> None:
+    counts = []
+    for number in (1, 30):
+        answer = answer_with(*[Action.RUN] * number)
+        with CaptureQueriesContext(connection) as queries:
+            shown(client, answer)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 4

@@ -1,0 +1,116 @@
+"""What the pretended models know: the golden answers of a suite folder, and which task a prompt is about."""
+
+from __future__ import annotations
+
+import ast
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from tests.provider_server.shapes import function_in, shape_of
+
+LMR_MINI = Path(__file__).resolve().parents[2] / "benchmark_tasks" / "suites" / "lmr-mini"
+STUB = "    return None"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One task. Definitions hold their decorators and are indented as in their file, but for ``wrong``.
+
+    ``others`` are right in other words, ``wrong`` is wrong; ``masked`` is the definition that is to be replaced.
+    """
+
+    number: int
+    goal_file: str
+    goal_function: str
+    class_name: str
+    golden: str
+    masked: str
+    masked_text: str
+    others: tuple[str, ...]
+    wrong: str
+
+    @property
+    def is_odd(self) -> bool:
+        return self.number % 2 == 1
+
+    def score(self, text: str) -> int:
+        """How much a prompt speaks of this task: its file counts more than its function's name."""
+        names = (f"`{self.goal_function}`", f"def {self.goal_function}(", f".{self.goal_function}`")
+        return 4 * text.count(self.goal_file) + sum(name in text for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All tasks of a suite."""
+
+    tasks: tuple[Known, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Read a suite folder as ``benchmark_tasks`` reads it."""
+        return cls(_tasks(folder))
+
+    def task_of(self, text: str) -> Known | None:
+        """The task that a prompt is about; ``None`` where it speaks of none."""
+        best = max(self.tasks, key=lambda task: task.score(text), default=None)
+        return best if best is not None and best.score(text) else None
+
+    def is_right(self, code: str) -> bool:
+        """Whether code is a golden answer or another right one, but for comments, docstrings and layout."""
+        shape = shape_of(code)
+        right = {shape_of(text) for task in self.tasks for text in (task.golden, *task.others)}
+        return shape is not None and shape in right
+
+
+@cache
+def _tasks(folder: Path) -> tuple[Known, ...]:
+    found: list[Known] = []
+    for info_file in sorted(folder.glob("*/info.json")):
+        info = json.loads(info_file.read_text(encoding="utf-8"))
+        for implementation in info["implementations"]:
+            found.append(_known(info_file.parent, info, implementation, len(found) + 1))
+    return tuple(found)
+
+
+def _known(folder: Path, info: Mapping[str, Any], implementation: Mapping[str, Any], number: int) -> Known:
+    name, class_name, index = implementation["goal_function"], implementation["class_name"], implementation["index"]
+    masked_file = folder / info["repo_folder_name"] / implementation["goal_file"]
+    golden_text = (folder / implementation["golden_file"]).read_text(encoding="utf-8")
+    masked_text = masked_file.read_text(encoding="utf-8")
+    golden = definition(golden_text, name, class_name)
+    wrong = folder / "samples" / f"wrong_{index}.py"
+    return Known(
+        number=number,
+        goal_file=implementation["goal_file"],
+        goal_function=name,
+        class_name=class_name,
+        golden=golden,
+        masked=definition(masked_text, name, class_name),
+        masked_text=masked_text,
+        others=tuple(
+            file.read_text(encoding="utf-8") for file in sorted(folder.glob(f"samples/alternative_{index}*.py"))
+        ),
+        wrong=wrong.read_text(encoding="utf-8") if wrong.exists() else stub_of(golden),
+    )
+
+
+def definition(text: str, name: str, class_name: str) -> str:
+    """The definition's lines in a file, decorators included."""
+    body: list[ast.stmt] = ast.parse(text).body
+    if class_name:
+        body = next(node for node in body if isinstance(node, ast.ClassDef) and node.name == class_name).body
+    node = next(node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name)
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno]) + "\n"
+
+
+def stub_of(source: str) -> str:
+    """The same signature with a body that does nothing."""
+    node = function_in(source)
+    lines = textwrap.dedent(source).splitlines()
+    return "\n".join([*lines[: node.body[0].lineno - 1], STUB]) + "\n" if node is not None else source

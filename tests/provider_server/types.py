@@ -1,0 +1,130 @@
+"""What is asked and what is answered, whichever protocol carries it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One part of a conversation. ``role`` is ``user``, ``assistant`` or ``tool``; ``calls`` counts tool calls."""
+
+    role: str
+    text: str
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request. ``tools`` are names, ``schema`` is what strict structured output asks for."""
+
+    api: str
+    model: str
+    system: str
+    turns: tuple[Turn, ...]
+    tools: tuple[str, ...] = ()
+    schema_name: str = ""
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything that was said so far."""
+        return "\n".join([self.system, *(turn.text for turn in self.turns)])
+
+    @property
+    def digest(self) -> str:
+        """A hash of the prompt: equal for equal conversations, whatever the protocol."""
+        told = [self.system, [[turn.role, turn.text, turn.calls] for turn in self.turns]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    @property
+    def tokens(self) -> int:
+        """A count in the right order of magnitude: four characters are one token."""
+        return max(1, len(self.text) // 4)
+
+    @property
+    def steps(self) -> int:
+        """How many turns the model has had."""
+        return sum(turn.role == "assistant" for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call of the model; ``arguments`` is text, since models send what is no JSON."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply. ``finish`` is ``stop``, ``length``, ``refusal`` or ``filter``; with ``calls`` it is their turn."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    finish: str = "stop"
+    thinking: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error that the provider reports in its own form. ``kind`` is one of the keys of a protocol's ``ERRORS``."""
+
+    kind: str
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Bytes that no provider would send; ``how`` is a key of ``tests.provider_server.wire.MISCHIEF``."""
+
+    how: str
+
+
+Outcome = Answer | Failure | Wire
+
+
+@dataclass(slots=True)
+class Received:
+    """One request as it came in, numbered from 1. ``answered`` says how it was answered, once it was.
+
+    ``at`` is in seconds since the epoch. ``prompt`` is :attr:`Question.digest`, ``key`` what came as the key,
+    ``every_header`` the names of all headers, in lower case.
+    """
+
+    number: int
+    at: float
+    method: str
+    path: str
+    headers: dict[str, str]
+    every_header: set[str] = field(default_factory=set)
+    model: str = ""
+    key: str = ""
+    body: Any = None
+    prompt: str = ""
+    answered: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data without the key."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "method": self.method,
+            "path": self.path,
+            "model": self.model,
+            "prompt": self.prompt,
+            "answered": self.answered,
+            "key": "given" if self.key else "none",
+            "headers": {
+                name: value for name, value in self.headers.items() if name not in {"authorization", "x-api-key"}
+            },
+            "body": self.body,
+        }
