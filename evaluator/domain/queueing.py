@@ -36,6 +36,7 @@ CHECK_JOB = "evaluator.jobs.check_endpoint"
 JOB_TIMEOUT_SECONDS = 3600
 AUDIT_TIMEOUT_SECONDS = 6 * 3600
 MODEL_TIMEOUT_SECONDS = 6 * 3600
+CHECK_TIMEOUT_SECONDS = 900
 BRIEFLY_SECONDS = 2.0
 
 
@@ -133,11 +134,18 @@ def push_models(count: int) -> int:
 
 
 def push_check(endpoint_id: int) -> bool:
-    """Ask a model worker to try an endpoint; false where the queue cannot be reached."""
+    """Ask a model worker to try an endpoint, unless that was asked; false where the queue cannot be reached."""
     try:
-        with connect_briefly() as connection:
+        with connect_briefly() as connection, suppress(DuplicateJobError):
             model_queue(connection).enqueue_call(
-                CHECK_JOB, args=(endpoint_id,), timeout=600, result_ttl=0, failure_ttl=1, at_front=True
+                CHECK_JOB,
+                args=(endpoint_id,),
+                job_id=f"check-{endpoint_id}",
+                unique=True,
+                timeout=CHECK_TIMEOUT_SECONDS,
+                result_ttl=0,
+                failure_ttl=1,
+                at_front=True,
             )
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=1)

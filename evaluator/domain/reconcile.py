@@ -13,7 +13,7 @@ from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.generating import settle_generation, unsettled_generations
-from evaluator.domain.queueing import plan, push_audit, top_up
+from evaluator.domain.queueing import plan, push_audit, push_check, top_up
 from evaluator.domain.scratch import sweep_scratch
 from evaluator.domain.settling import settle, unsettled
 from evaluator.enums import GenerationState, RunState
@@ -21,8 +21,8 @@ from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
 from submissions.domain import uploads
-from submissions.enums import SubmissionState
-from submissions.models import Submission
+from submissions.enums import EndpointCheck, SubmissionState
+from submissions.models import Endpoint, Submission
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +59,8 @@ def reconcile() -> Sweep:
         settle_reevaluation(pk)
     if waiting():
         push_audit()
+    for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
+        push_check(pk)
     uploads.sweep()
     sweep_scratch()
     reconciled.send(sender=Sweep)

@@ -14,11 +14,12 @@ from redis.exceptions import RedisError
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.queueing import connect_briefly
-from evaluator.enums import AttemptState, RunState
-from evaluator.models import Attempt, TestRun
+from evaluator.domain.queueing import MODEL_QUEUE_NAME, QUEUE_NAME, connect_briefly
+from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
+from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from evaluator.models.runs import TestRunQuerySet
@@ -28,6 +29,7 @@ RECENT: Final = timedelta(hours=1)
 MOST_CAUSES: Final = 20
 # Workers give a sign of life every 15 seconds (manage.py worker); one that missed two of them was killed.
 LISTENING: Final = timedelta(seconds=40)
+_OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,10 @@ class InfraCause:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """``registered`` is how many workers listen now; None when the queue's server does not answer."""
+    """``registered`` is how many workers that evaluate listen now, ``asking`` how many that ask models.
+
+    Both are None when the queue's server does not answer. ``questions`` are answers and verdicts that wait for a model.
+    """
 
     queued: int
     running: int
@@ -59,6 +64,9 @@ class QueueState:
     done: int
     oldest_waiting: datetime | None
     registered: int | None
+    asking: int | None
+    questions: int
+    questions_running: int
     seen: tuple[SeenWorker, ...]
     sandboxes: tuple[str, ...]
     sandbox_problem: str
@@ -69,13 +77,18 @@ def queue_state() -> QueueState:
     """Ask the database and the queue's server."""
     counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
+    listening = _listening()
+    questions = Counter(_questions())
     return QueueState(
         queued=counts[RunState.QUEUED],
         running=counts[RunState.RUNNING],
         held=counts[RunState.HELD],
         done=counts[RunState.DONE],
         oldest_waiting=waiting.first(),
-        registered=_registered_workers(),
+        registered=None if listening is None else listening[QUEUE_NAME],
+        asking=None if listening is None else listening[MODEL_QUEUE_NAME],
+        questions=questions[WorkState.QUEUED],
+        questions_running=questions[WorkState.RUNNING],
         seen=_seen(),
         sandboxes=_sandboxes(),
         sandbox_problem=_sandbox_problem(),
@@ -132,12 +145,21 @@ def _seen() -> tuple[SeenWorker, ...]:
     return tuple(SeenWorker(machine, attempts[machine], last[machine]) for machine in sorted(last))
 
 
-def _registered_workers() -> int | None:
+def _questions() -> Iterator[str]:
+    """The state of every answer and verdict that a model is, or will be, asked for. Two queries."""
+    asked = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
+    yield from asked.filter(state__in=_OPEN).values_list("state", flat=True)
+    yield from Judgement.objects.filter(state__in=_OPEN).values_list("state", flat=True)
+
+
+def _listening() -> Counter[str] | None:
+    """How many workers listen to each queue."""
     try:
         with connect_briefly() as connection:
             workers = Worker.all(connection=connection, serializer=JSONSerializer)
             alive = timezone.now() - LISTENING
-            return sum(worker.last_heartbeat is not None and worker.last_heartbeat >= alive for worker in workers)
+            heard = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
+            return Counter(name for worker in heard for name in worker.queue_names())
     except RedisError:
         return None
 

@@ -100,6 +100,8 @@ class Status:
             found.append("The server of the queue does not answer: what is submitted waits.")
         elif not self.queue.registered:
             found.append("No worker is listening: what is submitted waits.")
+        if self.queue.asking == 0 and self.queue.questions:
+            found.append("No worker that asks models is listening: answers and verdicts wait.")
         found += [f"{entry.title}: {entry.verdict}." for entry in self.rounds if entry.check and not entry.check.ok]
         if self.causes:
             found.append("Runs wait because of a fault of this site.")
@@ -153,6 +155,9 @@ def as_data(found: Status) -> dict[str, Any]:
             "running": queue.running,
             "held_runs": queue.held,
             "oldest_waiting": queue.oldest_waiting,
+            "model_workers": queue.asking,
+            "questions_waiting": queue.questions,
+            "questions_running": queue.questions_running,
         },
         "held_submissions": found.held,
         "audits_waiting": found.audits_waiting,

@@ -89,7 +89,7 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
     page.get_by_role("button", name="Test").click()
     expect(page.locator("#check")).to_contain_text("It said", timeout=60_000)
 
-    page.get_by_role("link", name="Start a run").click()
+    page.get_by_role("button", name="Start a run").click()
     page.locator("[name=system]").fill("Heron Prompted")
     start_run(page)
     expect(page.locator("#asking")).to_contain_text("9 of 9 answered")
@@ -118,7 +118,7 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
 def test_three_tasks_by_an_agent(page: Page, instance: Instance, provider: ProviderServer) -> None:
     sign_up(page, "ibis")
     register(page, provider, "Agent", "agent-solves")
-    page.get_by_role("link", name="Start a run").click()
+    page.get_by_role("button", name="Start a run").click()
     page.locator("[name=scaffold]").select_option("agent")
     page.get_by_text("Ask only some tasks").click()
     for task in ("dpo/1", "simcse/1", "eda/1"):

@@ -329,5 +329,5 @@ def test_queries_do_not_grow(as_carol: Client, n: int, django_assert_num_queries
         infra(TestRun.objects.filter(state=RunState.HELD).latest("pk"), "/srv/x is full")
     # session, user, run states, oldest, attempts, causes (two), re-evaluations, held, their faults, hidden, own limits,
     # number of events, events
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(18):
         as_carol.get(ADDRESS)

@@ -11,12 +11,14 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
-from evaluator.domain.queueing import connect, queue
-from evaluator.enums import AttemptState, RunState
+from evaluator.domain.queueing import connect, model_queue, queue
+from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
 from evaluator.models import Attempt
 from leaderboard.domain.queue_state import LISTENING, infra_summary, queue_state
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.asked import asked
+from tests.submissions.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.redis]
 
@@ -37,6 +39,28 @@ def test_a_killed_worker_is_not_counted_for_long(redis_url: str) -> None:
         long_ago = timezone.now() - LISTENING - timedelta(seconds=1)
         connection.hset(worker.key, "last_heartbeat", utcformat(long_ago))
         assert queue_state().registered == 1
+
+
+def test_workers_that_ask_models_are_counted_apart(redis_url: str) -> None:
+    with connect() as connection:
+        for name, listens in (("evaluates", queue), ("asks", model_queue)):
+            worker = Worker(
+                [listens(connection)],
+                connection=connection,
+                name=name,
+                serializer=JSONSerializer,
+                worker_ttl=WORKER_TTL_SECONDS,
+            )
+            worker.register_birth()  # type: ignore[no-untyped-call]
+            if name == "evaluates":
+                assert (queue_state().registered, queue_state().asking) == (1, 0)
+    assert (queue_state().registered, queue_state().asking) == (1, 1)
+
+
+def test_questions_of_runs_that_stand_still_do_not_wait(redis_url: str) -> None:
+    asked(UserFactory(), WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE)
+    asked(UserFactory(), WorkState.QUEUED, state=GenerationState.PAUSED)
+    assert (queue_state().questions, queue_state().questions_running) == (1, 1)
 
 
 def test_a_living_worker_is_heard_of_in_time(redis_url: str) -> None:

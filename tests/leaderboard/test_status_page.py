@@ -15,13 +15,14 @@ from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind
+from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from leaderboard.domain import status as domain
 from leaderboard.domain.queue_state import queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.asked import asked
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ SECRET = "/srv/instance/secret"
 @pytest.fixture(autouse=True)
 def _two_workers_listen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless a test says otherwise; the queue's server itself is asked in the tests of the queue's state."""
-    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2))
+    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, asking=2))
 
 
 def row(attack: str = "NaN", *, repelled: bool = True, group: str = "tampering", way: str = "sealed") -> dict[str, Any]:
@@ -104,6 +105,7 @@ def test_all_is_well(client: Client) -> None:
         },
         "queue": {
             "reachable": True, "workers": 2, "waiting": 0, "running": 0, "held_runs": 0, "oldest_waiting": None,
+            "model_workers": 2, "questions_waiting": 0, "questions_running": 0,
         },
         "held_submissions": 0,
         "audits_waiting": 0,
@@ -179,6 +181,16 @@ def test_what_does_not_work_is_said_first(
     assert client.get("/status.json").json()["troubles"] == [trouble]
 
 
+def test_questions_without_anybody_who_asks_are_trouble(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, asking=0))
+    assert client.get("/status.json").json()["ok"]
+    asked(UserFactory(), WorkState.QUEUED, WorkState.RUNNING)
+    data = client.get("/status.json").json()
+    assert data["troubles"] == ["No worker that asks models is listening: answers and verdicts wait."]
+    assert (data["queue"]["questions_waiting"], data["queue"]["questions_running"]) == (1, 1)
+    assert "Questions to models 1 waiting, 1 under way; 0 workers asking" in text_of(client)
+
+
 def test_faults_of_ours_are_shown_in_words_for_everybody(client: Client) -> None:
     stuck_run()
     page = text_of(client)
@@ -238,7 +250,7 @@ def test_the_number_of_queries_does_not_grow(
         SuiteVersionFactory(tasks=2)
         for kind in SelfCheckKind:
             checked(kind, row(), row(repelled=False))
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         client.get("/status.json")
 
 
