@@ -15,7 +15,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.provider_server", description=__doc__)
     parser.add_argument("--port", type=int, default=8901, help="the port on 127.0.0.1 (8901)")
     port = parser.parse_args().port
-    with ProviderServer(port) as server:
+    try:
+        made = ProviderServer(port)
+    except OSError as error:
+        sys.exit(f"Port {port} of 127.0.0.1 cannot be had ({error.strerror}); name another one with --port.")
+    with made as server:
         names = "\n".join(f"  {name:15} {what}" for name, what in MODELS.items())
         sys.stdout.write(f"Base address {server.url}, any key; requests are at /_log. Model ids:\n{names}\n")
         sys.stdout.flush()

@@ -62,13 +62,15 @@ class Command(OneForWrongArguments):
         parser.add_argument("--provider", required=True, choices=Provider.values)
         parser.add_argument("--model", required=True, help="the model's id at its provider")
         parser.add_argument("--api", choices=Api.values, help="the interface; chat or messages when not given")
-        parser.add_argument("--base-url", help="the address; the provider's own when not given")
-        parser.add_argument("--key-variable", help="the environment variable that holds the key")
-        parser.add_argument("--inputs", choices=Inputs.values, default=Inputs.FULL.value)
+        parser.add_argument("--base-url", help="such as http://127.0.0.1:8000/v1; the provider's own when not given")
+        parser.add_argument(
+            "--key-variable", help="the variable that holds the key (OPENAI_API_KEY, ANTHROPIC_API_KEY)"
+        )
+        parser.add_argument("--inputs", choices=Inputs.values, default=Inputs.FULL.value, help="(full)")
         parser.add_argument("--agent", action="store_true", help="let the model work in a box, step by step")
-        parser.add_argument("--temperature", type=float)
-        parser.add_argument("--max-output-tokens", type=int, default=8192)
-        parser.add_argument("--context-tokens", type=int, default=128_000)
+        parser.add_argument("--temperature", type=float, help="the model's own when not given; never sent to Anthropic")
+        parser.add_argument("--max-output-tokens", type=int, default=8192, help="of one reply (8192)")
+        parser.add_argument("--context-tokens", type=int, default=128_000, help="what the model reads (128000)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
