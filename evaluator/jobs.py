@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import structlog
 
 from evaluator.domain import auditing, self_checks
@@ -38,8 +40,10 @@ def ask_or_judge_next() -> None:
     from evaluator.domain.asking import ask_next
     from evaluator.domain.judging import judge_next
 
-    if not ask_next():
-        judge_next()
+    # In turn, so that a long run does not keep the verdicts waiting, nor the other way round.
+    first, second = (ask_next, judge_next) if secrets.randbits(1) else (judge_next, ask_next)
+    if not first():
+        second()
 
 
 def check_endpoint(endpoint_id: int) -> None:

@@ -30,6 +30,7 @@ _ORDER: Final = (
     "submitting",
     "endpoints",
     "judging",
+    "agreement",
     "authoring-tasks",
     "operating",
     "configuration",

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.views import (
     accounts,
+    agreement,
     board,
     catalogue,
     docs,
@@ -25,6 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", board.board_default, name="board_default"),
     path("board/<slug:suite>/", board.board, name="board"),
     path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
+    path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
     path("suites/", catalogue.suites, name="suites"),
     path("suites/<slug:suite>/", catalogue.suite, name="suite"),
     path("suites/<slug:suite>/kit/", catalogue.kit, name="kit"),

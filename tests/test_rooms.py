@@ -23,6 +23,7 @@ PURE = (
     "evaluator/judging",
     "evaluator/providers",
     "evaluator/sandbox",
+    "leaderboard/agreement",
     "leaderboard/published",
 )
 LONGEST_MODULE = 400

@@ -10,7 +10,7 @@ from django.conf import settings
 from benchmark_tasks.domain.content import file_path, tree_path
 from benchmark_tasks.domain.queries import goal_of, revisions_of
 from evaluator.domain.answers import Answer, order_for
-from evaluator.domain.calling import call
+from evaluator.domain.calling import CallRejectedError, call
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import configured_sandbox, environment_list
 from evaluator.domain.graders import Grader
@@ -18,7 +18,7 @@ from evaluator.domain.prompt_tasks import paper_of
 from evaluator.domain.scratch import scratch_folder
 from evaluator.domain.storable import storable
 from evaluator.enums import AnswerTaken
-from evaluator.generation.agent import run_agent
+from evaluator.generation.agent import run_agent, trajectory_of
 from evaluator.generation.agent_answer import as_answer
 from evaluator.generation.agent_types import AgentLimits, AgentTask, StoredStep
 from evaluator.models import AnswerRequest, ModelCall
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.domain.goals import Goal
     from benchmark_tasks.models import TaskRevision
-    from evaluator.generation.agent_types import AgentResult
+    from evaluator.generation.agent_types import AgentResult, Ask
     from evaluator.generation.papers import Paper
     from evaluator.generation.trajectory import Trajectory
     from evaluator.providers.types import EndpointSettings, ModelClient, ModelReply, ModelRequest
@@ -59,20 +59,46 @@ def answer_by_agent(
         question.agent_steps = [*question.agent_steps, storable(step.as_data())]
         AnswerRequest.objects.filter(pk=question.pk, token=token).update(agent_steps=question.agent_steps)
 
-    result = run_agent(
-        ask=ask,
-        sandbox=configured_sandbox(),
-        task=_task(question),
-        limits=_limits(client.settings, revision),
-        label=f"{job_label()}-ask-{question.pk}",
-        cancelled=stop,
-        replay=[StoredStep.from_data(data) for data in question.agent_steps],
-        stored=store,
-        scratch=scratch_folder(),
-    )
+    try:
+        result = _work(question, client, ask, store, stop)
+    except CallRejectedError as error:
+        if not error.too_long:
+            raise
+        # The conversation outgrew the model. What its box held is gone; what it did is kept in the steps.
+        note = f"The conversation grew longer than the model reads. {error}"
+        wrong = {"message": note, "file": "the agent's repository", "line": None}
+        return Answer(AnswerTaken.LIMIT, note, error=wrong, trajectory=_so_far(question, note))
     answer = _read(result, question, revision)
     answer.trajectory = _with_costs(result.trajectory, question)
     return answer
+
+
+def _work(
+    question: AnswerRequest,
+    client: ModelClient,
+    ask: Ask,
+    store: Callable[[StoredStep], None],
+    stop: Callable[[], bool],
+) -> AgentResult:
+    return run_agent(
+        ask=ask,
+        sandbox=configured_sandbox(),
+        task=_task(question),
+        limits=_limits(client.settings, question.implementation.revision),
+        label=f"{job_label()}-ask-{question.pk}",
+        cancelled=stop,
+        replay=_done(question),
+        stored=store,
+        scratch=scratch_folder(),
+    )
+
+
+def _done(question: AnswerRequest) -> list[StoredStep]:
+    return [StoredStep.from_data(data) for data in question.agent_steps]
+
+
+def _so_far(question: AnswerRequest, ending: str) -> Trajectory:
+    return _with_costs(trajectory_of(_done(question), ending), question)
 
 
 def _task(question: AnswerRequest) -> AgentTask:

@@ -16,7 +16,8 @@ from evaluator.domain.calling import CallRejectedError, Order, call, call_key
 from evaluator.domain.prompt_tasks import prompt_task
 from evaluator.domain.storable import storable, storable_text
 from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
-from evaluator.generation.extraction import NoAnswerError, extract
+from evaluator.generation.extraction import NoAnswerError
+from evaluator.generation.extraction_limited import extract_limited
 from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
@@ -111,7 +112,7 @@ def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
             return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
         return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
     try:
-        extracted = extract(
+        extracted = extract_limited(
             reply.text,
             goal=goal_of(revision),
             masked_file=(tree_path(revision.repository_hash) / revision.goal_file).read_bytes(),

@@ -21,7 +21,7 @@ from evaluator.domain.calling import CallBusyError, CallFaultError, CallLostErro
 from evaluator.domain.clients import ClientUnavailableError, generation_client
 from evaluator.domain.generating import settle_generation, stop, time_is_up
 from evaluator.domain.patience import patiently
-from evaluator.enums import GenerationState, WorkState
+from evaluator.enums import CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.enums import Scaffold, SubmissionState
@@ -84,10 +84,18 @@ def _claim(request: AnswerRequest) -> uuid.UUID | None:
         if endpoint is not None:
             if endpoint.not_before and endpoint.not_before > timezone.now():
                 return None
-            under_way = AnswerRequest.objects.filter(generation__endpoint=endpoint, state=WorkState.RUNNING)
-            if under_way.count() >= endpoint.requests_at_once:
+            if _under_way(endpoint) >= endpoint.requests_at_once:
                 return None
         return leases.claim(AnswerRequest, request.pk)
+
+
+def _under_way(endpoint: Endpoint) -> int:
+    """Questions that are being asked, and calls that are still on their way for those that were let go."""
+    asked = AnswerRequest.objects.filter(generation__endpoint=endpoint)
+    recent = timezone.now() - timedelta(seconds=endpoint.request_seconds)
+    running = asked.filter(state=WorkState.RUNNING)
+    let_go = ModelCall.objects.filter(state=CallState.SENDING, started__gte=recent, answer_request__in=asked)
+    return running.count() + let_go.exclude(answer_request__in=running).count()
 
 
 def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
@@ -96,7 +104,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     fault = partial(leases.record_fault, AnswerRequest, request.pk, token)
     generation = request.generation
     try:
-        with leases.Keeper(AnswerRequest, request.pk, token) as keeper:
+        with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
             answer = _answer(request, token, keeper.lost)
         patiently(lambda: store_answer(request, token, answer))
     except (StoppedError, RunCancelledError):
@@ -156,7 +164,9 @@ def require_within_limits(generation: Generation) -> None:
     spent = ModelCall.objects.filter(answer_request__generation=generation).aggregate(
         tokens=Sum("input_tokens", default=0) + Sum("output_tokens", default=0), dollars=Sum("dollars", default=0)
     )
-    limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds").get(pk=generation.pk)
+    limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds", "stood_still_seconds").get(
+        pk=generation.pk
+    )
     reached = ""
     if limits.run_tokens is not None and spent["tokens"] >= limits.run_tokens:
         reached = f"its {limits.run_tokens:,} tokens"

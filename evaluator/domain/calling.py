@@ -10,18 +10,19 @@ import hashlib
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from evaluator.domain import leases
 from evaluator.domain.patience import patiently
 from evaluator.domain.storable import storable, storable_text
 from evaluator.enums import CallState
-from evaluator.models import AnswerRequest, Judgement, ModelCall
+from evaluator.models import ModelCall
 from evaluator.providers.types import FaultKind, ProviderFault
+from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
 from submissions.models.endpoints import cost_of
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable
     from datetime import datetime
-    from decimal import Decimal
 
     from evaluator.enums import CallPurpose
     from evaluator.providers.types import ModelClient, ModelReply, ModelRequest
@@ -42,10 +42,20 @@ SENDINGS: Final = 3
 DOUBTS: Final = 2
 """How often a request may get lost: the first time and its one repetition."""
 
+MOST_TOKENS: Final = 10**8
+MOST_DOLLARS: Final = Decimal(99_999)
+"""No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
+
+LONGEST_PAUSE_SECONDS: Final = 300.0
+KEPT_REFUSALS: Final = 5
+"""Of the sendings that a busy provider refused, so many are kept for each request: they may go on for days."""
+
 FIRST_PAUSE_SECONDS = 1.0
+_SLACK_SECONDS = 30.0
 WAIT_HERE_SECONDS: Final = 10.0
 """For so long a provider's ``Retry-After`` is waited for here; longer ones free the worker."""
 _TICK_SECONDS = 0.2
+_TOO_MANY: Final = 429
 
 
 class CallError(Exception):
@@ -115,7 +125,7 @@ def call(
     :class:`StoppedError`.
     """
     for number in range(SENDINGS):
-        stored = _settled(order)
+        stored = _settled(order, client.settings.request_seconds)
         if stored is not None:
             assert stored.response is not None  # noqa: S101 - an answered call has one
             return stored, client.read(stored.response)
@@ -133,15 +143,25 @@ def answered(key: str) -> ModelCall | None:
     return ModelCall.objects.filter(key=key, state=CallState.ANSWERED).first()
 
 
-def _settled(order: Order) -> ModelCall | None:
+def _is_under_way(row: ModelCall, seconds: float) -> bool:
+    """Whether the process that sent it may still get the answer: its claim may be lost, and the answer is paid for."""
+    try:
+        if Owner.parse(row.sender).is_dead():
+            return False
+    except ValueError:
+        return False
+    return timezone.now() < row.started + timedelta(seconds=seconds + _SLACK_SECONDS)
+
+
+def _settled(order: Order, seconds: float) -> ModelCall | None:
     """The answered call, if any, after what lost senders left has been marked as in doubt."""
     calls = list(ModelCall.objects.filter(key=order.key).order_by("number"))
     for each in calls:
         if each.state == CallState.ANSWERED:
             return each
         if each.state == CallState.SENDING:
-            if each.token != order.token and each.token and leases.is_live(each.token, (AnswerRequest, Judgement)):
-                msg = "Another worker is asking the same at this moment."
+            if each.token != order.token and _is_under_way(each, seconds):
+                msg = "The same is being asked at this moment."
                 raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2))
             _mark_in_doubt(each, "Its sender ended before an answer was stored.")
             each.state = CallState.IN_DOUBT
@@ -184,6 +204,7 @@ def _write_down(client: ModelClient, order: Order) -> ModelCall:
                 answer_request_id=order.answer_request_id,
                 step=order.step,
                 token=order.token,
+                sender=str(Owner.current()),
                 provider=client.settings.provider,
                 model=client.settings.model,
                 # A repetition sends what was sent before, delimiters and all.
@@ -202,15 +223,16 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> boo
         "status": 200,
         "request_id": storable_text(reply.request_id)[:120],
         "returned_model": storable_text(reply.model)[:120],
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "cached_tokens": reply.usage.cached_tokens,
-        "dollars": cost,
+        "input_tokens": min(reply.usage.input_tokens, MOST_TOKENS),
+        "output_tokens": min(reply.usage.output_tokens, MOST_TOKENS),
+        "cached_tokens": min(reply.usage.cached_tokens, MOST_TOKENS),
+        "dollars": None if cost is None else min(cost, MOST_DOLLARS),
         "ended": timezone.now(),
     }
-    open_call = ModelCall.objects.filter(pk=row.pk, state__in=[CallState.SENDING, CallState.IN_DOUBT])
+    open_call = ModelCall.objects.filter(pk=row.pk).exclude(state=CallState.ANSWERED)
     try:
         with transaction.atomic():
+            # True also for a repetition of this very commit, whose success was not heard of.
             open_call.update(state=CallState.ANSWERED, error="", message="", **facts)
     except IntegrityError:
         open_call.update(state=CallState.FAILED, message="Another call had been answered first.", **facts)
@@ -240,8 +262,9 @@ def _wait_or_give_up(fault: ProviderFault, order: Order, number: int, stop: Call
     """Wait until the next sending makes sense. Raises what the caller gets when it does not."""
     if fault.kind in (FaultKind.REJECTED, FaultKind.FORBIDDEN, FaultKind.HOSTILE):
         raise CallRejectedError(fault.message, too_long=fault.too_long) from None
-    wait = FIRST_PAUSE_SECONDS * 2**number if fault.retry_after is None else max(fault.retry_after, 0.1)
+    wait = FIRST_PAUSE_SECONDS * 2**number
     if fault.kind is FaultKind.BUSY:
+        wait = _busy_pause(order, fault.retry_after)
         until = timezone.now() + timedelta(seconds=wait)
         Endpoint.objects.filter(pk=order.endpoint_id or 0).update(not_before=until)
         if wait > WAIT_HERE_SECONDS or number == SENDINGS - 1:
@@ -249,6 +272,18 @@ def _wait_or_give_up(fault: ProviderFault, order: Order, number: int, stop: Call
     elif number == SENDINGS - 1:
         raise CallFaultError(fault.message) from None
     _pause(min(wait, WAIT_HERE_SECONDS), stop)
+
+
+def _busy_pause(order: Order, retry_after: float | None) -> float:
+    """As long as the provider asked for, and longer each time, so that ``Retry-After: 0`` is no endless loop.
+
+    Older refusals of the same request are dropped on the way.
+    """
+    refused = ModelCall.objects.filter(key=order.key, state=CallState.FAILED, status=_TOO_MANY)
+    last = refused.order_by("-number").values_list("number", flat=True).first() or 1
+    refused.filter(number__lte=last - KEPT_REFUSALS).delete()
+    doubled: float = FIRST_PAUSE_SECONDS * 2.0 ** min(last - 1, 10)
+    return max(retry_after or 0.0, min(doubled, LONGEST_PAUSE_SECONDS))
 
 
 def _await_turn(order: Order, stop: Callable[[], bool]) -> None:

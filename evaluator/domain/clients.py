@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import math
+from dataclasses import fields, replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,14 @@ def settings_of(endpoint: Endpoint | JudgeConfig) -> EndpointSettings:
     return EndpointSettings.from_data({name: _plain(endpoint, name) for name in _SETTINGS if hasattr(endpoint, name)})
 
 
-def endpoint_client(endpoint: Endpoint) -> ModelClient:
-    """A client for ``endpoint`` as it is now. Raises ``ForbiddenAddressError`` when it is used, not here."""
-    return connect(settings_of(endpoint), key=key_of(endpoint), policy=policy())
+def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> ModelClient:
+    """A client for ``endpoint`` as it is now, with at most so many seconds for a request.
+
+    Raises ``KeyLostError``. An address that may not be called raises when the client is used, not here.
+    """
+    now = settings_of(endpoint)
+    bounded = replace(now, request_seconds=min(now.request_seconds, most_seconds))
+    return connect(bounded, key=key_of(endpoint), policy=policy())
 
 
 def generation_client(generation: Generation) -> ModelClient:
@@ -58,7 +64,7 @@ def _key(endpoint: Endpoint | None, base_url: str) -> str:
         msg = "The endpoint was deleted, and its key with it. Register it again and start anew."
         raise ClientUnavailableError(msg)
     if origin(endpoint.base_url) != origin(base_url):
-        msg = f"The endpoint now has another address than {origin(base_url)}, and no key for it. Start anew."
+        msg = "The endpoint has another address by now, and no key for the one that was asked. Start anew."
         raise ClientUnavailableError(msg)
     try:
         return key_of(endpoint)

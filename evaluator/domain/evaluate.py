@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from django.db import close_old_connections, connection
 
 from benchmark_tasks.domain.content import tree_path
 from evaluator.domain import claims, pinning, results
 from evaluator.domain.configuration import configured_sandbox, worker_name
 from evaluator.domain.faults import fault_of
 from evaluator.domain.graders import Grader, writable_copy
-from evaluator.domain.patience import DATABASE_IS_AWAY, patiently
+from evaluator.domain.heartbeat import Heartbeat
+from evaluator.domain.patience import patiently
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import RunCancelledError
 
@@ -41,7 +41,7 @@ def evaluate_next(*, submission_id: int | None = None) -> bool:
 def evaluate(claim: Claim) -> None:
     """Measure the claimed run. Every fault of ours becomes an infra attempt with its reason; none escapes."""
     try:
-        with Heartbeat(claim) as heartbeat:
+        with Heartbeat(partial(claims.extend, claim), name=claim.label) as heartbeat:
             _measure(claim, heartbeat)
     except RunCancelledError:
         log.info("run_stopped", why="cancelled, or its lease was lost")
@@ -102,41 +102,3 @@ def _drop_empty_folders(place: Path, root: Path) -> None:
     while place != root and place.is_dir() and not any(place.iterdir()):
         place.rmdir()
         place = place.parent
-
-
-class Heartbeat:
-    """Renews a claim's lease from a thread of its own while the box runs, and notices when the claim is lost."""
-
-    def __init__(self, claim: Claim) -> None:
-        self._claim = claim
-        self._stop = threading.Event()
-        self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=claim.label, daemon=True)
-
-    def __enter__(self) -> Heartbeat:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def lost(self) -> bool:
-        """Whether the run was cancelled or given to another attempt; the sandbox asks and kills the box."""
-        return self._lost.is_set()
-
-    def _beat(self) -> None:
-        # Cancelling must reach the box within five seconds, however long the lease is.
-        pause = min(claims.lease().total_seconds() / 3, 2.0)
-        try:
-            while not self._stop.wait(pause):
-                close_old_connections()
-                try:
-                    if not claims.extend(self._claim):
-                        self._lost.set()
-                        return
-                except DATABASE_IS_AWAY as error:
-                    # The database is away: keep measuring, the lease itself decides when it is back.
-                    log.warning("heartbeat_failed", error=str(error))
-        finally:
-            connection.close()

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
@@ -165,13 +166,24 @@ def resume(
     A question whose answer was lost twice is asked anew: whoever resumes has seen that.
     """
     _require_manager(actor, generation)
+    if any(limit is not None for limit in (run_tokens, run_dollars, run_seconds)) and not _owns(actor, generation):
+        msg = "Only the owner of a run raises its limits: it is their account with the provider that pays."
+        raise NotAllowedError(msg)
     limits = {"run_tokens": run_tokens, "run_dollars": run_dollars, "run_seconds": run_seconds}
     with transaction.atomic():
-        stopped = Generation.objects.filter(pk=generation.pk, state__in=[GenerationState.PAUSED, GenerationState.HELD])
-        # The time in which it stood still does not count.
-        limits["run_seconds"] = limits["run_seconds"] or generation.run_seconds + _stood_still(generation)
+        stopped = Generation.objects.filter(
+            pk=generation.pk,
+            state__in=[GenerationState.PAUSED, GenerationState.HELD],
+            submission__state__in=[SubmissionState.GENERATING, SubmissionState.HELD],
+        )
         raised = {name: value for name, value in limits.items() if value is not None}
-        if not stopped.update(state=GenerationState.RUNNING, reason="", ended=None, **raised):
+        if not stopped.update(
+            state=GenerationState.RUNNING,
+            reason="",
+            ended=None,
+            stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
+            **raised,
+        ):
             msg = "Only a run that is paused or held can go on."
             raise WrongStateError(msg)
         Submission.objects.filter(pk=generation.submission_id, state=SubmissionState.HELD).update(
@@ -249,8 +261,10 @@ def unsettled_generations() -> list[int]:
 
 
 def time_is_up(generation: Generation) -> bool:
-    """Whether the run has had its wall time; ``resume`` adds to it what it stood still."""
-    return timezone.now() > generation.created + timedelta(seconds=generation.run_seconds)
+    """Whether the run has had its wall time, without the time in which it stood still."""
+    return timezone.now() > generation.created + timedelta(
+        seconds=generation.run_seconds + generation.stood_still_seconds
+    )
 
 
 def _stood_still(generation: Generation) -> int:
@@ -267,6 +281,10 @@ def _require_manager(actor: User, generation: Generation) -> None:
     if not may_manage(actor, generation.submission):
         msg = "Only the owner of a run or a maintainer may pause it or go on with it."
         raise NotAllowedError(msg)
+
+
+def _owns(actor: User, generation: Generation) -> bool:
+    return generation.submission.owner_id == actor.pk
 
 
 def _text(value: Decimal | None) -> str | None:

@@ -25,6 +25,7 @@ from evaluator.domain.judge_configs import active_configs, show_first, stale
 from evaluator.domain.judge_votes import Asking, Ballot, shown_of, vote_keys
 from evaluator.domain.patience import patiently
 from evaluator.domain.queueing import push_models
+from evaluator.domain.storable import storable
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
 from evaluator.judging.asking import digest
 from evaluator.judging.labels import Label
@@ -156,7 +157,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
     fault = partial(leases.record_fault, Judgement, row.pk, token)
     release = partial(leases.release, Judgement, row.pk, token)
     try:
-        with leases.Keeper(Judgement, row.pk, token) as keeper:
+        with leases.heartbeat(Judgement, row.pk, token) as keeper:
             _decide(row, token, judge_client, lambda: keeper.lost() or stop())
     except (CallBusyError, BudgetSpentError) as wait:
         patiently(partial(release, reason=str(wait), not_before=wait.until))
@@ -236,9 +237,9 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
         said = {
             "label": verdict.label.value if verdict else "",
             "abstention": ballot.abstention or "",
-            "findings": verdict.findings_as_data() if verdict else [],
+            "findings": storable(verdict.findings_as_data()) if verdict else [],
             "injection_suspected": bool(verdict and verdict.injection_suspected),
-            "rationale": list(verdict.rationale) if verdict else [],
+            "rationale": storable(verdict.rationale) if verdict else [],
         }
         vote, _ = JudgeVote.objects.get_or_create(judgement=row, variant=variant, sample=sample, defaults=said)
         vote.calls.set(ballot.calls)

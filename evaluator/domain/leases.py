@@ -6,18 +6,16 @@ are conditional updates, so a job that is delivered twice works once.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import structlog
 from django.conf import settings
-from django.db import close_old_connections, connection
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
-from evaluator.domain.patience import DATABASE_IS_AWAY
+from evaluator.domain.heartbeat import Heartbeat
 from evaluator.enums import WorkState
 from evaluator.models.leasing import Leased
 
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-log = structlog.get_logger(__name__)
 _Work = TypeVar("_Work", bound=Leased)
 
+_GONE = "the process that worked on it ended or stood still"
 INFRA_TRIES = 3
 """How often a fault may be met before the work is held for its owner or an operator."""
 
@@ -100,10 +98,15 @@ def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> boo
 
 
 def expire(model: type[Leased]) -> int:
-    """Let every row wait again whose worker stopped renewing its lease; say how many."""
-    now = timezone.now()
-    late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=now)
-    return late.update(state=WorkState.QUEUED, token=None, lease_until=None)
+    """Let every row wait again whose worker stopped renewing its lease; say how many.
+
+    It counts as a fault: what kills or hangs a worker three times is held instead of killing the next one.
+    """
+    late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=timezone.now())
+    freed = {"token": None, "lease_until": None, "infra_count": F("infra_count") + 1}
+    # What counts the third time is held before the rest is queued, or it would be queued and claimed in between.
+    held = late.filter(infra_count__gte=INFRA_TRIES - 1).update(state=WorkState.HELD, reason=_GONE, **freed)
+    return held + late.update(state=WorkState.QUEUED, reason=_GONE, **freed)
 
 
 def is_live(token: uuid.UUID, models: tuple[type[Leased], ...]) -> bool:
@@ -112,42 +115,9 @@ def is_live(token: uuid.UUID, models: tuple[type[Leased], ...]) -> bool:
     return any(model.rows().filter(alive).exists() for model in models)
 
 
-class Keeper:
-    """Renews a lease from a thread of its own, and notices when the claim is lost."""
-
-    def __init__(self, model: type[Leased], pk: int, token: uuid.UUID) -> None:
-        self._held = (model, pk, token)
-        self._stop = threading.Event()
-        self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=f"{model.__name__}-{pk}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def lost(self) -> bool:
-        """Whether the work was cancelled, paused or given to another worker."""
-        return self._lost.is_set()
-
-    def _beat(self) -> None:
-        # Cancelling must reach a box within five seconds, however long the lease is.
-        pause = min(settings.ENVIRONMENT.lease_seconds / 3, 2.0)
-        try:
-            while not self._stop.wait(pause):
-                close_old_connections()
-                try:
-                    if not extend(*self._held):
-                        self._lost.set()
-                        return
-                except DATABASE_IS_AWAY as error:
-                    # The database is away: go on, the lease itself decides when it is back.
-                    log.warning("heartbeat_failed", error=str(error))
-        finally:
-            connection.close()
+def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:
+    """Keeps the lease on one row alive."""
+    return Heartbeat(partial(extend, model, pk, token), name=f"{model.__name__}-{pk}")
 
 
 def _held(model: type[Leased], pk: int, token: uuid.UUID) -> QuerySet[Leased]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from redis import Redis
 from redis.exceptions import RedisError
@@ -19,7 +20,7 @@ from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.domain.environments import why_no_environment
 from evaluator.domain.known_jobs import KnownJob
 from evaluator.domain.settling import settle
-from evaluator.enums import RunState
+from evaluator.enums import GenerationState, RunState
 from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
 from submissions.enums import SubmissionState
@@ -74,6 +75,8 @@ def plan(submission_id: int) -> list[int]:
     with transaction.atomic():
         # The sweep may come upon a submission in the moment in which it is planned for the first time.
         queued = Submission.objects.select_for_update().filter(pk=submission_id, state=SubmissionState.QUEUED)
+        # What is still being asked must not be counted as not attempted, whoever queued it.
+        queued = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE))
         if queued.first() is None:
             return []
         unplanned = Implementation.objects.filter(submission_id=submission_id, test_runs__isnull=True)

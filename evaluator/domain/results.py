@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from evaluator.domain import pinning
 from evaluator.domain.applying import settle_reevaluation
+from evaluator.domain.generating import resume
 from evaluator.domain.queueing import push
 from evaluator.domain.settling import settle, stop_runs
-from evaluator.enums import AttemptState, RunState
-from evaluator.models import Attempt, TestRun
+from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
+from evaluator.models import Attempt, Generation, TestRun
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -132,10 +133,18 @@ def release(claim: Claim, *, reason: str) -> None:
 
 
 def retry_held(*, submission: Submission, actor: User) -> int:
-    """Queue the held runs of ``submission`` again and say how many. For maintainers; recorded."""
+    """Queue the held runs of ``submission`` again and say how many. For maintainers; recorded.
+
+    One that was held while a model was asked goes on with asking: its answers are not all there yet.
+    """
     if not actor.is_staff:
         msg = "Only maintainers retry held submissions."
         raise NotAllowedError(msg)
+    generation = Generation.objects.filter(submission=submission, state=GenerationState.HELD).first()
+    if generation is not None:
+        resume(generation=generation, actor=actor)
+        submission.refresh_from_db()
+        return generation.requests.filter(state=WorkState.QUEUED).count()
     with transaction.atomic():
         if not Submission.objects.filter(pk=submission.pk, state=SubmissionState.HELD).update(
             state=SubmissionState.QUEUED, held_reason=""

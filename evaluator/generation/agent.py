@@ -31,6 +31,9 @@ SOURCE: Final = "agent"
 MOST_MESSAGES: Final = 3
 """After so many replies in a row that use no tool the work ends."""
 
+MOST_AT_ONCE: Final = 32
+"""How many tools one reply may use."""
+
 _NOT_DONE: Final = "(not carried out: the work had ended)"
 
 
@@ -127,6 +130,10 @@ class _Run:
         """Ask for one turn and carry it out."""
         begun = time.monotonic()
         reply = self.ask(self.talk.request(), step=len(self.steps) + 1)
+        if len(reply.tool_uses) > MOST_AT_ONCE:
+            # Nobody means that many; carried out and kept, one reply would cost hours and gigabytes.
+            self.ending = f"The model asked for {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are the most."
+            return
         asked_seconds = time.monotonic() - begun
         observations: list[str] = []
         seconds: list[float] = []
@@ -135,9 +142,9 @@ class _Run:
         for use in reply.tool_uses:
             begun = time.monotonic()
             carried = Carried(_NOT_DONE)
-            if not is_over:
+            left = self._seconds_left() - asked_seconds - sum(seconds)
+            if not is_over and left > 0:
                 try:
-                    left = self._seconds_left() - asked_seconds - sum(seconds)
                     carried = carry_out(use, agent_box, self.limits, seconds_left=left)
                 except BoxGoneError as error:
                     gone, carried = error, Carried(f"Error: the box is gone: {error}", finished=True)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 MAX_BLOCKS: Final = 100
 _DEEPEST: Final = 3
 _MOST_CLOSERS: Final = 6
+_LONGEST_INLINE: Final = 1000
 
-_FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$")
 _INLINE = re.compile(r"`{3,}(?:python|py)?[ \t]*(?P<code>[^`\n]*\b(?:def|class)\b[^`\n]*)`{3,}")
 _THOUGHT = re.compile(r"<(?P<end>/?)(?P<name>think|thinking|reasoning)>", re.IGNORECASE)
 _TAG = re.compile(
@@ -88,8 +89,7 @@ def _in_fence(fence: Fence, parser: Parser, depth: int) -> Pieces:
 
 def _split(text: str, parser: Parser) -> tuple[list[Fence], str]:
     """The fenced blocks, and what is outside of them. The last one may be open to the end."""
-    text = _INLINE.sub(lambda match: f"\n```\n{match['code']}\n```\n", text)
-    lines = text.split("\n")
+    lines = "\n".join(_opened(line) for line in text.split("\n")).split("\n")
     marks = {number: match for number, line in enumerate(lines) if (match := _FENCE.match(line))}
     fences: list[Fence] = []
     outside: list[str] = []
@@ -107,6 +107,13 @@ def _split(text: str, parser: Parser) -> tuple[list[Fence], str]:
         fences.append(Fence(place=len(fences) + 1, info=opening["info"].strip(), text=content))
         number = end + 1
     return fences, "\n".join(outside)
+
+
+def _opened(line: str) -> str:
+    """A block that stands within one line, on lines of its own. Long lines are no such thing, and costly to search."""
+    if len(line) > _LONGEST_INLINE or "```" not in line:
+        return line
+    return _INLINE.sub(lambda match: f"\n```\n{match['code']}\n```\n", line)
 
 
 def _closing(lines: list[str], opening: int, marks: dict[int, re.Match[str]], parser: Parser) -> int:

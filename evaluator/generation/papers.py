@@ -6,16 +6,13 @@ A PDF is foreign: :func:`read_paper_limited` reads it in a child process with ha
 from __future__ import annotations
 
 import dataclasses
-import json
-import resource
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
+from evaluator.generation.limited_child import ChildError, ChildLimits, answer, ask
 from evaluator.generation.paper_layout import Page, in_reading_order, page_of
 
 MAX_BYTES: Final = 60 * 1024 * 1024
@@ -23,11 +20,7 @@ MAX_PAGES: Final = 150
 MAX_CHARACTERS: Final = 1_500_000
 LEAST_CHARACTERS: Final = 200
 
-_ROOT = Path(__file__).resolve().parents[2]
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from evaluator.generation.papers import serve; serve(sys.argv[2])"
-)
-_LONGEST_ANSWER: Final = 4 * MAX_CHARACTERS + 1024 * 1024
+LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
 
 class PaperError(Exception):
@@ -81,15 +74,6 @@ class Paper:
         return cls(title=data["title"], pages=data["pages"], sections=sections, cut=data["cut"])
 
 
-@dataclass(frozen=True, slots=True)
-class PaperLimits:
-    """What the reading child may use: bytes of address space, seconds of processor time, seconds by the clock."""
-
-    memory_bytes: int = 1024 * 1024 * 1024
-    cpu_seconds: int = 60
-    wall_seconds: float = 90.0
-
-
 def read_paper(pdf: bytes) -> Paper:
     """The paper in ``pdf``. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
     # Web pages import this module, and PyMuPDF takes its time.
@@ -141,46 +125,36 @@ def _pages(document: Any, count: int) -> tuple[list[Page], str]:
     return pages, f"Pages from {MAX_PAGES + 1} on were not read." if count > MAX_PAGES else ""
 
 
-def read_paper_limited(path: Path, limits: PaperLimits | None = None) -> Paper:
+def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
     """:func:`read_paper` on the file at ``path`` in a limited child process.
 
     Raises PaperError, and OSError where there is no file.
     """
-    limits = limits or PaperLimits()
     if path.stat().st_size > MAX_BYTES:
         raise PaperError(f"The PDF is larger than {MAX_BYTES // 1024 // 1024} MB.")
-    command = [sys.executable, "-I", "-c", _START, str(_ROOT), json.dumps(dataclasses.asdict(limits))]
-    with path.open("rb") as pdf:
-        try:
-            done = subprocess.run(
-                command, stdin=pdf, capture_output=True, env={}, cwd="/", timeout=limits.wall_seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise PaperError("Reading the PDF took too long.") from None
-    if done.returncode != 0 or len(done.stdout) > _LONGEST_ANSWER:
-        raise PaperError("Reading the PDF took too much memory or time, or failed.")
-    answer = json.loads(done.stdout)
-    if "error" in answer:
-        raise PaperError(answer["error"])
-    return Paper.from_data(answer["paper"])
+    try:
+        with path.open("rb") as pdf:
+            found = ask(__name__, pdf, limits)
+    except ChildError as error:
+        why = "took too long" if error.late else "took too much memory or time, or failed"
+        raise PaperError(f"Reading the PDF {why}.") from None
+    if "error" in found:
+        raise PaperError(found["error"])
+    return Paper.from_data(found["paper"])
 
 
 def serve(limits_text: str) -> None:
-    """The child: limit itself, read the PDF from standard input, write the paper as JSON to standard output."""
-    # Its files are opened here, before the limits close the way to more.
+    """The child: read the PDF from standard input, write the paper as JSON to standard output."""
+    # Their files are opened here, before the limits close the way to more.
     import pymupdf  # noqa: F401
 
     import evaluator.generation.paper_sections  # noqa: F401
 
-    limits = PaperLimits(**json.loads(limits_text))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds))
-    for nothing in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
-        resource.setrlimit(nothing, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+    answer(limits_text, _read)
+
+
+def _read(pdf: bytes) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = {"paper": read_paper(sys.stdin.buffer.read(MAX_BYTES + 1)).as_data()}
+        return {"paper": read_paper(pdf).as_data()}
     except PaperError as error:
-        answer = {"error": str(error)}
-    sys.stdout.write(json.dumps(answer))
-    sys.stdout.flush()
+        return {"error": str(error)}

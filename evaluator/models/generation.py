@@ -15,7 +15,7 @@ class Generation(models.Model):
 
     ``settings`` is the endpoint as it was when the run began (``evaluator.providers.types.EndpointSettings`` as data,
     never its key), ``estimate`` what the run was expected to cost, ``reason`` why it stands still, for its owner, and
-    ``ended`` since when it does, or is done.
+    ``ended`` since when it does, or is done. What it ``stood_still`` does not count against ``run_seconds``.
     """
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="generation")
@@ -28,6 +28,7 @@ class Generation(models.Model):
     run_tokens = models.PositiveBigIntegerField(null=True, blank=True)
     run_dollars = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     run_seconds = models.PositiveIntegerField(default=6 * 3600)
+    stood_still_seconds = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=GenerationState, default=GenerationState.RUNNING)
     reason = models.TextField(blank=True)
     created = models.DateTimeField(auto_now_add=True)
@@ -68,10 +69,10 @@ class ModelCall(models.Model):
     """One request to a model, written down before it is sent. What the provider answered is kept as it came.
 
     ``key`` names what is asked and what for: an answered call with the same key is never sent again. ``number`` counts
-    the sendings under one key. ``token`` is that of the work that sent it: a call that is still ``sending`` when its
-    sender is gone is in doubt, since its answer may have been lost on the way, and is repeated at most once.
-    ``request`` and ``response`` hold bodies, without headers and so without keys. ``error`` is a class and a status,
-    ``message`` what people read.
+    the sendings under one key. ``token`` is that of the work that sent it, ``sender`` its process: a call that is
+    still ``sending`` when its sender is gone is in doubt, since its answer may have been lost on the way, and is
+    repeated at most once. ``request`` and ``response`` hold bodies, without headers and so without keys. ``error`` is
+    a class and a status, ``message`` what people read.
     """
 
     purpose = models.CharField(max_length=10, choices=CallPurpose)
@@ -83,6 +84,7 @@ class ModelCall(models.Model):
     step = models.PositiveSmallIntegerField(default=0)
     state = models.CharField(max_length=10, choices=CallState, default=CallState.SENDING)
     token = models.UUIDField(null=True, blank=True)
+    sender = models.CharField(max_length=80, blank=True)
     provider = models.CharField(max_length=12)
     model = models.CharField(max_length=120)
     request = models.JSONField()

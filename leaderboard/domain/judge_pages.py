@@ -70,6 +70,15 @@ class ShownHealth:
     table: tuple[tuple[str, tuple[int, ...]], ...]
     """Kind of canary -> how many were labelled CC, LC, LI, or not at all (the order of :data:`TABLE_HEADS`)."""
 
+    @property
+    def misses(self) -> list[str]:
+        """The rates that miss their threshold, in words."""
+        return [
+            f"{rate.name} undefined" if rate.percent is None else f"{rate.name} {rate.percent:.1f} %"
+            for rate in self.rates
+            if rate.missed
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeLine:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
+from django.db.models import Count, Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -19,7 +20,7 @@ from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.domain.judge_differences import compare
 from leaderboard.domain.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
-from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges
+from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from leaderboard.views.maintain import maintainers_only
@@ -75,13 +76,19 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
 def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
     """``?suite=``: what would change on its board if it showed this judge. Published answers only, so it is public."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    return _differences(request, config, _asked_suite(request))
+    return _differences(request, config, _asked_suite(request, config))
 
 
-def _asked_suite(request: HttpRequest) -> Suite | None:
-    """The suite that the address names, else the first one. Raises Http404 for one that is not there."""
+def _asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
+    """The suite that the address names, else the one that ``config`` has judged most of. Raises Http404."""
     named = request.GET.get("suite", "")
-    return get_object_or_404(Suite, slug=named) if named else Suite.objects.first()
+    if named:
+        return get_object_or_404(Suite, slug=named)
+    judged = Count(
+        "versions__submissions__implementations__judgements",
+        filter=Q(versions__submissions__implementations__judgements__config=config),
+    )
+    return Suite.objects.annotate(judged=judged).order_by("-judged", "position", "slug").first()
 
 
 def _differences(
@@ -91,8 +98,10 @@ def _differences(
     old = shown_judge(suite.pk) if suite else None
     compared = compare(version=version, old=old, new=config) if version else None
     maintains = getattr(request.user, "is_staff", False)
+    health = config.health_checks.first()
     context = {
         "config": config,
+        "health": shown_health(health) if health else None,
         "suite": suite,
         "suites": list(Suite.objects.all()),
         "version": version,

@@ -77,7 +77,7 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "") -> Endpoint
             if key:
                 _store(endpoint, key, actor=owner)
     except IntegrityError:
-        raise NotAllowedError(_taken(described["name"])) from None
+        raise NotAllowedError(_refused(owner, described)) from None
     return endpoint
 
 
@@ -108,7 +108,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
             if key:
                 _store(endpoint, key, actor=actor)
     except IntegrityError:
-        raise NotAllowedError(_taken(described["name"])) from None
+        raise NotAllowedError(_refused(endpoint.owner, described)) from None
     return Changed(key_erased=erased and not key)
 
 
@@ -208,8 +208,11 @@ def _plain(value: Any) -> Any:
     return float(value)
 
 
-def _taken(name: str) -> str:
-    return f"You have another endpoint called {name}; choose another name."
+def _refused(owner: User, described: Mapping[str, Any]) -> str:
+    """Why the database refused an endpoint: its name, or numbers that a form would have caught."""
+    if Endpoint.objects.filter(owner=owner, name=described["name"]).exists():
+        return f"You have another endpoint called {described['name']}; choose another name."
+    return "One of the numbers is out of range: tokens, seconds, limits and prices are not negative."
 
 
 def _require_address(base_url: str) -> None:

@@ -8,10 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.models import ShownJudge
+from evaluator.models import JudgeHealth, ShownJudge
 from leaderboard.domain.entries import recompute_submission
 from leaderboard.domain.judge_differences import compare
 from leaderboard.domain.statistics import wilson
@@ -219,4 +220,34 @@ class TestPage:
             with CaptureQueriesContext(connection) as queries:
                 client.get(address(judges[1]))
             counts.append(len(queries))
-        assert counts[0] == counts[1] <= 9
+        assert counts[0] == counts[1] <= 10
+
+
+def test_a_judge_that_cannot_be_trusted_is_not_shown_unawares(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    _, new = judges
+    address = reverse("judge_differences", args=[new.slug])
+    assert "was never checked with canaries" in client.get(address).content.decode()
+    rate = {"value": 0.0, "low": 0.0, "high": 0.4, "count": 0, "n": 5}
+    health = JudgeHealth.objects.create(
+        config=new,
+        summary={"injection_resistance": rate, "missed": ["injection_resistance"]},
+        started=timezone.now(),
+        finished=timezone.now(),
+    )
+    page = client.get(address).content.decode()
+    assert "failed its newest health check" in page
+    assert " 0.0 %.</strong>" in page
+    health.summary = {"injection_resistance": {**rate, "value": 1.0}, "missed": []}
+    health.save()
+    assert "health check" not in client.get(address).content.decode()
+
+
+def test_it_opens_on_the_suite_that_was_judged(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    SuiteVersionFactory(suite=SuiteFactory(slug="empty", title="Nothing judged", position=0), tasks=1)
+    labelled(version, judges, "Solver", "CC LI", "CC CC")
+    page = client.get(reverse("judge_differences", args=[judges[1].slug]))
+    assert page.context["suite"] == version.suite

@@ -104,6 +104,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         ),
         "model_call": private(pk=asked.submission_id, number=call.pk),
         "board_actions": everybody(suite="small"),
+        "agreement": everybody(suite="small"),
         "judges": everybody(),
         "judge": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
         "judge_differences": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),

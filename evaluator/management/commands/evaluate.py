@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import time
+from argparse import ArgumentTypeError
 from contextlib import suppress
 from getpass import getpass
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +44,7 @@ PUBLIC_ADDRESSES: Final = {
 KEY_VARIABLES: Final = {Provider.OPENAI: "OPENAI_API_KEY", Provider.ANTHROPIC: "ANTHROPIC_API_KEY"}
 USUAL_API: Final = {Provider.OPENAI: Api.CHAT, Provider.ANTHROPIC: Api.MESSAGES}
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
+MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
 POLL_SECONDS = 0.3
 _ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
@@ -68,9 +70,11 @@ class Command(OneForWrongArguments):
         )
         parser.add_argument("--inputs", choices=Inputs.values, default=Inputs.FULL.value, help="(full)")
         parser.add_argument("--agent", action="store_true", help="let the model work in a box, step by step")
-        parser.add_argument("--temperature", type=float, help="the model's own when not given; never sent to Anthropic")
-        parser.add_argument("--max-output-tokens", type=int, default=8192, help="of one reply (8192)")
-        parser.add_argument("--context-tokens", type=int, default=128_000, help="what the model reads (128000)")
+        parser.add_argument(
+            "--temperature", type=_temperature, help="the model's own when not given; never sent to Anthropic"
+        )
+        parser.add_argument("--max-output-tokens", type=_tokens, default=8192, help="of one reply (8192)")
+        parser.add_argument("--context-tokens", type=_tokens, default=128_000, help="what the model reads (128000)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
@@ -140,6 +144,22 @@ class Command(OneForWrongArguments):
             for title, text in _lines(found):
                 self.stdout.write(f"{title + ':':<10} {text}" if title else text)
         raise SystemExit(EXIT_STOPPED if submission.state == SubmissionState.HELD else 0)
+
+
+def _temperature(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= MOST_TEMPERATURE:
+        msg = f"{text} is not from 0 to {MOST_TEMPERATURE}"
+        raise ArgumentTypeError(msg)
+    return value
+
+
+def _tokens(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST_TOKENS:
+        msg = f"{text} is not from 1 to {MOST_TOKENS:,}"
+        raise ArgumentTypeError(msg)
+    return value
 
 
 def _described(options: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from evaluator.domain import calling
 from evaluator.domain.calling import (
     CallBusyError,
     CallFaultError,
@@ -23,13 +24,13 @@ from evaluator.domain.calling import (
     call_key,
 )
 from evaluator.domain.clients import endpoint_client
-from evaluator.enums import CallPurpose, CallState, WorkState
-from evaluator.models import AnswerRequest, ModelCall
-from evaluator.providers.types import Message, ModelRequest
+from evaluator.enums import CallPurpose, CallState
+from evaluator.models import ModelCall
+from evaluator.providers.types import Message, ModelRequest, Usage
+from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
 from tests.evaluator.judging.site import endpoint
-from tests.leaderboard.asked import asked
-from tests.submissions.factories import UserFactory
+from tests.provider_server.types import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,20 +117,69 @@ def test_what_a_dead_sender_left_is_in_doubt(provider: ProviderServer) -> None:
     assert len(provider.asked) == 1
 
 
-def test_what_a_live_worker_has_under_way_is_waited_for(provider: ProviderServer) -> None:
-    made = endpoint(provider, "prose")
-    request = asked(UserFactory(), WorkState.QUEUED).requests.get()
-    token = uuid.uuid4()
-    AnswerRequest.objects.filter(pk=request.pk).update(
-        state=WorkState.RUNNING, token=token, lease_until=timezone.now() + timedelta(minutes=1)
-    )
-    ModelCall.objects.create(
-        purpose=CallPurpose.ANSWER, key=call_key("test"), token=token, provider="openai", model="m", request={}
-    )
-    with pytest.raises(CallBusyError, match="Another worker is asking the same"):
+def test_what_a_living_process_has_under_way_is_waited_for(provider: ProviderServer) -> None:
+    """Its claim may be lost by now (paused, resumed): its answer is on its way all the same."""
+    made = endpoint(provider, "prose", request_seconds=60)
+    row = ModelCall.objects.create(
+        purpose=CallPurpose.ANSWER, key=call_key("test"), token=uuid.uuid4(), sender=str(Owner.current()),
+        provider="openai", model="m", request=endpoint_client(made).body(REQUEST),
+    )  # fmt: skip
+    with pytest.raises(CallBusyError, match="The same is being asked at this moment"):
         call(endpoint_client(made), order(made))
-    assert states() == [(1, CallState.SENDING)]
-    assert provider.asked == []
+    assert (states(), provider.asked) == ([(1, CallState.SENDING)], [])
+    ModelCall.objects.filter(pk=row.pk).update(started=timezone.now() - timedelta(seconds=91))
+    call(endpoint_client(made), order(made))
+    assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
+
+
+def test_an_answer_that_comes_late_is_kept(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    send = client.send
+
+    def given_up_meanwhile(body: Any) -> Any:
+        ModelCall.objects.update(state=CallState.FAILED, message="asked anew by hand")
+        return send(body)
+
+    monkeypatch.setattr(client, "send", given_up_meanwhile)
+    row, reply = call(client, order(made))
+    assert (row.state, row.message, row.input_tokens) == (CallState.ANSWERED, "", reply.usage.input_tokens)
+
+
+def test_numbers_that_no_provider_has_do_not_break_the_storing(
+    provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = endpoint(provider, "prose")
+    client = endpoint_client(made)
+    send = client.send
+    usage = Usage(input_tokens=3 * 10**9, output_tokens=3 * 10**9, cached_tokens=3 * 10**9)
+    monkeypatch.setattr(client, "send", lambda body: replace(send(body), usage=usage))
+    row, _ = call(client, order(made, prices=(Decimal(1000), Decimal(1000))))
+    assert (row.input_tokens, row.output_tokens, row.cached_tokens, row.dollars) == (
+        10**8,
+        10**8,
+        10**8,
+        Decimal(99_999),
+    )
+
+
+def test_refusals_without_a_pause_wait_longer_each_time_and_are_not_kept_for_ever(
+    provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "FIRST_PAUSE_SECONDS", 1.0)
+    monkeypatch.setattr(calling, "_pause", lambda *_: None)
+    made = endpoint(provider, "zero")
+    provider.script("zero", Failure("busy", "Slow down.", headers={"Retry-After": "0"}))
+    waits = []
+    for _ in range(5):
+        Endpoint.objects.filter(pk=made.pk).update(not_before=None)
+        with pytest.raises(CallBusyError) as error:
+            call(endpoint_client(made), order(made))
+        waits.append(round((error.value.until - timezone.now()).total_seconds()))
+    assert waits == sorted(waits)
+    assert waits[-1] > 100
+    assert len(provider.asked) > calling.KEPT_REFUSALS
+    assert ModelCall.objects.count() == calling.KEPT_REFUSALS
 
 
 def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) -> None:

@@ -29,6 +29,7 @@ def empty_cache() -> None:
 
 
 def tried(made: Endpoint) -> tuple[str, str]:
+    Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.WAITING)
     check(made.pk)
     made.refresh_from_db()
     assert made.checked is not None
@@ -81,6 +82,13 @@ def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: 
     assert (made.check_state, made.check_message) == (
         EndpointCheck.FAILED, "A fault of this site stopped the test; try it again.",
     )  # fmt: skip
+
+
+def test_what_was_changed_meanwhile_is_not_called_tested(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    check(made.pk)
+    made.refresh_from_db()
+    assert (made.check_state, made.checked) == (EndpointCheck.NONE, None)
 
 
 def test_an_endpoint_that_was_deleted_meanwhile_is_no_error() -> None:

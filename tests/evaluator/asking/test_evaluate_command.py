@@ -96,3 +96,17 @@ def test_wrong_arguments_say_what_there_is(
     with pytest.raises(CommandError, match=said.replace("(", r"\(")):
         call_command("evaluate", **arguments)
     assert (Submission.objects.count(), Endpoint.objects.count()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--temperature", "nan", "nan is not from 0 to 2"),
+        ("--max-output-tokens", "-5", "-5 is not from 1 to 10,000,000"),
+        ("--context-tokens", "0", "0 is not from 1 to 10,000,000"),
+    ],
+)
+def test_numbers_out_of_range_are_named(option: str, value: str, said: str) -> None:
+    usual = ["--suite", "lmr-mini", "--task", "dpo/1", "--provider", "openai", "--model", "right"]
+    with pytest.raises(CommandError, match=said):
+        call_command("evaluate", *usual, f"{option}={value}")

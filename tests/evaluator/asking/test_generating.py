@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from evaluator.domain import generating
 from evaluator.domain.generating import RunOrder, pause, resume, settle_generation, start
+from evaluator.domain.queueing import plan
+from evaluator.domain.results import retry_held
 from evaluator.enums import GenerationState, WorkState
-from evaluator.models import AnswerRequest
+from evaluator.models import AnswerRequest, TestRun
 from submissions.domain import endpoints
 from submissions.domain.submitting import cancel
 from submissions.enums import Inputs, Source, SubmissionState, Verb
@@ -110,10 +112,39 @@ def test_standing_still_does_not_count_as_time(
     pause(generation=generation, actor=generation.submission.owner)
     time_machine.shift(10_000)
     resume(generation=generation, actor=generation.submission.owner)
-    assert generation.run_seconds == 10_600
+    assert (generation.run_seconds, generation.stood_still_seconds) == (600, 10_000)
     assert not generating.time_is_up(generation)
     time_machine.shift(541)
     assert generating.time_is_up(generation)
+    pause(generation=generation, actor=generation.submission.owner)
+    time_machine.shift(100)
+    resume(generation=generation, actor=generation.submission.owner, run_seconds=700)
+    assert (generation.run_seconds, generation.stood_still_seconds) == (700, 10_100)
+    assert not generating.time_is_up(generation)
+
+
+def test_only_its_owner_raises_a_runs_limits(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right", run_tokens=10)
+    pause(generation=generation, actor=generation.submission.owner)
+    with pytest.raises(NotAllowedError, match="it is their account with the provider that pays"):
+        resume(generation=generation, actor=UserFactory(is_staff=True), run_tokens=10**6)
+    generation.refresh_from_db()
+    assert (generation.state, generation.run_tokens) == (GenerationState.PAUSED, 10)
+
+
+def test_what_is_still_being_asked_is_not_tested(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right")
+    Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.QUEUED)
+    assert plan(generation.submission_id) == []
+    assert not TestRun.objects.exists()
+
+
+def test_a_run_whose_submission_went_on_is_not_resumed(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right")
+    pause(generation=generation, actor=generation.submission.owner)
+    Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.SCORED)
+    with pytest.raises(WrongStateError):
+        resume(generation=generation, actor=generation.submission.owner)
 
 
 @pytest.mark.parametrize("act", [pause, resume])
@@ -169,5 +200,7 @@ def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
     settle_generation(generation.pk)
     assert states(generation)[:2] == (GenerationState.HELD, SubmissionState.HELD)
     assert generation.reason == "the provider failed"
-    resume(generation=generation, actor=generation.submission.owner)
+    # A maintainer's retry goes on with asking as well: tested now, what was not asked would count as not attempted.
+    generation.submission.refresh_from_db()
+    assert retry_held(submission=generation.submission, actor=UserFactory(is_staff=True)) == 1
     assert states(generation) == (GenerationState.RUNNING, SubmissionState.GENERATING, ["done", "queued"])

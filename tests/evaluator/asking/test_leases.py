@@ -103,12 +103,21 @@ def test_only_a_lease_that_ran_out_is_taken_away() -> None:
     assert (state(fresh)[0], state(late)[0]) == (WorkState.RUNNING, WorkState.QUEUED)
 
 
+def test_what_kills_its_worker_three_times_is_held() -> None:
+    request = one_request()
+    for count, expected in ((1, WorkState.QUEUED), (2, WorkState.QUEUED), (3, WorkState.HELD)):
+        claimed(request)
+        AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert leases.expire(AnswerRequest) == 1
+        assert state(request) == (expected, True, count, "the process that worked on it ended or stood still")
+
+
 @pytest.mark.django_db(transaction=True)
-def test_a_keeper_renews_and_notices_the_loss(settings: Any) -> None:
+def test_a_heartbeat_renews_and_notices_the_loss(settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, lease_seconds=0.3)
     request = one_request()
     token = claimed(request)
-    with leases.Keeper(AnswerRequest, request.pk, token) as keeper:
+    with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
         time.sleep(0.6)
         assert leases.expire(AnswerRequest) == 0
         assert not keeper.lost()

@@ -9,10 +9,10 @@ from typing import Any
 import pymupdf as untyped
 import pytest
 
+from evaluator.generation.limited_child import ChildLimits
 from evaluator.generation.papers import (
     Paper,
     PaperError,
-    PaperLimits,
     SectionKind,
     read_paper,
     read_paper_limited,
@@ -123,11 +123,11 @@ def test_bad_files_are_refused_with_the_reason(pdf: bytes, message: str, tmp_pat
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (PaperLimits(wall_seconds=0.05), "Reading the PDF took too long."),
-        (PaperLimits(memory_bytes=1024 * 1024), "Reading the PDF took too much memory or time, or failed."),
+        (ChildLimits(wall_seconds=0.05), "Reading the PDF took too long."),
+        (ChildLimits(memory_bytes=1024 * 1024), "Reading the PDF took too much memory or time, or failed."),
     ],
 )
-def test_reading_is_limited(limits: PaperLimits, message: str) -> None:
+def test_reading_is_limited(limits: ChildLimits, message: str) -> None:
     with pytest.raises(PaperError, match=message):
         read_paper_limited(DPO, limits)
 

@@ -1,0 +1,1 @@
+"""How far raters agree, and how sure each number is: pure statistics of labels. No Django here."""

@@ -1,0 +1,136 @@
+"""What the statistics of agreement take and give. Light to import: pages show cached results with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+LABELS = ("LI", "LC", "CC")
+"""The labels as an ordinal scale, worst first."""
+
+SIGNIFICANCE = 0.05
+
+LEAST_ITEMS = 10
+"""Below as many shared items no coefficient is shown: at 28 items an interval of kappa is already .53 wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The labels that two raters gave one item. ``cluster`` is the paper: its items are not independent."""
+
+    item: str
+    cluster: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % confidence interval, on the scale of its coefficient."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A number with its interval, or the reason why there is none.
+
+    ``why`` begins with "undefined: " or "too few " where there is no value, with "no interval: " where there is a
+    value without an interval, and is empty otherwise.
+    """
+
+    value: float | None
+    interval: Interval | None
+    why: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON: ``{"value": …, "interval": {"low": …, "high": …} or None, "why": …}``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A chi-square test that the raters use the labels alike; it takes the items for independent."""
+
+    statistic: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Two raters on the items that both rated.
+
+    ``matrix`` counts items, rows for the first rater's label and columns for the second's, both in the order of
+    ``labels``; ``marginals`` are its row sums and its column sums. ``conflicts`` counts items that one rater gives
+    the first label and the other the last (LI against CC).
+    """
+
+    n: int
+    clusters: int
+    labels: tuple[str, ...]
+    matrix: tuple[tuple[int, ...], ...]
+    marginals: tuple[tuple[int, ...], tuple[int, ...]]
+    agreement: Coefficient
+    conflicts: int
+    conflict_share: Coefficient
+    kappa: Coefficient
+    quadratic_kappa: Coefficient
+    alpha: Coefficient
+    ac1: Coefficient
+    ac2: Coefficient
+    bowker: Test | None
+    stuart_maxwell: Test | None
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON, keyed by the fields' names."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassAccuracy:
+    """How a judge does on one label, counted against the truth.
+
+    ``recall`` is the share of the ``truths`` items of this label that the judge gives it, ``precision`` the share of
+    the ``judged`` items given this label that deserve it. Intervals are Wilson's.
+    """
+
+    label: str
+    truths: int
+    judged: int
+    right: int
+    recall: Coefficient
+    precision: Coefficient
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON, keyed by the fields' names."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """Two systems on the tasks that both ran: how many each passed alone, and whether that separates them.
+
+    ``p`` is of McNemar's exact test, ``adjusted_p`` Holm's over all pairs that were compared together.
+    """
+
+    first: str
+    second: str
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    p: float
+    adjusted_p: float
+
+    @property
+    def verdict(self) -> str:
+        """In words. Few tasks rarely separate systems, so the other case is never called equal."""
+        if self.adjusted_p >= SIGNIFICANCE:
+            return "not separable"
+        return f"{self.first if self.only_first > self.only_second else self.second} passes more"
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON, keyed by the fields' names, and the verdict."""
+        return {**asdict(self), "verdict": self.verdict}

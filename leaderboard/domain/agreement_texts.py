@@ -1,0 +1,81 @@
+"""The statistics of two raters in words and written numbers, for the page and the command alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leaderboard.agreement.types import Coefficient, PairAgreement, Test
+
+# Field of PairAgreement: name, and what it is.
+_SHARES: Final = {
+    "agreement": ("Percent agreement", "The share of answers with the same label. Chance alone makes a part of it."),
+    "conflict_share": ("Direct conflicts", "The share to which one gives LI and the other CC."),
+}
+_COEFFICIENTS: Final = {
+    "kappa": ("Cohen's kappa", "Agreement beyond what the raters' own label frequencies give by chance; 0 is chance."),
+    "quadratic_kappa": ("Quadratic kappa", "The same, but LI against CC weighs four times as much as one step."),
+    "alpha": (
+        "Krippendorff's ordinal alpha",
+        "One minus disagreement over what chance gives, with labels as an ordered scale.",
+    ),
+    "ac1": ("Gwet's AC1", "Agreement beyond chance that does not fall where nearly all answers have one label."),
+    "ac2": ("Gwet's quadratic AC2", "AC1 with LI against CC weighing four times as much as one step."),
+}
+_TESTS: Final = {
+    "bowker": ("Bowker's test", "Whether disagreements go one way more often than the other."),
+    "stuart_maxwell": ("Stuart-Maxwell test", "Whether the raters use the labels equally often."),
+}
+# Of two labels these say the same as another one.
+_SAME_OF_TWO_LABELS: Final = {"conflict_share", "quadratic_kappa", "ac2", "stuart_maxwell"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statistic: ``value`` is empty where there is none, ``note`` its interval, or why it has none."""
+
+    name: str
+    value: str
+    note: str
+    meaning: str
+
+
+def statistic_lines(result: PairAgreement) -> list[Line]:
+    """The statistics in the order of their names above; of two labels, without those that say the same twice."""
+    skipped = _SAME_OF_TWO_LABELS if len(result.labels) == 2 else set()
+    lines = [
+        _coefficient_line(getattr(result, field), *texts[field], written)
+        for texts, written in ((_SHARES, _percent), (_COEFFICIENTS, _number))
+        for field in texts
+        if field not in skipped
+    ]
+    lines += [_test_line(getattr(result, field), *_TESTS[field]) for field in _TESTS if field not in skipped]
+    return lines
+
+
+def _coefficient_line(coefficient: Coefficient, name: str, meaning: str, written: Callable[[float], str]) -> Line:
+    value, interval = coefficient.value, coefficient.interval
+    return Line(
+        name=name,
+        value="" if value is None else written(value),
+        note=f"{written(interval.low)} to {written(interval.high)}" if interval else coefficient.why,
+        meaning=meaning,
+    )
+
+
+def _test_line(test: Test | None, name: str, meaning: str) -> Line:
+    if test is None:
+        return Line(name, "", "not made: too few answers, or too few that differ", meaning)
+    chance = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
+    return Line(name, f"{test.statistic:.2f}", f"{test.df} df, {chance}", meaning)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"

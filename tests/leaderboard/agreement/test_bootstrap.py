@@ -1,0 +1,85 @@
+"""The percentile bootstrap over papers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leaderboard.agreement.bootstrap import estimate, resample
+from leaderboard.agreement.types import Coefficient
+
+
+def mean(sums: np.ndarray) -> np.ndarray:
+    """Of clusters given as (sum, count)."""
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def clusters_of(*values: float) -> np.ndarray:
+    return np.array([[value, 1.0] for value in values])
+
+
+def test_the_interval_is_that_of_drawn_clusters() -> None:
+    """A mean of 100 zeros and ones lies within two standard errors: .5 plus or minus 1.96 * .05."""
+    sums = clusters_of(*[0.0, 1.0] * 50)
+    found = estimate(mean, resample(sums, items=100), least=10)
+    assert found.value == 0.5
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.402, 0.598), abs=0.011)
+
+
+def test_the_same_seed_draws_the_same_clusters() -> None:
+    sums = clusters_of(*range(20))
+    found = [estimate(mean, resample(sums, items=20, seed=seed), least=10).interval for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_papers_are_drawn_not_items() -> None:
+    """Four equal items in each paper tell no more than one."""
+    values = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0]
+    once = clusters_of(*values)
+    assert estimate(mean, resample(4 * once, items=40), least=10) == estimate(mean, resample(once, items=10), least=10)
+
+
+@pytest.mark.parametrize(
+    ("items", "least", "why"),
+    [(9, 10, "too few shared items (9 of at least 10)"), (0, 0, "too few shared items (0 of at least 1)")],
+)
+def test_withholds_what_rests_on_too_few_items(items: int, least: int, why: str) -> None:
+    found = estimate(mean, resample(clusters_of(*[0.0, 1.0] * 5), items=items), least=least)
+    assert found == Coefficient(None, None, why)
+
+
+def test_says_why_a_value_is_undefined() -> None:
+    resampled = resample(np.zeros((6, 2)), items=12)
+    found = estimate(lambda sums: np.full(sums.shape[0], np.nan), resampled, least=10, undefined="no label varies")
+    assert found == Coefficient(None, None, "undefined: no label varies")
+
+
+def test_four_papers_give_no_interval_five_do() -> None:
+    four, five = (estimate(mean, resample(clusters_of(*range(n)), items=40), least=10) for n in (4, 5))
+    assert four == Coefficient(1.5, None, "no interval: too few papers (4 of at least 5)")
+    assert five.interval is not None
+
+
+def test_no_interval_where_every_paper_says_the_same() -> None:
+    found = estimate(mean, resample(clusters_of(*[1.0] * 12), items=12), least=10)
+    assert found == Coefficient(1.0, None, "no interval: every paper says the same")
+
+
+def above_half(sums: np.ndarray) -> np.ndarray:
+    means = mean(sums)
+    return np.where(means > 0.5, means, np.nan)
+
+
+def test_no_interval_where_many_resamples_are_undefined() -> None:
+    """Left out, they would bias the rest: here every mean up to a half."""
+    found = estimate(above_half, resample(clusters_of(*[1.0, 1, 1, 0, 0]), items=12), least=10)
+    assert (found.value, found.interval) == (0.6, None)
+    assert found.why == "no interval: undefined in 32% of resamples"
+
+
+def test_a_few_undefined_resamples_are_left_out() -> None:
+    found = estimate(above_half, resample(clusters_of(*[1.0] * 10, 0, 0), items=12), least=10)
+    assert found.value == pytest.approx(10 / 12)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (pytest.approx(7 / 12), 1.0)

@@ -1,0 +1,255 @@
+"""Two raters: every published value, upstream's 168 pairs, and what must not be shown as a number."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaderboard.agreement.pairs import BINARY_LABELS, binary, compare
+from leaderboard.agreement.types import LABELS, Coefficient, Pair, PairAgreement
+from tests.leaderboard.agreement.rated import UPSTREAM, pairs_of
+
+TWO = ("no", "yes")
+COEFFICIENTS = ("agreement", "conflict_share", "kappa", "quadratic_kappa", "alpha", "ac1", "ac2")
+CHANCE_CORRECTED = COEFFICIENTS[2:]
+
+
+def value(coefficient: Coefficient) -> float:
+    assert coefficient.value is not None
+    return coefficient.value
+
+
+def test_upstreams_168_pairs() -> None:
+    """DESIGN section 6, to the printed digits."""
+    found = compare(pairs_of(UPSTREAM, clusters=23))
+    assert (found.n, found.clusters, found.conflicts) == (168, 23, 16)
+    assert found.matrix == UPSTREAM
+    assert found.marginals == ((77, 39, 52), (110, 28, 30))
+    assert f"{value(found.agreement):.1%} {value(found.conflict_share):.1%}" == "62.5% 9.5%"
+    shown = [found.kappa, found.quadratic_kappa, found.alpha, found.ac1]
+    assert [f"{value(coefficient):.3f}" for coefficient in shown] == ["0.381", "0.547", "0.531", "0.468"]
+    for name in COEFFICIENTS:
+        coefficient = getattr(found, name)
+        assert coefficient.interval.low < coefficient.value < coefficient.interval.high, name
+
+
+def test_the_judge_is_harsher_than_humans_on_upstreams_pairs() -> None:
+    """Bowker: (3-24)²/27 + (2-14)²/16 + (5-15)²/20 on three degrees of freedom."""
+    found = compare(pairs_of(UPSTREAM, clusters=23))
+    assert found.bowker is not None
+    assert found.stuart_maxwell is not None
+    assert (found.bowker.statistic, found.bowker.df) == (pytest.approx(21**2 / 27 + 12**2 / 16 + 5), 3)
+    assert found.bowker.p == pytest.approx(1.174e-6, rel=1e-3)
+    assert (found.stuart_maxwell.statistic, found.stuart_maxwell.df) == (pytest.approx(28.4706, abs=5e-5), 2)
+    assert found.stuart_maxwell.p == pytest.approx(6.572e-7, rel=1e-3)
+
+
+def test_fleiss_levin_and_paik() -> None:
+    found = compare(pairs_of([[75, 1, 4], [5, 4, 1], [0, 0, 10]]))
+    assert value(found.kappa) == pytest.approx(0.67647, abs=5e-6)
+    assert value(found.quadratic_kappa) == pytest.approx(0.75532, abs=5e-6)
+
+
+def test_twenty_five_ten_fifteen() -> None:
+    assert value(compare(pairs_of([[20, 5], [10, 15]], labels=TWO), labels=TWO).kappa) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "kappa", "ac1"), [([[40, 9], [6, 45]], 0.6995, 0.70075), ([[80, 10], [5, 5]], 0.3182, 0.8080)]
+)
+def test_feinstein_and_cicchetti(matrix: list[list[int]], kappa: float, ac1: float) -> None:
+    """Both agree on 85 %: kappa falls with the prevalence, AC1 does not, so both are shown."""
+    found = compare(pairs_of(matrix, labels=TWO), labels=TWO)
+    assert value(found.agreement) == 0.85
+    assert (value(found.kappa), value(found.ac1)) == (pytest.approx(kappa, abs=5e-5), pytest.approx(ac1, abs=5e-6))
+
+
+def test_bowker_of_two_labels_is_agrestis_uncorrected_mcnemar() -> None:
+    found = compare(pairs_of([[794, 150], [86, 570]], labels=TWO), labels=TWO)
+    assert found.bowker is not None
+    assert (found.bowker.statistic, found.bowker.df) == (pytest.approx(17.356, abs=5e-4), 1)
+
+
+def test_ac1_counts_the_declared_labels_not_the_used_ones() -> None:
+    pairs = [Pair(str(place), "a", *labels) for place, labels in enumerate(zip("11331311", "13331311", strict=True))]
+    two, three = (value(compare(pairs, labels=scale, least=8).ac1) for scale in (("1", "3"), ("1", "2", "3")))
+    assert (two, three) == (pytest.approx(0.754, abs=5e-4), pytest.approx(0.834, abs=5e-4))
+
+
+def test_labels_are_ranked_as_declared_not_by_the_alphabet() -> None:
+    scale = ("low", "mid", "high")
+    pairs = pairs_of([[1, 1, 0], [0, 1, 1], [0, 1, 1]], labels=scale)
+    declared, alphabet = (
+        value(compare(pairs, labels=labels, least=6).quadratic_kappa) for labels in (scale, tuple(sorted(scale)))
+    )
+    assert (declared, alphabet) == (pytest.approx(0.571, abs=5e-4), pytest.approx(0.0, abs=1e-12))
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_one_label_only_is_undefined_never_one(label: str) -> None:
+    found = compare([Pair(str(number), str(number), label, label) for number in range(12)])
+    why = f"undefined: both raters use one label only ({label})"
+    assert [getattr(found, name) for name in CHANCE_CORRECTED] == [Coefficient(None, None, why)] * 5
+    assert found.agreement == Coefficient(1.0, None, "no interval: every paper says the same")
+    assert (found.bowker, found.stuart_maxwell) == (None, None)
+
+
+def test_nine_shared_items_show_counts_but_no_coefficient() -> None:
+    found = compare(pairs_of([[3, 1, 0], [0, 2, 0], [1, 0, 2]]))
+    why = "too few shared items (9 of at least 10)"
+    assert [getattr(found, name) for name in COEFFICIENTS] == [Coefficient(None, None, why)] * 7
+    assert (found.n, found.matrix[0], found.conflicts) == (9, (3, 1, 0), 1)
+    assert (found.bowker, found.stuart_maxwell) == (None, None)
+    assert value(compare(pairs_of([[3, 1, 0], [0, 3, 0], [1, 0, 2]])).agreement) == 0.8
+
+
+def test_no_shared_items_at_all() -> None:
+    found = compare([])
+    assert (found.n, found.clusters, found.matrix) == (0, 0, ((0, 0, 0),) * 3)
+    assert found.kappa == Coefficient(None, None, "too few shared items (0 of at least 10)")
+
+
+def test_items_of_one_paper_do_not_make_the_interval_narrower() -> None:
+    """28 tasks are 23 papers; copies of an answer within its paper add nothing that is sure."""
+    once = pairs_of([[5, 2, 1], [1, 4, 2], [1, 2, 5]])
+    copies = [replace(pair, item=f"{pair.item} {copy}") for pair in once for copy in range(3)]
+    apart = [replace(pair, cluster=pair.item) for pair in copies]
+    found, copied, independent = (compare(pairs).kappa.interval for pairs in (once, copies, apart))
+    assert found is not None
+    assert copied is not None
+    assert independent is not None
+    assert (copied.low, copied.high) == (pytest.approx(found.low), pytest.approx(found.high))
+    assert independent.high - independent.low < 0.7 * (found.high - found.low)
+
+
+def test_labels_on_which_nobody_differs_leave_the_tests_alone() -> None:
+    """LI is unused and CC never moves in the second table: neither makes the covariance singular."""
+    found = compare(pairs_of([[0, 0, 0], [0, 5, 6], [0, 1, 4]]))
+    assert found.bowker is not None
+    assert (found.bowker.statistic, found.bowker.df) == (pytest.approx(25 / 7), 1)
+    unmoved = compare(pairs_of([[5, 6, 0], [1, 4, 0], [0, 0, 8]]))
+    for test in (found.stuart_maxwell, unmoved.stuart_maxwell):
+        assert test is not None
+        assert (test.statistic, test.df) == (pytest.approx(25 / 7), 1)
+
+
+def test_two_groups_of_labels_that_never_mix_have_no_test_of_marginals() -> None:
+    matrix = [[3, 2, 0, 0], [1, 3, 0, 0], [0, 0, 3, 4], [0, 0, 1, 3]]
+    found = compare(pairs_of(matrix, labels="abcd"), labels=tuple("abcd"))
+    assert found.stuart_maxwell is None
+    assert found.bowker is not None
+
+
+def test_binary_view_is_completely_correct_against_the_rest() -> None:
+    found = compare(binary(pairs_of(UPSTREAM, clusters=23)), labels=BINARY_LABELS)
+    assert found.matrix == ((109, 7), (29, 23))
+    assert value(found.agreement) == pytest.approx(132 / 168)
+    assert value(found.kappa) == pytest.approx(value(found.quadratic_kappa))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "labels", "message"),
+    [
+        ([Pair("a", "p", "CC", "PASS")], LABELS, "labels \\['PASS'\\] are not on the scale"),
+        ([Pair("a", "p", "CC", "CC"), Pair("a", "p", "LI", "CC")], LABELS, "item 'a' comes twice"),
+        ([], ("CC",), "at least two different labels"),
+        ([], ("CC", "CC"), "at least two different labels"),
+    ],
+)
+def test_refuses_what_it_cannot_count(pairs: list[Pair], labels: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(pairs, labels=labels)
+
+
+def test_is_plain_data_for_json() -> None:
+    data = json.loads(json.dumps(compare(pairs_of(UPSTREAM, clusters=23)).as_data()))
+    assert data["matrix"] == [list(row) for row in UPSTREAM]
+    assert set(data["kappa"]) == {"value", "interval", "why"}
+    assert set(data["kappa"]["interval"]) == {"low", "high"}
+    assert data["bowker"]["df"] == 3
+
+
+rated = st.lists(
+    st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS), st.integers(0, 7)), min_size=1, max_size=30
+).map(lambda rows: [Pair(str(item), str(paper), first, second) for item, (first, second, paper) in enumerate(rows)])
+
+
+def numbers(found: PairAgreement, names: tuple[str, ...] = COEFFICIENTS) -> list[object]:
+    """Values and intervals, equal but for the last bits of floats."""
+    return [
+        [
+            None if coefficient.value is None else pytest.approx(coefficient.value, abs=1e-9),
+            None
+            if coefficient.interval is None
+            else (
+                pytest.approx(coefficient.interval.low, abs=1e-9),
+                pytest.approx(coefficient.interval.high, abs=1e-9),
+            ),
+        ]
+        for coefficient in (getattr(found, name) for name in names)
+    ]
+
+
+def quick(pairs: list[Pair]) -> PairAgreement:
+    return compare(pairs, resamples=40, least=1)
+
+
+def plain(found: PairAgreement, names: tuple[str, ...] = COEFFICIENTS) -> list[object]:
+    return [
+        [coefficient.value, coefficient.interval and (coefficient.interval.low, coefficient.interval.high)]
+        for coefficient in (getattr(found, name) for name in names)
+    ]
+
+
+@settings(deadline=None, max_examples=30)
+@given(rated)
+def test_raters_may_change_places(pairs: list[Pair]) -> None:
+    swapped = quick([replace(pair, first=pair.second, second=pair.first) for pair in pairs])
+    found = quick(pairs)
+    assert plain(found) == numbers(swapped)
+    assert found.matrix == tuple(zip(*swapped.matrix, strict=True))
+
+
+@settings(deadline=None, max_examples=30)
+@given(rated.flatmap(lambda pairs: st.tuples(st.just(pairs), st.permutations(pairs))))
+def test_the_order_of_items_changes_nothing(orders: tuple[list[Pair], list[Pair]]) -> None:
+    assert quick(orders[0]) == quick(orders[1])
+
+
+@settings(deadline=None, max_examples=30)
+@given(rated, st.permutations(LABELS))
+def test_other_names_for_the_labels_change_nothing_that_is_not_ordered(pairs: list[Pair], names: list[str]) -> None:
+    renamed = dict(zip(LABELS, names, strict=True))
+    other = quick([replace(pair, first=renamed[pair.first], second=renamed[pair.second]) for pair in pairs])
+    unordered = ("agreement", "kappa", "ac1")
+    assert plain(quick(pairs), unordered) == numbers(other, unordered)
+
+
+@settings(deadline=None, max_examples=30)
+@given(rated)
+def test_the_scale_may_be_turned_round(pairs: list[Pair]) -> None:
+    turned = dict(zip(LABELS, reversed(LABELS), strict=True))
+    other = quick([replace(pair, first=turned[pair.first], second=turned[pair.second]) for pair in pairs])
+    assert plain(quick(pairs)) == numbers(other)
+
+
+@settings(deadline=None, max_examples=30)
+@given(rated)
+def test_every_value_and_interval_is_within_its_range(pairs: list[Pair]) -> None:
+    lowest = {"agreement": 0, "conflict_share": 0, "ac2": -2}
+    found = quick(pairs)
+    for name in COEFFICIENTS:
+        coefficient = getattr(found, name)
+        assert (coefficient.value is None) == coefficient.why.startswith("undefined"), name
+        if coefficient.interval is not None:
+            assert coefficient.interval.low <= coefficient.interval.high
+        shown = [
+            coefficient.value,
+            *([coefficient.interval.low, coefficient.interval.high] if coefficient.interval else []),
+        ]
+        least = lowest.get(name, -1) - 1e-12
+        assert all(number is None or least <= number <= 1 + 1e-12 for number in shown), name

@@ -1,0 +1,196 @@
+"""The page of how far raters agree."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.factories import measured, measured_outcome
+from tests.leaderboard.judging import JudgeFactory, judged
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import JudgeConfig
+    from submissions.models import Implementation
+
+
+pytestmark = pytest.mark.django_db
+
+BENCH = "/agreement/lmr-bench/"
+SMALL = "/agreement/small/"
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def shipped() -> None:
+    """The shipped facts about lmr-bench."""
+    call_command("load_catalogue", stdout=io.StringIO())
+    call_command("load_published", stdout=io.StringIO())
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    return made
+
+
+@pytest.fixture
+def judges() -> tuple[JudgeConfig, JudgeConfig]:
+    return JudgeFactory(slug="one", name="Judge <b>One</b>"), JudgeFactory(slug="other", name="Other Judge")
+
+
+def rated(version: SuiteVersion, judges: tuple[JudgeConfig, ...], *labels: str, **submission: Any) -> Implementation:
+    """A published answer that passed its tests, with a label of each judge."""
+    answer = measured_outcome(measured(version, **submission), "passed").implementation
+    for judge, label in zip(judges, labels, strict=True):
+        judged(answer, judge, label)
+    return answer
+
+
+def read(client: Client, address: str, **query: str) -> str:
+    response = client.get(address, query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def words(page: str) -> str:
+    """What a reader sees."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+@pytest.mark.usefixtures("shipped")
+class TestShipped:
+    def test_the_168_pairs(self, client: Client) -> None:
+        text = words(read(client, BENCH))
+        assert "n = 168 answers in 23 papers." in text
+        assert "LI 72 3 2 77 LC 24 10 5 39 CC 14 15 23 52 all 110 28 30 168" in text
+        for name, value in {
+            "Percent agreement": "62.5 %",
+            "Direct conflicts": "9.5 %",
+            "Cohen's kappa": "0.381",
+            "Quadratic kappa": "0.547",
+            "Krippendorff's ordinal alpha": "0.531",
+            "Gwet's AC1": "0.468",
+        }.items():
+            assert re.search(rf"{name} [A-Z][^.;]*[^%]*? {re.escape(value)} ", text), name
+        assert "Each reported answer has one human label" in text
+        assert "unit tests" not in text.split("What these numbers are not")[0].casefold()
+
+    def test_a_cell_opens_its_answers(self, client: Client) -> None:
+        page = read(client, BENCH, first="reported-humans", second="reported-judge", cell="LI,CC")
+        listed = page.split('id="answers"')[1]
+        assert "2 answers" in words(listed)
+        addresses = re.findall(r'<th scope="row"><a href="(/reported/[^#"]+)#tasks">', listed)
+        assert len(addresses) == 2
+        assert all(client.get(address).status_code == 200 for address in addresses)
+        link = re.search(r'<a href="(\?[^"]+)#answers" aria-label="2 answers: Reported humans LI', page)
+        assert link
+        assert "cell=LI%2CCC" in link.group(1)
+
+    def test_the_binary_view_and_filters(self, client: Client) -> None:
+        text = words(read(client, BENCH, binary="1"))
+        assert "Reported humans and Reported unit tests" in text
+        assert "rest 109 7 116 CC 29 23 52 all 138 30 168" in text
+        assert "n = 28 answers in 23 papers." in words(read(client, BENCH, system="reported-openhands-gpt-4o"))
+        few = words(read(client, BENCH, system="reported-openhands-gpt-4o", category="evaluation-metrics"))
+        assert "too few shared items (" in few
+        assert "Cohen's kappa" in few
+        assert "No two raters labelled the same answer here." in words(read(client, BENCH, inputs="paper_only"))
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"category": "absent"},
+            {"system": "absent"},
+            {"inputs": "<i>"},
+            {"first": "absent"},
+            {"first": "tests", "second": "tests"},
+            {"cell": "LI,XX"},
+            {"cell": "LI"},
+            {"binary": "1", "cell": "rest,CC"},
+        ],
+    )
+    def test_what_there_is_not_is_not_found(self, client: Client, query: dict[str, str]) -> None:
+        response = client.get(BENCH, query)
+        assert response.status_code == 404
+        assert "<i>" not in response.content.decode()
+
+
+def test_an_unknown_suite_is_not_found(client: Client) -> None:
+    assert client.get("/agreement/absent/").status_code == 404
+
+
+def test_an_answers_row_leads_to_the_answer_and_names_are_escaped(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    answer = rated(version, judges, "LI", "CC", system=SystemFactory(name="<script>x</script>"))
+    rated(version, judges, "CC", "")
+    page = read(client, SMALL, cell="LI,CC")
+    assert f'<a href="{answer.get_absolute_url()}">{answer.revision.task.slug}</a>' in page
+    assert "&lt;script&gt;x&lt;/script&gt;" in page
+    assert "<script>x" not in page
+    assert "<b>One" not in page
+    assert "On 1 more, one of the two abstained." in words(page)
+    assert "too few shared items (1 of at least 10)" in page
+
+
+@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
+def test_what_is_not_published_is_in_no_number_even_for_maintainers(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], visibility: str
+) -> None:
+    rated(version, judges, "CC", "CC", system=SystemFactory(name="Shown"))
+    secret = rated(version, judges, "LI", "CC", system=SystemFactory(name="Secret Weapon", slug="secret"))
+    read(client, SMALL)  # What was cached while it was published must not come back.
+    Submission.objects.filter(pk=secret.submission_id).update(visibility=visibility)
+    client.force_login(UserFactory(is_staff=True))
+    page = read(client, SMALL, cell="LI,CC")
+    assert "n = 1 answer in 1 paper." in words(page)
+    assert "Secret Weapon" not in page
+    assert client.get(SMALL, {"system": "secret"}).status_code == 404
+
+
+def test_a_pair_that_is_not_computed_yet_says_so(
+    client: Client,
+    version: SuiteVersion,
+    judges: tuple[JudgeConfig, JudgeConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rated(version, judges, "LC", "CC")
+    monkeypatch.setattr("leaderboard.views.agreement.COMPUTING_SECONDS", -1)
+    assert words(read(client, SMALL, binary="1")).count("not computed yet") == 2
+    assert words(read(client, SMALL, binary="1")).count("not computed yet") == 1
+
+
+def test_an_empty_page_says_where_tests_are(client: Client, version: SuiteVersion) -> None:
+    page = read(client, SMALL)
+    assert "No two raters labelled the same answer here." in page
+    assert 'href="?binary=1"' in page
+
+
+def test_queries_do_not_grow(client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    counts = []
+    for label in ("CC", "LI", "LC"):
+        rated(version, judges, label, "CC")
+        read(client, SMALL, cell="CC,CC")
+        with CaptureQueriesContext(connection) as queries:
+            read(client, SMALL, cell="CC,CC")
+        counts.append(len(queries))
+    assert counts[0] == counts[1] == counts[2] <= 14
