@@ -80,7 +80,7 @@ class Command(BaseCommand):
             count = sum((row["config"], row["state"], row["reason"]) == reason for row in waits)
             config, state, why = reason
             self.stdout.write(f"  {count} {state} for {config}{f': {why}' if why else ''}")
-        self.stdout.write(f"Left of today's budget: ${budget.dollars_left}, {budget.tokens_left} tokens.")
+        self.stdout.write(f"Left of today's budget: ${budget.dollars_left:.2f}, {budget.tokens_left:,} tokens.")
 
 
 def _waiting(config: JudgeConfig, only: Suite | None) -> list[dict[str, Any]]:
