@@ -92,13 +92,19 @@ def _show_where_none_is(config: JudgeConfig, answers: QuerySet[Implementation]) 
 
 
 def judge_next(
-    *, config: JudgeConfig | None = None, suite: Suite | None = None, stop: Callable[[], bool] = lambda: False
+    *,
+    config: JudgeConfig | None = None,
+    suite: Suite | None = None,
+    submission_id: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Judgement | None:
-    """Do the next judgement that may be begun, by ``config`` or of ``suite`` only where given; ``None`` without any.
+    """Do the next judgement that may be begun, by ``config``, of ``suite`` or of one submission only where given.
+
+    ``None`` without any.
 
     The row that comes back says how it went: done, waiting again, or held, with the reason.
     """
-    for row in _next(config, suite):
+    for row in _next(config, suite, submission_id):
         token = _claim(row)
         if token is not None:
             _judge(row, token, stop)
@@ -123,10 +129,12 @@ def wake(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> in
     return queued.update(not_before=None)
 
 
-def _next(config: JudgeConfig | None, suite: Suite | None) -> list[Judgement]:
+def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | None) -> list[Judgement]:
     """The oldest ones that are due, of active judges whose provider did not ask to wait."""
     due = leases.due(waiting(config=config, suite=suite)).filter(config__active=True)
     due = due.exclude(config__endpoint__not_before__gt=timezone.now())
+    if submission_id is not None:
+        due = due.filter(implementation__submission=submission_id)
     # Without the default order, which would make every row a distinct one.
     limits = due.order_by().values_list("config__endpoint", "config__endpoint__requests_at_once").distinct()
     full = [pk for pk, at_once in limits if pk is not None and _under_way(pk) >= at_once]

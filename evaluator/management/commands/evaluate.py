@@ -125,7 +125,7 @@ class Command(OneForWrongArguments):
                     expire_leases()
                     leases.expire(AnswerRequest)
                     time.sleep(POLL_SECONDS)
-            while _open_judgements(submission) and judge_next():
+            while judge_next(submission_id=submission.pk):
                 pass
         except KeyboardInterrupt:
             cancel(submission=submission, actor=submission.owner)
@@ -251,8 +251,3 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for each in found["judges"]:
         said = each["label"] or ("abstained" if each["abstained"] else each["state"])
         yield "verdict", " ".join(part for part in (said, f"by {each['judge']}", each["reason"]) if part)
-
-
-def _open_judgements(submission: Submission) -> bool:
-    waiting = leases.due(Judgement.objects.filter(implementation__submission=submission))
-    return waiting.exists()

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluator.models import ModelCall
+from evaluator.enums import WorkState
+from evaluator.models import Judgement, ModelCall
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Endpoint, Submission
 from tests.evaluator.judging.site import judge
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -45,13 +47,18 @@ def test_a_right_answer_passes_and_is_judged(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
     config = judge(provider, votes=1, votes_when_split=1)
+    # Somebody else's answer, which is not this command's to have judged.
+    theirs = SubmissionFactory(suite_version=lmr_mini, state=SubmissionState.SCORED)
+    waits = ImplementationFactory(submission=theirs, revision=lmr_mini.revisions.get(task__slug="eda/1"))
+    Judgement.objects.create(implementation=waits, config=config)
     code, said, errors = run(provider, "right", "--json")
+    assert Judgement.objects.get(implementation=waits).state == WorkState.QUEUED
     found: dict[str, Any] = json.loads(said)
     assert (code, errors) == (0, "")
     assert (found["state"], found["taken"], found["outcome"]) == ("scored", "code", "passed")
     assert found["answer"].startswith("def preference_objective(policy, reference, config):\n")
     assert [(each["judge"], each["label"]) for each in found["judges"]] == [(config.slug, "CC")]
-    submission = Submission.objects.get()
+    submission = Submission.objects.exclude(pk=theirs.pk).get()
     assert (submission.kind, submission.visibility) == (Kind.CALIBRATION, Visibility.PRIVATE)
     assert {received.key for received in provider.asked if received.model == "right"} == {KEY}
     # Neither endpoint nor key is kept.
