@@ -24,7 +24,7 @@ from evaluator.domain.patience import patiently
 from evaluator.enums import CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.sandbox.types import RunCancelledError, SandboxError
-from submissions.enums import Scaffold, SubmissionState
+from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evaluator.providers.types import ModelClient
 
 log = structlog.get_logger(__name__)
-SOON = timedelta(seconds=5)
+_SAME = ("api", "base_url", "model")
 
 
 class LimitReachedError(Exception):
@@ -107,6 +107,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
             answer = _answer(request, token, keeper.lost)
         patiently(lambda: store_answer(request, token, answer))
+        _note(generation, EndpointCheck.OK, "It answered in a run.")
     except (StoppedError, RunCancelledError):
         log.info("asking_stopped", request=request.pk)
         patiently(release)
@@ -117,6 +118,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except (CallRejectedError, ClientUnavailableError) as error:
         # What one question meets here, every other would meet as well.
         patiently(release)
+        _note(generation, EndpointCheck.FAILED, str(error))
         stop(generation.pk, GenerationState.PAUSED, str(error))
     except CallLostError as error:
         patiently(partial(fault, reason=str(error), hold=True))
@@ -132,6 +134,15 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         log.exception("asking_failed", request=request.pk)
         patiently(partial(fault, reason="a fault of this site"))
     settle_generation(generation.pk)
+
+
+def _note(generation: Generation, state: EndpointCheck, message: str) -> None:
+    """Say on the endpoint what a run has found out, unless that is known or the endpoint is another one by now."""
+    same = Endpoint.objects.filter(
+        pk=generation.endpoint_id or 0, **{name: generation.settings[name] for name in _SAME}
+    )
+    news = same.exclude(check_state__in=[state, EndpointCheck.WAITING])
+    news.update(check_state=state, check_message=message, checked=timezone.now())
 
 
 def _answer(request: AnswerRequest, token: uuid.UUID, lost: Callable[[], bool]) -> Answer:

@@ -18,7 +18,7 @@ from evaluator.domain.generating import pause, resume
 from evaluator.domain.generation_progress import progress
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
-from submissions.enums import Scaffold, SubmissionState
+from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer
 
@@ -163,6 +163,30 @@ def test_a_wrong_key_pauses_the_run_with_what_to_do(
     assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
     assert generation.reason == "The provider refused the key (HTTP 401). Enter it again, or use another one."
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "said"),
+    [
+        ("right", EndpointCheck.OK, "It answered in a run."),
+        (
+            "wrong-key",
+            EndpointCheck.FAILED,
+            "The provider refused the key (HTTP 401). Enter it again, or use another one.",
+        ),
+    ],
+)
+def test_a_run_says_on_the_endpoint_what_it_found(
+    lmr_mini: SuiteVersion, start_run: StartRun, model: str, state: str, said: str
+) -> None:
+    start_run(lmr_mini, model, tasks=["dpo/1"])
+    ask_all()
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.check_state, endpoint.check_message) == (state, said)
+    changed = start_run(lmr_mini, model, tasks=["dpo/1"])
+    Endpoint.objects.filter(generations=changed).update(model="another")
+    ask_all()
+    assert Endpoint.objects.get(generations=changed).check_state == EndpointCheck.NONE
 
 
 def test_a_provider_that_keeps_failing_holds_the_run(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
