@@ -74,7 +74,9 @@ def plan(submission_id: int) -> list[int]:
     """
     with transaction.atomic():
         # The sweep may come upon a submission in the moment in which it is planned for the first time.
-        queued = Submission.objects.select_for_update().filter(pk=submission_id, state=SubmissionState.QUEUED)
+        queued = Submission.objects.select_for_update(of=("self",)).filter(
+            pk=submission_id, state=SubmissionState.QUEUED
+        )
         # What is still being asked must not be counted as not attempted, whoever queued it.
         queued = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE))
         if queued.first() is None:

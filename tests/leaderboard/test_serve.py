@@ -133,7 +133,7 @@ def test_it_answers_and_leaves_no_process(boxes: None, instance: Instance, numbe
         "Stopping; running tests get up to 10 seconds…",
         "Stopped.",
     ]
-    names = {"redis.log", "worker-1.log", "worker-2.log", "reconcile.log", "web.log"}
+    names = {"redis.log", "worker-1.log", "worker-2.log", "models-1.log", "models-2.log", "reconcile.log", "web.log"}
     assert {file.name for file in (instance.data / "logs").iterdir()} == names
 
 

@@ -124,7 +124,7 @@ def test_bad_files_are_refused_with_the_reason(pdf: bytes, message: str, tmp_pat
     ("limits", "message"),
     [
         (ChildLimits(wall_seconds=0.05), "Reading the PDF took too long."),
-        (ChildLimits(memory_bytes=1024 * 1024), "Reading the PDF took too much memory or time, or failed."),
+        (ChildLimits(answer_bytes=10), "Reading the PDF took too much memory or time, or failed."),
     ],
 )
 def test_reading_is_limited(limits: ChildLimits, message: str) -> None:

@@ -1,0 +1,26 @@
+"""What a limited child is asked in tests: to echo, or to take more than it may have."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from evaluator.generation.limited_child import answer
+
+
+def serve(limits_text: str) -> None:
+    answer(limits_text, _act)
+
+
+def _act(given: bytes) -> Any:
+    if given == b"memory":
+        return len(bytearray(4 * 1024 * 1024 * 1024))
+    if given == b"processor":
+        while True:
+            pass
+    if given == b"time":
+        time.sleep(60)
+    if given == b"files":
+        with open("/dev/null", "wb"), open("/tmp/lmr-board-written-by-a-child", "wb") as file:  # noqa: PTH123
+            file.write(b"x")
+    return given.decode()

@@ -1,0 +1,44 @@
+"""A child that works on foreign bytes ends within its limits, whatever it is given."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator.generation.limited_child import ChildError, ChildLimits, ask
+
+CHILD = "tests.evaluator.generation.children"
+LIMITS = ChildLimits(cpu_seconds=2, wall_seconds=20)
+
+
+def test_what_it_answers_comes_back(tmp_path: Path) -> None:
+    assert ask(CHILD, b"hello", LIMITS) == "hello"
+    file = tmp_path / "given"
+    file.write_bytes(b"from a file")
+    with file.open("rb") as stream:
+        assert ask(CHILD, stream, LIMITS) == "from a file"
+
+
+@pytest.mark.parametrize("asks", [b"memory", b"processor", b"files"])
+def test_what_takes_more_than_it_may_dies(asks: bytes) -> None:
+    with pytest.raises(ChildError) as error:
+        ask(CHILD, asks, LIMITS)
+    assert not error.value.late
+    left = Path("/tmp/lmr-board-written-by-a-child")
+    assert not left.exists() or left.stat().st_size == 0
+    left.unlink(missing_ok=True)
+
+
+def test_what_takes_too_long_is_late() -> None:
+    started = time.monotonic()
+    with pytest.raises(ChildError) as error:
+        ask(CHILD, b"time", ChildLimits(wall_seconds=2.0))
+    assert error.value.late
+    assert time.monotonic() - started < 20
+
+
+def test_too_long_an_answer_is_refused() -> None:
+    with pytest.raises(ChildError):
+        ask(CHILD, b"x" * 100, ChildLimits(answer_bytes=50))
