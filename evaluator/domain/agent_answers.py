@@ -9,7 +9,7 @@ from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_path
 from benchmark_tasks.domain.queries import goal_of, revisions_of
-from evaluator.domain.answers import Answer, order_for
+from evaluator.domain.answers import Answer, dollars_of, order_for
 from evaluator.domain.calling import CallRejectedError, call
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import configured_sandbox, environment_list
@@ -21,7 +21,7 @@ from evaluator.enums import AnswerTaken
 from evaluator.generation.agent import run_agent, trajectory_of
 from evaluator.generation.agent_answer import as_answer
 from evaluator.generation.agent_types import AgentLimits, AgentTask, StoredStep
-from evaluator.models import AnswerRequest, ModelCall
+from evaluator.models import AnswerRequest
 from submissions.answers.check import TaskFiles, apply_answer
 from submissions.answers.types import AnswerError, Problem
 
@@ -167,5 +167,5 @@ def _remark(problem: Problem) -> dict[str, str]:
 
 def _with_costs(trajectory: Trajectory, request: AnswerRequest) -> Trajectory:
     """The same with what its calls cost, as far as that is known."""
-    prices = [each.dollars for each in ModelCall.objects.filter(answer_request=request) if each.dollars is not None]
-    return replace(trajectory, dollars=float(sum(prices))) if prices else trajectory
+    dollars = dollars_of(request)
+    return trajectory if dollars is None else replace(trajectory, dollars=dollars)

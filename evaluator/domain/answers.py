@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models import Sum
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.queries import goal_of
@@ -160,15 +161,22 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
 def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
     """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took."""
     calls = ModelCall.objects.filter(answer_request=request)
+    tokens = calls.aggregate(input=Sum("input_tokens", default=0), output=Sum("output_tokens", default=0))
     usage: dict[str, float] = {
-        "input_tokens": sum(each.input_tokens for each in calls),
-        "output_tokens": sum(each.output_tokens for each in calls),
+        "input_tokens": tokens["input"],
+        "output_tokens": tokens["output"],
         "seconds": round(seconds, 3),
     }
-    dollars = [each.dollars for each in calls if each.dollars is not None]
-    if dollars:
-        usage["cost_usd"] = float(sum(dollars))
+    dollars = dollars_of(request)
+    if dollars is not None:
+        usage["cost_usd"] = dollars
     return usage
+
+
+def dollars_of(request: AnswerRequest) -> float | None:
+    """What all calls for an answer cost, in US dollars; ``None`` where none of them has a price."""
+    total = ModelCall.objects.filter(answer_request=request).aggregate(total=Sum("dollars"))["total"]
+    return None if total is None else float(total)
 
 
 def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Min, Sum
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError
@@ -67,13 +67,15 @@ def waiting_requests() -> QuerySet[AnswerRequest]:
 
 def _fair_order(submission_id: int | None) -> list[AnswerRequest]:
     """The oldest question of each run, those of the owner with the fewest running first."""
-    waiting = waiting_requests().select_related("generation__submission")
+    waiting = waiting_requests()
     if submission_id is not None:
         waiting = waiting.filter(generation__submission=submission_id)
     owner = "generation__submission__owner_id"
     running = Counter(AnswerRequest.objects.filter(state=WorkState.RUNNING).values_list(owner, flat=True))
-    firsts = {request.generation_id: request for request in waiting.order_by("-pk")}
-    return sorted(firsts.values(), key=lambda each: (running[each.generation.submission.owner_id], each.pk))
+    # The rows hold what agents have done so far: only those are read that may be taken.
+    firsts = waiting.order_by().values("generation").annotate(first=Min("pk")).values("first")
+    oldest = AnswerRequest.objects.filter(pk__in=firsts).select_related("generation__submission")
+    return sorted(oldest, key=lambda each: (running[each.generation.submission.owner_id], each.pk))
 
 
 def _claim(request: AnswerRequest) -> uuid.UUID | None:

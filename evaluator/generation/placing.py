@@ -26,6 +26,7 @@ from evaluator.generation.code_names import (
     module_names,
     used_names,
 )
+from submissions.answers.answer_source import CONSTANT_NODES
 from submissions.answers.reindent import reindent
 
 if TYPE_CHECKING:
@@ -35,18 +36,6 @@ if TYPE_CHECKING:
     from evaluator.generation.code_cleaning import Code
 
 _STEP: Final = "    "
-_CONSTANTS: Final = (
-    ast.Constant,
-    ast.Tuple,
-    ast.List,
-    ast.Set,
-    ast.Dict,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.operator,
-    ast.unaryop,
-    ast.expr_context,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +125,9 @@ def _may_stand_beside(statement: ast.stmt) -> bool:
     if is_definition(statement) or isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
-        return all(isinstance(node, _CONSTANTS) for node in ast.walk(statement.value))
+        return all(isinstance(node, CONSTANT_NODES) for node in ast.walk(statement.value))
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return statement.value is None or all(isinstance(node, _CONSTANTS) for node in ast.walk(statement.value))
+        return statement.value is None or all(isinstance(node, CONSTANT_NODES) for node in ast.walk(statement.value))
     return False
 
 

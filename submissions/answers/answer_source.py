@@ -27,7 +27,7 @@ MAX_SOURCE_BYTES = 256 * 1024
 
 _LINE_END = re.compile(r"\r\n?")
 _WRAPPER = "if True:\n"
-_CONSTANT_NODES = (
+CONSTANT_NODES = (
     ast.Constant,
     ast.Tuple,
     ast.List,
@@ -209,7 +209,7 @@ def _is_constant_assignment(statement: ast.stmt) -> bool:
 
 
 def _only_constants(expression: ast.expr) -> bool:
-    return all(isinstance(node, _CONSTANT_NODES) for node in ast.walk(expression))
+    return all(isinstance(node, CONSTANT_NODES) for node in ast.walk(expression))
 
 
 def _is_empty(statement: ast.stmt) -> bool:
