@@ -101,11 +101,12 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
 
     page.get_by_role("link", name="dpo/1", exact=True).last.click()
     deadline = time.monotonic() + JUDGED_SECONDS
-    verdict = page.locator("#judges ~ section.verdict").first
-    while "not judged yet" in verdict.inner_text() and time.monotonic() < deadline:
+    # Before the judgement is planned there is no section at all, then one that says "not judged yet".
+    verdict = page.locator("#judges ~ section.verdict", has_text="completely correct")
+    while not verdict.count() and time.monotonic() < deadline:
         page.wait_for_timeout(1000)
         page.reload()
-    expect(verdict).to_contain_text("completely correct")
+    expect(verdict).to_have_count(1)
     page.get_by_role("link", name="Heron Prompted, submission").first.click()
     page.locator("#asking summary").click()
     page.get_by_role("link", name="1 call", exact=True).first.click()
