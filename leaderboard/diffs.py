@@ -15,7 +15,7 @@ from pygments.lexers.special import TextLexer
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from leaderboard.highlighting import Patience, with_visible_marks
+from submissions.highlighting import Patience, with_visible_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -14,8 +14,8 @@ import nh3
 from django.urls import reverse
 from markdown_it import MarkdownIt
 
-from leaderboard.highlighting import highlighted
 from leaderboard.settings.environment import PROJECT_ROOT
+from submissions.highlighting import highlighted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -96,6 +96,9 @@ urlpatterns += [
     path("judges/<slug:slug>/show/", judges.judge_show, name="judge_show"),
 ]
 
+# Reviewing, and what came of it.
+urlpatterns += [path("", include("reviews.urls")), path("", include("leaderboard.case_urls"))]
+
 # Maintaining.
 urlpatterns += [
     path("maintain/", maintain.maintain, name="maintain"),

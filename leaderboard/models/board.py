@@ -29,7 +29,11 @@ class ReportedRun(models.Model):
 
 
 class ReportedResult(models.Model):
-    """What was reported of one task of a run: unit test, judge's label, human's label; null where nothing was."""
+    """What was reported of one task of a run: unit test, judge's label, human's label; null where nothing was.
+
+    ``judge_text`` and ``human_comment`` are the raters' own words, ``human_annotator`` the number of the one person who
+    labelled the task. They are there once an operator has imported upstream's files.
+    """
 
     run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="results")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reported_results")
@@ -37,6 +41,9 @@ class ReportedResult(models.Model):
     tests_note = models.CharField(max_length=200, blank=True)
     judge_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
     human_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    judge_text = models.TextField(blank=True)
+    human_comment = models.TextField(blank=True)
+    human_annotator = models.PositiveSmallIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["run", "task"]

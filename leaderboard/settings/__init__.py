@@ -25,6 +25,7 @@ SITE_NAME = "LMR-Board"
 
 INSTALLED_APPS = [
     "leaderboard.apps.LeaderboardConfig",
+    "reviews.apps.ReviewsConfig",
     "evaluator.apps.EvaluatorConfig",
     "submissions.apps.SubmissionsConfig",
     "benchmark_tasks.apps.BenchmarkTasksConfig",
@@ -185,6 +186,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
+        "worker-src": ["'self'"],
         "style-src": ["'self'"],
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],

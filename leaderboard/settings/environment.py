@@ -80,6 +80,10 @@ class Environment:
     agent_steps: int
     judge_daily_dollars: float
     judge_daily_tokens: int
+    review_lease_seconds: int
+    review_audit_share: float
+    review_gap_share: float
+    review_repeat_share: float
     sign_up_open: bool
     contact: str
     security_contact: str
@@ -173,6 +177,10 @@ def read(env: Variables) -> Environment:
         "agent_steps": env.int("AGENT_STEPS", 40, validate=validate.Range(min=1, max=500)),
         "judge_daily_dollars": env.float("JUDGE_DAILY_DOLLARS", 10.0, validate=validate.Range(min=0)),
         "judge_daily_tokens": env.int("JUDGE_DAILY_TOKENS", 5_000_000, validate=validate.Range(min=0)),
+        "review_lease_seconds": env.int("REVIEW_LEASE_SECONDS", 1800, validate=validate.Range(min=5)),
+        "review_audit_share": env.float("REVIEW_AUDIT_SHARE", 0.1, validate=validate.Range(min=0, max=1)),
+        "review_gap_share": env.float("REVIEW_GAP_SHARE", 0.2, validate=validate.Range(min=0, max=1)),
+        "review_repeat_share": env.float("REVIEW_REPEAT_SHARE", 0.07, validate=validate.Range(min=0, max=1)),
         "sign_up_open": env.bool("SIGN_UP_OPEN", True),
         "contact": env.str("CONTACT", ""),
         "security_contact": _stripped(env.str("SECURITY_CONTACT", "", validate=_contact_address)),

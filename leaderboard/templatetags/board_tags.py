@@ -12,7 +12,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard.domain.board import system_facts, titles_told_apart
-from leaderboard.highlighting import highlighted
+from submissions.highlighting import highlighted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

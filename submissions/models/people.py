@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Never
-
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from submissions.enums import Verb
+from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 
 class User(AbstractUser):
@@ -16,19 +15,7 @@ class User(AbstractUser):
     daily_submissions = models.PositiveIntegerField(null=True, blank=True)
 
 
-class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
-    """Refuses what would rewrite history."""
-
-    def update(self, **kwargs: Any) -> Never:
-        msg = f"audit events are append-only, so {sorted(kwargs)} cannot be changed"
-        raise TypeError(msg)
-
-    def delete(self) -> Never:
-        msg = "audit events are append-only and cannot be deleted"
-        raise TypeError(msg)
-
-
-class AuditEvent(models.Model):
+class AuditEvent(AppendOnly):
     """Who did what to what, when and why. Append-only; public ones stand on the subject's page.
 
     ``actor`` is null for the system itself. ``subject_kind`` and ``subject_id`` name the row, ``subject_text`` what
@@ -45,7 +32,7 @@ class AuditEvent(models.Model):
     address = models.GenericIPAddressField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
-    objects = AuditEventQuerySet.as_manager()
+    objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created", "-pk"]
@@ -53,15 +40,3 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.subject_text}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store a new event. Raises ``TypeError`` for one that is stored already."""
-        if not self._state.adding:
-            msg = "audit events are append-only and cannot be changed"
-            raise TypeError(msg)
-        super().save(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> Never:  # noqa: ARG002 - Django's signature
-        """Raise ``TypeError``: nothing deletes an event."""
-        msg = "audit events are append-only and cannot be deleted"
-        raise TypeError(msg)

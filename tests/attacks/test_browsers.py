@@ -12,7 +12,7 @@ from django.test import Client
 
 from evaluator.models import TestRun
 from leaderboard.diffs import read_diff
-from leaderboard.highlighting import highlighted
+from submissions.highlighting import highlighted
 from submissions.models import Submission, Upload
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.conftest import alice, bob, data_dir, small

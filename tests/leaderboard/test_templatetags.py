@@ -10,9 +10,9 @@ import pytest
 import time_machine
 
 from leaderboard.domain.board import LabelsCell, TestsCell
-from leaderboard.highlighting import DarkStyle, LightStyle, highlighted, stylesheet
 from leaderboard.settings.environment import PROJECT_ROOT
 from leaderboard.templatetags import board_tags
+from submissions.highlighting import DarkStyle, LightStyle, highlighted, stylesheet
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ class TestCode:
     def test_the_stored_style_sheet_is_the_made_one(self) -> None:
         assert (PROJECT_ROOT / "static/css/code.css").read_text() == stylesheet()
         printed = subprocess.run(
-            [sys.executable, "-m", "leaderboard.highlighting"], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "submissions.highlighting"], capture_output=True, text=True, check=True
         )
         assert printed.stdout == stylesheet()
 

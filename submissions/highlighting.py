@@ -1,6 +1,6 @@
 """Source code as HTML with CSS classes, and the style sheet for them, light and dark.
 
-``python -m leaderboard.highlighting`` prints the style sheet, which lies in ``static/css/code.css``.
+``python -m submissions.highlighting`` prints the style sheet, which lies in ``static/css/code.css``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def stylesheet() -> str:
     """Rules for the classes of :func:`highlighted`: light, dark by preference, and dark by choice."""
     return "\n".join(
         [
-            "/* Made by: python -m leaderboard.highlighting. Do not edit. */",
+            "/* Made by: python -m submissions.highlighting. Do not edit. */",
             *_rules(LightStyle, ".code"),
             "@media (prefers-color-scheme: dark) {",
             *(f"  {rule}" for rule in _rules(DarkStyle, ":root:not([data-theme=light]) .code")),

@@ -1,0 +1,45 @@
+"""Moving a case from state to state. Every change is conditional and leaves an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from reviews.models import Case, CaseEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reviews.enums import CaseState
+    from reviews.models import Reviewer
+
+
+def move(
+    case: Case,
+    *,
+    allowed: Collection[CaseState],
+    after: CaseState,
+    reviewer: Reviewer | None = None,
+    what: str = "",
+    **fields: Any,
+) -> bool:
+    """Put ``case`` into ``after`` if it is in one of the ``allowed`` states, and set ``fields``; say whether it was.
+
+    ``case`` itself then carries the new values. ``what`` is told to maintainers, never to annotators.
+    """
+    with transaction.atomic():
+        before = case.state
+        changed = Case.objects.filter(pk=case.pk, state=before, state__in=allowed).update(state=after, **fields)
+        if not changed:
+            return False
+        note(case, before=before, after=after, reviewer=reviewer, what=what)
+    case.state = after
+    for name, value in fields.items():
+        setattr(case, name, value)
+    return True
+
+
+def note(case: Case, *, before: str, after: str, reviewer: Reviewer | None = None, what: str = "") -> None:
+    """Add an event to a case's history."""
+    CaseEvent.objects.create(case=case, before=before, after=after, reviewer=reviewer, what=what)

@@ -1,0 +1,21 @@
+"""What humans say."""
+
+from reviews.models.cases import Assignment, Case, CaseEvent, Trigger
+from reviews.models.guidelines import GuidelineReading, GuidelineRevision
+from reviews.models.labels import Decision, Review, TaskFlag
+from reviews.models.people import Conflict, Invitation, Reviewer
+
+__all__ = [
+    "Assignment",
+    "Case",
+    "CaseEvent",
+    "Conflict",
+    "Decision",
+    "GuidelineReading",
+    "GuidelineRevision",
+    "Invitation",
+    "Review",
+    "Reviewer",
+    "TaskFlag",
+    "Trigger",
+]

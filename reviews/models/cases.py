@@ -1,0 +1,154 @@
+"""What is reviewed, why, and by whom now."""
+
+from __future__ import annotations
+
+import random
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from evaluator.enums import LABEL_CHOICES
+from reviews.enums import (
+    AssignmentState,
+    CaseKind,
+    CaseState,
+    FinalSource,
+    Role,
+    Severity,
+    TriggerKind,
+)
+from reviews.models.people import Reviewer
+from submissions.models import Implementation
+from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
+
+
+def _any_place() -> int:
+    """Where a case stands among those of its severity and day: items come in random order."""
+    return random.SystemRandom().randrange(2**31)
+
+
+class Case(models.Model):
+    """One answer under review, in one round. An appeal opens the next round and leaves this one as it is.
+
+    ``label`` and ``source`` are set when it is settled. A repeat is ``reserved_for`` the one who labelled the answer
+    before; a practice case has its ``known_label`` and ``explanation``, and takes any number of labels.
+    """
+
+    identifier = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="cases")
+    kind = models.CharField(max_length=10, choices=CaseKind, default=CaseKind.REVIEW)
+    round = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=12, choices=CaseState, default=CaseState.QUEUED)
+    severity = models.PositiveSmallIntegerField(choices=Severity, default=Severity.AUDIT)
+    place = models.PositiveIntegerField(default=_any_place)
+    labels_wanted = models.PositiveSmallIntegerField(default=2)
+    reserved_for = models.ForeignKey(
+        Reviewer, null=True, blank=True, on_delete=models.CASCADE, related_name="reserved_cases"
+    )
+    known_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    explanation = models.TextField(blank=True)
+    label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
+    source = models.CharField(max_length=10, choices=FinalSource, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    settled = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["implementation", "round"],
+                condition=models.Q(kind=CaseKind.REVIEW),
+                name="one_case_per_answer_and_round",
+            ),
+            models.UniqueConstraint(
+                fields=["implementation", "reserved_for"],
+                condition=models.Q(kind=CaseKind.REPEAT),
+                name="one_repeat_per_person",
+            ),
+            models.UniqueConstraint(
+                fields=["implementation"], condition=models.Q(kind=CaseKind.PRACTICE), name="one_practice_per_answer"
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "-severity", "place"], name="cases_to_label")]
+
+    def __str__(self) -> str:
+        return f"case {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("case", args=[self.pk])
+
+
+class Trigger(AppendOnly):
+    """Why a case is there. ``inclusion_probability`` is 1 for what is always reviewed; less for random samples.
+
+    An appeal is ``raised_by`` somebody, with evidence in ``detail``.
+    """
+
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="triggers")
+    kind = models.CharField(max_length=14, choices=TriggerKind)
+    detail = models.TextField(blank=True)
+    inclusion_probability = models.FloatField(default=1.0)
+    raised_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["case", "kind"], name="one_trigger_per_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of case {self.case_id}"
+
+
+class Assignment(models.Model):
+    """Who works on a case, held by ``token`` until ``lease_until``. At most one per person and case, ever.
+
+    ``draft`` is what was typed, ``draft_version`` counts its saves; both outlive the lease. ``active_seconds`` is time
+    in which the page was in front and used.
+    """
+
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="assignments")
+    reviewer = models.ForeignKey(Reviewer, on_delete=models.PROTECT, related_name="assignments")
+    role = models.CharField(max_length=12, choices=Role, default=Role.ANNOTATOR)
+    state = models.CharField(max_length=10, choices=AssignmentState, default=AssignmentState.ACTIVE)
+    token = models.UUIDField(default=uuid.uuid4)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    draft = models.JSONField(default=dict, blank=True)
+    draft_version = models.PositiveIntegerField(default=0)
+    draft_saved = models.DateTimeField(null=True, blank=True)
+    active_seconds = models.PositiveIntegerField(default=0)
+    skip_reason = models.TextField(blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["case", "reviewer"], name="one_assignment_per_person")]
+        indexes = [models.Index(fields=["state", "lease_until"], name="assignments_by_lease")]
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class CaseEvent(AppendOnly):
+    """A case changed its state, or somebody took it, handed it back, let it expire or skipped it."""
+
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="events")
+    reviewer = models.ForeignKey(Reviewer, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    before = models.CharField(max_length=12, choices=CaseState, blank=True)
+    after = models.CharField(max_length=12, choices=CaseState)
+    what = models.CharField(max_length=200, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"case {self.case_id}: {self.before} to {self.after}"

@@ -1,0 +1,87 @@
+"""What people said: blind labels, decisions, and the tasks that decisions put in doubt."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.enums import LABEL_CHOICES
+from reviews.enums import Confidence, ReasonCode, Role
+from reviews.models.cases import Assignment, Case
+from reviews.models.guidelines import GuidelineRevision
+from reviews.models.people import Reviewer
+from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
+
+
+class Review(AppendOnly):
+    """One person's locked blind label of one case.
+
+    ``findings`` lists ``{side, start, end, text, error_class}``: 1-based lines of the candidate's or the golden
+    function as they are shown, both ends included; ``error_class`` may be empty. Agreement uses annotators' only.
+    """
+
+    identifier = models.UUIDField(default=uuid.uuid4, unique=True)
+    case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="reviews")
+    assignment = models.OneToOneField(
+        Assignment, null=True, blank=True, on_delete=models.PROTECT, related_name="review"
+    )
+    reviewer = models.ForeignKey(Reviewer, on_delete=models.PROTECT, related_name="reviews")
+    role = models.CharField(max_length=12, choices=Role)
+    label = models.CharField(max_length=2, choices=LABEL_CHOICES)
+    confidence = models.PositiveSmallIntegerField(choices=Confidence)
+    findings = models.JSONField(default=list, blank=True)
+    note = models.TextField(blank=True)
+    guideline = models.ForeignKey(GuidelineRevision, on_delete=models.PROTECT, related_name="reviews")
+    active_seconds = models.PositiveIntegerField(default=0)
+    locked = models.DateTimeField()
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["locked", "pk"]
+        constraints = [models.UniqueConstraint(fields=["case", "reviewer"], name="one_label_per_person")]
+
+    def __str__(self) -> str:
+        return f"{self.label} on case {self.case_id}"
+
+
+class Decision(AppendOnly):
+    """An adjudicator's final label of a case, with the reason why the raters differed."""
+
+    identifier = models.UUIDField(default=uuid.uuid4, unique=True)
+    case = models.OneToOneField(Case, on_delete=models.CASCADE, related_name="decision")
+    adjudicator = models.ForeignKey(Reviewer, on_delete=models.PROTECT, related_name="decisions")
+    label = models.CharField(max_length=2, choices=LABEL_CHOICES)
+    reason = models.CharField(max_length=16, choices=ReasonCode)
+    note = models.TextField(blank=True)
+    guideline = models.ForeignKey(GuidelineRevision, on_delete=models.PROTECT, related_name="decisions")
+    decided = models.DateTimeField()
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["decided", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.label} for case {self.case_id}"
+
+
+class TaskFlag(models.Model):
+    """A decision found a task's test or golden function bad. It marks every score on it until it is lifted."""
+
+    revision = models.ForeignKey(TaskRevision, on_delete=models.CASCADE, related_name="flags")
+    decision = models.OneToOneField(Decision, on_delete=models.PROTECT, related_name="flag")
+    reason = models.CharField(max_length=16, choices=ReasonCode)
+    created = models.DateTimeField(auto_now_add=True)
+    lifted = models.DateTimeField(null=True, blank=True)
+    lifted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    lifted_because = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.get_reason_display()} of {self.revision_id}"

@@ -1,0 +1,92 @@
+"""Reviewers, how they were invited, and what they must not label."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from submissions.models import System
+
+
+class Reviewer(models.Model):
+    """A person who labels, known to the public by ``pseudonym`` unless ``shows_name``.
+
+    ``user`` is null for people whose labels were imported. ``keys`` maps actions of the labelling page to keys that
+    differ from the shipped ones; an empty key switches an action off, ``{"off": true}`` all of them.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="reviewer"
+    )
+    identifier = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    pseudonym = models.CharField(max_length=60, unique=True)
+    name = models.CharField(max_length=120, blank=True)
+    shows_name = models.BooleanField(default=False)
+    affiliation = models.CharField(max_length=160, blank=True)
+    expertise = models.TextField(blank=True)
+    is_annotator = models.BooleanField(default=False)
+    is_adjudicator = models.BooleanField(default=False)
+    active = models.BooleanField(default=True)
+    keys = models.JSONField(default=dict, blank=True)
+    joined = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pseudonym"]
+
+    def __str__(self) -> str:
+        return self.public_name
+
+    @property
+    def public_name(self) -> str:
+        """What pages call this person."""
+        return self.name if self.shows_name and self.name else self.pseudonym
+
+
+class Conflict(models.Model):
+    """A system or an organisation whose answers a reviewer must not label. Exactly one of both."""
+
+    reviewer = models.ForeignKey(Reviewer, on_delete=models.CASCADE, related_name="conflicts")
+    system = models.ForeignKey(System, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    organisation = models.CharField(max_length=160, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(system__isnull=True) ^ models.Q(organisation=""), name="system_or_organisation"
+            ),
+            models.UniqueConstraint(
+                fields=["reviewer", "system"], condition=models.Q(system__isnull=False), name="one_conflict_per_system"
+            ),
+            models.UniqueConstraint(
+                fields=["reviewer", "organisation"],
+                condition=~models.Q(organisation=""),
+                name="one_conflict_per_organisation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.system.name if self.system else self.organisation
+
+
+class Invitation(models.Model):
+    """A link that makes whoever opens it, signed in, a reviewer. Only a digest of its secret is kept."""
+
+    secret_digest = models.CharField(max_length=64, unique=True)
+    annotator = models.BooleanField(default=True)
+    adjudicator = models.BooleanField(default=False)
+    note = models.CharField(max_length=200, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField()
+    used_by = models.ForeignKey(Reviewer, null=True, blank=True, on_delete=models.PROTECT, related_name="invitations")
+    used = models.DateTimeField(null=True, blank=True)
+    revoked = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+
+    def __str__(self) -> str:
+        return self.note or f"invitation {self.pk}"
