@@ -23,6 +23,8 @@ from leaderboard.domain.entries import (
     refresh_visibility,
 )
 from leaderboard.domain.judge_labels import recount_labels
+from reviews.models import Case
+from reviews.signals import case_settled
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed
 
@@ -49,6 +51,12 @@ def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
 def count_labels(implementation: Implementation, **_: Any) -> None:
     """Count the labels of the row in which the answer stands; nothing else of it is computed."""
     transaction.on_commit(partial(recount_labels, implementation.submission_id))
+
+
+@receiver(case_settled)
+def count_final_labels(case: Case, **_: Any) -> None:
+    """Count the labels of the row in which the reviewed answer stands."""
+    transaction.on_commit(partial(recount_labels, case.implementation.submission_id))
 
 
 @receiver(submission_changed)

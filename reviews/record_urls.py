@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from django.urls import path
 
-if TYPE_CHECKING:
-    from django.urls import URLPattern
+from reviews.views import practice, record
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("dashboard/", record.review_dashboard, name="review_dashboard"),
+    path("labels/export/", record.labels_export, name="labels_export"),
+    path("labels/import/", record.labels_import, name="labels_import"),
+    path("practice/<int:pk>/", practice.practice_answer, name="practice_answer"),
+]

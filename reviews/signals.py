@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 case_settled = Signal()
-"""``case``: it was settled, voided or reopened, so its answer's final label may be another one. Sent after commit."""
+"""``case``: it was labelled, settled, voided or reopened: its answer's final label may have changed. After commit."""
 
 task_flagged = Signal()
 """``revision``: its test or golden function was found bad, or such a flag was lifted. Sent after commit."""

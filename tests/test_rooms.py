@@ -25,6 +25,7 @@ PURE = (
     "evaluator/sandbox",
     "leaderboard/agreement",
     "leaderboard/published",
+    "reviews/comparison",
 )
 LONGEST_MODULE = 400
 

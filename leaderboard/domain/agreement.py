@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from django.core.cache import cache
-
 from evaluator.judging.labels import Label
-from leaderboard import agreement
 from leaderboard.agreement.types import LABELS, Pair, PairAgreement
+from leaderboard.domain.agreement_cache import Question, answered, digest
 from leaderboard.domain.agreement_raters import (
     REST,
     Item,
@@ -34,9 +29,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
 
 BINARY_LABELS: Final = (REST, Label.CC.value)
-
-# Long, since a key names everything that its value was computed from: what is cached cannot become wrong.
-KEPT_SECONDS: Final = 30 * 24 * 3600
 
 
 class UnknownChoiceError(Exception):
@@ -134,23 +126,19 @@ def _rater_pair(ratings: Ratings, first: Rater, second: Rater, *, binary: bool) 
     )
 
 
-def compared(pairs: Sequence[RaterPair], *, seconds: float | None = None) -> list[PairAgreement | None]:
-    """The statistics of each pair, from the cache where their very labels were compared before.
+def question(pair: RaterPair, *, about: str = "") -> Question:
+    """The question for a pair's statistics; ``about`` names the answers that were asked for."""
+    whole = (pair.labels, *((each.item, each.cluster, each.first, each.second) for each in pair.pairs))
+    return Question(
+        name=f"{about} {pair.first.slug} {pair.second.slug} {len(pair.labels)}",
+        data=digest(whole),
+        compute=partial(_computed, pair),
+    )
 
-    With ``seconds`` no new computation starts after that time, but always at least one is made; what is not computed
-    by then is None, and is found or computed next time.
-    """
-    keys = [_key(pair) for pair in pairs]
-    known: dict[str, PairAgreement] = cache.get_many(keys)
-    begun = time.monotonic()
-    made = 0
-    for key, pair in zip(keys, pairs, strict=True):
-        if key in known or (made and seconds is not None and time.monotonic() - begun > seconds):
-            continue
-        known[key] = _computed(pair)
-        made += 1
-        cache.set(key, known[key], KEPT_SECONDS)
-    return [known.get(key) for key in keys]
+
+def compared(pairs: Sequence[RaterPair]) -> list[PairAgreement]:
+    """The statistics of each pair, from the cache where their very labels were compared before."""
+    return [found.value for found in answered([question(pair) for pair in pairs]) if found is not None]
 
 
 def _computed(pair: RaterPair) -> PairAgreement:
@@ -158,22 +146,6 @@ def _computed(pair: RaterPair) -> PairAgreement:
     from leaderboard.agreement.pairs import compare
 
     return compare(pair.pairs, labels=pair.labels)
-
-
-def _key(pair: RaterPair) -> str:
-    """Names what is computed from: the labels, item by item, and the statistics' code."""
-    text = hashlib.sha256(_code_digest())
-    for each in (pair.labels, *((each.item, each.cluster, each.first, each.second) for each in pair.pairs)):
-        text.update(repr(each).encode())
-    return f"agreement:{text.hexdigest()}"
-
-
-@lru_cache(maxsize=1)
-def _code_digest() -> bytes:
-    whole = hashlib.sha256()
-    for path in sorted(Path(str(agreement.__file__)).parent.glob("*.py")):
-        whole.update(path.read_bytes())
-    return whole.digest()
 
 
 def items_of_cell(ratings: Ratings, pair: RaterPair, cell: tuple[str, str]) -> list[tuple[Item, str, str]]:

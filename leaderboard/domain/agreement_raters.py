@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -14,13 +14,14 @@ from evaluator.enums import RunState, WorkState
 from evaluator.grading.types import Outcome
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, TestRun
+from leaderboard.domain.agreement_people import read_reviews
 from leaderboard.domain.board import visible_entries
 from leaderboard.models import ReportedResult
 from submissions.enums import Inputs, Kind
 from submissions.models import Implementation, System
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from django.db.models import QuerySet
 
@@ -56,6 +57,9 @@ class Rater:
         return self.kind == RaterKind.TESTS
 
 
+HUMANS: Final = Rater("humans", "Annotators, first label", RaterKind.HUMANS)
+HUMANS_SECOND: Final = Rater("humans-second", "Annotators, second label", RaterKind.HUMANS)
+DECISION: Final = Rater("decision", "Decisions", RaterKind.HUMANS)
 REPORTED_HUMANS: Final = Rater("reported-humans", "Reported humans", RaterKind.HUMANS)
 REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
 TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
@@ -79,7 +83,7 @@ class Scope:
 class Item:
     """One rated answer: of a submission (``submission`` is its number) or of a reported run (``run`` is its slug).
 
-    ``paper`` is the cluster; ``trial`` is 0 where each task was tried once.
+    ``paper`` is the cluster; ``trial`` is 0 where each task was tried once, ``case`` the number of its settled case.
     """
 
     key: str
@@ -91,13 +95,19 @@ class Item:
     trial: int = 0
     run: str = ""
     submission: int = 0
+    case: int = 0
 
     @property
     def address(self) -> str:
-        """The page that shows the answer, or the reported run that it belongs to."""
+        """The page that shows the answer, or what was reported of it."""
         if self.run:
-            return f"{reverse('reported_run', args=[self.run])}#tasks"
+            return reverse("reported_case", args=[self.run, self.paper, self.index])
         return reverse("implementation", args=[self.submission, self.paper, self.index, self.trial or 1])
+
+    @property
+    def case_address(self) -> str:
+        """The page of its settled case; empty where it has none."""
+        return reverse("case", args=[self.case]) if self.case else ""
 
     @property
     def inputs_text(self) -> str:
@@ -107,11 +117,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Every label: rater's slug -> item's key -> label, :data:`REST` or ``""`` for an abstention."""
+    """Every label: rater's slug -> item's key -> label, :data:`REST` or ``""`` for an abstention.
+
+    ``people`` has each annotator's labels (annotator's number -> item's key -> label), ``truth`` the final labels that
+    people settled. ``reviewable`` are the items that the random audit draws from, ``audited`` those that it drew, with
+    the probability of that.
+    """
 
     raters: tuple[Rater, ...]
     items: dict[str, Item]
     labels: dict[str, dict[str, str]]
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    truth: dict[str, str] = field(default_factory=dict)
+    reviewable: frozenset[str] = frozenset()
+    audited: dict[str, float] = field(default_factory=dict)
 
 
 def raters() -> tuple[Rater, ...]:
@@ -120,7 +139,7 @@ def raters() -> tuple[Rater, ...]:
         Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url())
         for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
     )
-    return (REPORTED_HUMANS, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
+    return (REPORTED_HUMANS, DECISION, HUMANS, HUMANS_SECOND, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
 
 
 def shown_systems(suite: Suite) -> list[System]:
@@ -150,7 +169,25 @@ def load_ratings(*, suite: Suite, scope: Scope) -> Ratings:
     counted = {pk for pk, item in answers.items() if item.task not in left_out[item.submission]}
     _add_tests(entries, counted, labels)
     _add_judgements(entries, answers.keys(), labels)
-    return Ratings(raters=raters(), items=items, labels=dict(labels))
+    said = read_reviews(_numbers(entries), answers.keys())
+    for rater, given in ((HUMANS, said.first), (HUMANS_SECOND, said.second), (DECISION, said.decisions)):
+        if given:
+            labels[rater.slug] = _by_key(given)
+    for answer, case in said.cases.items():
+        items[_answer_key(answer)] = replace(answers[answer], case=case)
+    return Ratings(
+        raters=raters(),
+        items=items,
+        labels=dict(labels),
+        people={str(person): _by_key(given) for person, given in said.people.items()},
+        truth=_by_key(said.truth),
+        reviewable=frozenset(_answer_key(answer) for answer in said.reviewable),
+        audited={_answer_key(answer): probability for answer, probability in said.audited.items()},
+    )
+
+
+def _by_key(labels: Mapping[int, str]) -> dict[str, str]:
+    return {_answer_key(answer): label for answer, label in labels.items()}
 
 
 def _entries(suite: Suite, scope: Scope) -> QuerySet[Entry]:

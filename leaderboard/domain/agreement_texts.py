@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from leaderboard.agreement.types import Coefficient, PairAgreement, Test
+    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
 
 # Field of PairAgreement: name, and what it is.
 _SHARES: Final = {
@@ -54,6 +55,54 @@ def statistic_lines(result: PairAgreement) -> list[Line]:
     ]
     lines += [_test_line(getattr(result, field), *_TESTS[field]) for field in _TESTS if field not in skipped]
     return lines
+
+
+def people_lines(result: PeopleAgreement) -> list[Line]:
+    """Agreement over all annotators."""
+    return [
+        _coefficient_line(
+            result.fleiss, "Fleiss' kappa", "Agreement of any two annotators beyond what chance gives.", _number
+        ),
+        _coefficient_line(result.alpha, *_COEFFICIENTS["alpha"], _number),
+    ]
+
+
+def accuracy_lines(result: JudgeTrust) -> list[tuple[str, str, Line, Line]]:
+    """For each label: its name, counts in words, the share of it that the judge finds, and how often it is right."""
+    return [
+        (
+            each.label,
+            f"{each.truths} in truth, {each.judged} by the judge, {each.right} by both",
+            _coefficient_line(each.recall, "Found", "", _percent),
+            _coefficient_line(each.precision, "Right", "", _percent),
+        )
+        for each in result.classes
+    ]
+
+
+def rate_lines(result: JudgeTrust) -> list[Line]:
+    """The share of CC: as the judge gives it, and put right in two ways."""
+    return [
+        _coefficient_line(result.raw, "Judge's share of CC", "Of the answers that the audit draws from.", _percent),
+        _coefficient_line(
+            result.prediction_powered,
+            "Corrected share of CC",
+            "Prediction-powered: put right by the judge's mean error on randomly audited answers.",
+            _percent,
+        ),
+        _coefficient_line(
+            result.rogan_gladen,
+            "Corrected by Rogan and Gladen",
+            "From how often the judge finds CC, and how often it rightly denies it, on the same answers.",
+            _percent,
+        ),
+    ]
+
+
+def sampling_sentence(result: JudgeTrust) -> str:
+    """How many randomly audited answers the correction rests on."""
+    waiting = f", {result.waiting} more are not settled yet" if result.waiting else ""
+    return f"{result.sampled} of {result.population} judged answers were audited at random and settled{waiting}."
 
 
 def _coefficient_line(coefficient: Coefficient, name: str, meaning: str, written: Callable[[float], str]) -> Line:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, Prefetch, Q, Subquery, Value
@@ -12,7 +12,9 @@ from django.urls import reverse
 
 from benchmark_tasks.models import Category
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.published.labels import RaterAxis
+from leaderboard.published.labels import FINAL, RaterAxis
+from reviews.domain.flags import raised_flags
+from reviews.enums import FinalSource
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
@@ -27,10 +29,17 @@ if TYPE_CHECKING:
 NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
 
-SORT_KEYS: Final = ("tests", "judge", "human", "system", "date")
+SORT_KEYS: Final = ("tests", "judge", "human", "final", "system", "date")
 DEFAULT_SORT: Final = "-tests"
 
 Show = Literal["all", "measured", "reported"]
+
+_SOURCES_TOLD: Final = {
+    FinalSource.DECISION.value: "{} decided",
+    FinalSource.AGREED.value: "{} by two people",
+    FinalSource.SINGLE.value: "{} by one person",
+    FinalSource.JUDGE.value: "{} by the judge alone",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class LabelsCell:
     """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from.
 
     Counts are fractional where there are several trials. ``judge`` and ``judge_slug`` name the judge that this site
-    asked; they are empty for humans and for what others reported.
+    asked; they are empty for humans and for what others reported. ``sources`` of final labels are (whose, how many).
     """
 
     cc: float
@@ -73,6 +82,18 @@ class LabelsCell:
     tasks: int
     judge: str = ""
     judge_slug: str = ""
+    sources: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def by_people(self) -> bool:
+        """Whether some of these final labels come from people."""
+        return any(number and source != FinalSource.JUDGE for source, number in self.sources)
+
+    @property
+    def sources_text(self) -> str:
+        """Whose the final labels are: ``3 decided, 10 by two people, 5 by the judge alone``."""
+        told = (_SOURCES_TOLD[source].format(f"{round(number, 1):g}") for source, number in self.sources if number)
+        return ", ".join(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +101,8 @@ class BoardRow:
     """One row. A rater that published nothing is None, shown as a dash, never as zero.
 
     ``reported`` rows come from others and were not re-run here; the answers of ``asked_here`` rows were asked from the
-    model by this site; ``address`` is the page of the run.
+    model by this site; ``address`` is the page of the run. ``final`` labels are the judge's where nobody has reviewed.
+    ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad.
     """
 
     system: str
@@ -101,6 +123,8 @@ class BoardRow:
     remarks: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     asked_here: bool = False
+    final: LabelsCell | None = None
+    flagged: tuple[str, ...] = ()
 
     @property
     def left_out_text(self) -> str:
@@ -160,12 +184,35 @@ def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None) -> lis
 def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[BoardRow]:
     """Rows for entries, with the numbers of ``category`` (None: overall)."""
     metrics = EntryMetric.objects.filter(category=category)
+    flags = raised_flags().filter(revision__suite_versions=OuterRef("suite_version"))
     selected = (
         entries.select_related("system", "submission", "reported_run")
         .prefetch_related(Prefetch("metrics", queryset=metrics, to_attr="shown_metrics"))
         .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
+        .annotate(on_flagged=Exists(flags))
     )
-    return [board_row(entry, next(iter(entry.shown_metrics), None), entry.unpublished) for entry in selected]
+    # Hardly ever is a task flagged: the names are asked for only then.
+    flagged = flagged_tasks(category=category) if any(entry.on_flagged for entry in selected) else {}
+    return [
+        board_row(
+            entry,
+            next(iter(entry.shown_metrics), None),
+            entry.unpublished,
+            flagged=flagged.get(entry.suite_version_id, ()) if entry.submission else (),
+        )
+        for entry in selected
+    ]
+
+
+def flagged_tasks(*, category: Category | None = None) -> dict[int, tuple[str, ...]]:
+    """Suite version's id -> its tasks (of one category) that are flagged, by name. One query."""
+    flags = raised_flags().filter(revision__suite_versions__isnull=False)
+    if category is not None:
+        flags = flags.filter(revision__category=category)
+    found: dict[int, set[str]] = defaultdict(set)
+    for version, task in flags.values_list("revision__suite_versions", "revision__task__slug"):
+        found[version].add(task)
+    return {version: tuple(sorted(tasks)) for version, tasks in found.items()}
 
 
 def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
@@ -229,6 +276,7 @@ _SORT_VALUES: Final[Mapping[str, Callable[[BoardRow], Any]]] = {
     "tests": lambda row: row.tests and row.tests.percent,
     "judge": lambda row: row.judge and (row.judge.cc, row.judge.lc),
     "human": lambda row: row.human and (row.human.cc, row.human.lc),
+    "final": lambda row: row.final and (row.final.cc, row.final.lc),
     "system": lambda row: row.system.casefold(),
     "date": lambda row: row.date,
 }
@@ -249,8 +297,9 @@ def _filtered(entries: QuerySet[Entry], query: BoardQuery) -> QuerySet[Entry]:
     return entries
 
 
-def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> BoardRow:
+def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:
     """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
+    left_out = tuple((each["task"], each["why"]) for each in entry.left_out)
     return BoardRow(
         system=entry.system.name,
         system_slug=entry.system.slug,
@@ -268,8 +317,10 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int) -> Boa
         unpublished=unpublished,
         date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
         remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
-        left_out=tuple((each["task"], each["why"]) for each in entry.left_out),
+        left_out=left_out,
         asked_here=entry.submission is not None and entry.submission.source == Source.ENDPOINT,
+        final=final_cell(metric) if entry.submission else None,
+        flagged=tuple(sorted(set(flagged) - {task for task, _ in left_out})),
     )
 
 
@@ -292,13 +343,20 @@ def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
     )
 
 
-def labels_cell(metric: EntryMetric | None, rater: RaterAxis) -> LabelsCell | None:
-    """The labels of one rater in a metric; None when that rater said nothing."""
-    said = (metric.labels if metric else {}).get(rater.value) or {}
+def final_cell(metric: EntryMetric | None) -> LabelsCell | None:
+    """The final labels of a row measured here; the judge's, where no person has reviewed anything."""
+    judged = labels_cell(metric, RaterAxis.JUDGE)
+    alone = judged and replace(judged, abstained=0, sources=((FinalSource.JUDGE.value, judged.labelled),))
+    return labels_cell(metric, FINAL) or alone
+
+
+def labels_cell(metric: EntryMetric | None, rater: str) -> LabelsCell | None:
+    """The labels of one rater (or :data:`FINAL`) in a metric; None when that rater said nothing."""
+    said = (metric.labels if metric else {}).get(rater) or {}
     percent = said.get("percent")
     if metric is None or percent is None:
         return None
-    judge = said.get("by") or {}
+    judge, sources = said.get("by") or {}, said.get("sources") or {}
     return LabelsCell(
         cc=percent["CC"],
         lc=percent["LC"],
@@ -308,4 +366,6 @@ def labels_cell(metric: EntryMetric | None, rater: RaterAxis) -> LabelsCell | No
         tasks=metric.tasks,
         judge=judge.get("name", ""),
         judge_slug=judge.get("slug", ""),
+        # PostgreSQL keeps no order of an object's keys.
+        sources=tuple((source.value, sources[source.value]) for source in FinalSource if source.value in sources),
     )

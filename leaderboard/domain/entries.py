@@ -14,10 +14,9 @@ from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
-from leaderboard.domain.judge_labels import COUNTED, distribution, judged_shares, recount_outdated, shown_judge
+from leaderboard.domain.judge_labels import COUNTED, count_labels, distributions, recount_outdated, shown_judge
 from leaderboard.domain.statistics import wilson
 from leaderboard.models import Entry, EntryMetric, ReportedRun
-from leaderboard.published.labels import RaterAxis
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
@@ -48,10 +47,10 @@ class Tally:
         """Count a task whose tests passed in ``share`` of its trials."""
         self.tests = (self.tests or 0.0) + share
 
-    def add_label(self, rater: str, label: str, share: float = 1) -> None:
-        """Count what one rater said of a task: a label, or ``abstained``, in ``share`` of its trials."""
+    def add_label(self, rater: str, label: str) -> None:
+        """Count what one rater said of a task."""
         counts = self.labels.setdefault(rater, dict.fromkeys(COUNTED, 0))
-        counts[label] += share
+        counts[label] += 1
 
 
 def recompute_submission(submission_id: int) -> Entry | None:
@@ -66,10 +65,8 @@ def recompute_submission(submission_id: int) -> Entry | None:
         for key in {OVERALL, category} if revision not in left_out else ():
             tallies[key].add_tests(share)
     judge = shown_judge(submission.suite_version.suite_id)
-    for (category, revision), labels in judged_shares(submission, judge).items() if judge else ():
-        for key in {OVERALL, category} if revision not in left_out else ():
-            for label, share in labels.items():
-                tallies[key].add_label(RaterAxis.JUDGE.value, label, share)
+    for key, labels in count_labels(submission, judge, without=left_out.keys()).items():
+        tallies[key].labels = labels
     with transaction.atomic():
         entry, _ = Entry.objects.update_or_create(
             submission=submission,
@@ -133,7 +130,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
 
 def rebuild_missing() -> int:
-    """Compute the entries of scored submissions that have none, or that an audit or a verdict has changed since: their
+    """Compute the entries of scored submissions that have none, or that an audit or a label has changed since: their
     news was lost. Say how many.
     """
     scored = Submission.objects.filter(state=SubmissionState.SCORED)
@@ -202,5 +199,5 @@ def _metrics(
             metric.tests_passed = tally.tests
             metric.tests_rate = tally.tests / tally.tasks
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
-        metric.labels = {rater: distribution(counts, tally.tasks, judge) for rater, counts in tally.labels.items()}
+        metric.labels = distributions(tally.labels, tally.tasks, judge)
         yield metric

@@ -1,4 +1,4 @@
-"""The judge's labels in board rows: whose they are, how they are counted, and choosing another judge for a suite."""
+"""Labels in board rows: how they are counted, whose judge's they are, and choosing another judge for a suite."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from evaluator.domain.judging import plan_judgements
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
+from leaderboard.domain.human_labels import SOURCES, people_shares, reviewed_since
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import RaterAxis
 from submissions.domain.audit import record
@@ -33,6 +34,8 @@ COUNTED: Final = (*LABELS, ABSTAINED)
 _DIGITS = 6
 
 Shares: TypeAlias = dict[tuple[int | None, int], dict[str, float]]
+Counts: TypeAlias = dict[str, dict[str, float]]
+"""Rater -> label -> number of tasks; ``final`` also has each source of final labels."""
 
 
 def shown_judge(suite_id: int) -> JudgeConfig | None:
@@ -54,23 +57,51 @@ def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
     return shares
 
 
+def count_labels(
+    submission: Submission, judge: JudgeConfig | None, *, without: Collection[int]
+) -> dict[int | None, Counts]:
+    """Category id (None: overall) -> what judge, humans and the final labels say, ``without`` some task revisions.
+
+    A rater that said nothing is missing. Five queries.
+    """
+    raters = {RaterAxis.JUDGE.value: judged_shares(submission, judge)} if judge else {}
+    counted: dict[int | None, Counts] = defaultdict(dict)
+    for rater, shares in (raters | people_shares(submission, judge)).items():
+        for (category, revision), labels in shares.items():
+            for key in {None, category} if revision not in without else ():
+                counts = counted[key].setdefault(rater, dict.fromkeys(COUNTED, 0.0))
+                for label, share in labels.items():
+                    counts[label] = counts.get(label, 0.0) + share
+    return counted
+
+
+def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
+    """``EntryMetric.labels`` of a metric of so many ``tasks``. ``judge`` is named where this site asked it."""
+    return {
+        rater: distribution(said, tasks, judge if rater == RaterAxis.JUDGE.value else None)
+        for rater, said in counts.items()
+    }
+
+
 def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
-    """One rater's part of ``EntryMetric.labels``. ``judge`` is named where this site asked it."""
-    exact = {label: _whole(counts[label]) for label in COUNTED}
+    """One rater's part of ``EntryMetric.labels``; ``sources`` only where the counts name any."""
+    exact = {label: _whole(counts.get(label, 0)) for label in COUNTED}
     made: dict[str, Any] = {
         **exact,
-        "none": _whole(tasks - sum(counts[label] for label in COUNTED)),
-        "percent": {label: round(100 * counts[label] / tasks, 1) for label in LABELS},
+        "none": _whole(tasks - sum(counts.get(label, 0) for label in COUNTED)),
+        "percent": {label: round(100 * counts.get(label, 0) / tasks, 1) for label in LABELS},
     }
     if judge is not None:
         made["by"] = {"slug": judge.slug, "name": judge.name, "model": judge.model}
+    if counts.keys() & set(SOURCES):
+        made["sources"] = {source: _whole(counts.get(source, 0)) for source in SOURCES}
     return made
 
 
 def recount_labels(submission_id: int) -> bool:
-    """Count the shown judge's labels in the row of a submission anew; say whether it has a row.
+    """Count what judge and humans say in the row of a submission anew; say whether it has a row.
 
-    Cheap, since nothing but labels is touched: this happens after every verdict.
+    Cheap, since nothing but labels is touched: this happens after every verdict and every settled case.
     """
     with transaction.atomic():
         entry = (
@@ -82,13 +113,9 @@ def recount_labels(submission_id: int) -> bool:
         if entry is None or entry.submission is None:
             return False
         judge = shown_judge(entry.suite_version.suite_id)
-        shares = judged_shares(entry.submission, judge) if judge else {}
-        counted = _counted(shares, without=_left_out_revisions(entry))
+        counted = count_labels(entry.submission, judge, without=_left_out_revisions(entry))
         for metric in entry.metrics.all():
-            counts = counted.get(metric.category_id)
-            others = {rater: said for rater, said in metric.labels.items() if rater != RaterAxis.JUDGE.value}
-            said = {RaterAxis.JUDGE.value: distribution(counts, metric.tasks, judge)} if counts else {}
-            metric.labels = said | others
+            metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
         EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
         Entry.objects.filter(pk=entry.pk).update(computed=timezone.now())
     return True
@@ -97,7 +124,7 @@ def recount_labels(submission_id: int) -> bool:
 def recount_outdated() -> int:
     """Count the labels of every row whose shown judge, or one of whose labels, is newer than the row; say how many.
 
-    News of a verdict is lost when a worker is killed between deciding it and telling.
+    News of a verdict or of a human label is lost when a process is killed between storing it and telling.
     """
     decided = Judgement.objects.filter(
         implementation__submission=OuterRef("submission"),
@@ -106,7 +133,9 @@ def recount_outdated() -> int:
         finished__gt=OuterRef("computed"),
     )
     chosen = Q(suite_version__suite__shown_judge__changed__gt=F("computed"))
-    entries = Entry.objects.filter(submission__state=SubmissionState.SCORED).filter(chosen | Exists(decided))
+    entries = Entry.objects.filter(submission__state=SubmissionState.SCORED).filter(
+        chosen | Exists(decided) | reviewed_since()
+    )
     numbers = list(entries.values_list("submission_id", flat=True))
     return sum(recount_labels(number) for number in numbers if number is not None)
 
@@ -158,16 +187,6 @@ def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
         number = plan_judgements(suite=suite, config=config)
         record(verb=Verb.JUDGED_AGAIN, subject=suite, actor=actor, data={"judge": config.slug, "answers": number})
     return number
-
-
-def _counted(shares: Shares, *, without: Collection[int]) -> dict[int | None, dict[str, float]]:
-    """Category id (None: overall) -> label -> number of tasks."""
-    counted: dict[int | None, dict[str, float]] = defaultdict(lambda: dict.fromkeys(COUNTED, 0.0))
-    for (category, revision), labels in shares.items():
-        for key in {None, category} if revision not in without else ():
-            for label, share in labels.items():
-                counted[key][label] += share
-    return counted
 
 
 def _left_out_revisions(entry: Entry) -> set[int]:

@@ -3,66 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Prefetch
 
+from evaluator.domain.shown_outcomes import Badge, badge_of, newest
 from evaluator.enums import RunState
-from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
 from submissions.domain.audit import history
-from submissions.enums import SubmissionState, Visibility
+from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
 
     from django.contrib.auth.models import AnonymousUser
 
 OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
-
-OUTCOME_TEXTS: Final[Mapping[str, str]] = {
-    Outcome.PASSED: "passed",
-    Outcome.WRONG_OUTPUT: "wrong output",
-    Outcome.RAISED: "raised an error",
-    Outcome.TIMEOUT: "timed out",
-    Outcome.OUT_OF_MEMORY: "out of memory",
-    Outcome.OUTPUT_LIMIT: "too much output",
-    Outcome.BAD_PATCH: "bad patch",
-    Outcome.NOT_ATTEMPTED: "not attempted",
-    Outcome.TAMPERING: "tampering",
-    Outcome.INFRA: "a fault of ours",
-}
-_STATE_TEXTS: Final[Mapping[str, str]] = {
-    RunState.QUEUED: "waiting",
-    RunState.RUNNING: "running",
-    RunState.HELD: "held",
-    RunState.CANCELLED: "cancelled",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Badge:
-    """An outcome (or, before there is one, a state) in words, and the CSS class of its colour."""
-
-    text: str
-    css: str
-
-
-def badge_of(run: TestRun | None) -> Badge:
-    """How a test run is shown; None is an answer whose run was not planned yet."""
-    if run is None:
-        return Badge("waiting", "pending")
-    if run.state != RunState.DONE:
-        return Badge(_STATE_TEXTS[run.state], "pending")
-    return outcome_badge(run.outcome)
-
-
-def outcome_badge(outcome: str) -> Badge:
-    """How an outcome of a run or of one case is shown."""
-    return Badge(OUTCOME_TEXTS.get(outcome, outcome), "passed" if outcome == Outcome.PASSED else "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +87,6 @@ class Progress:
         return f"{state}-{self.ended}-{self.running}-{self.held}-{self.passed}"
 
 
-def newest(runs: Iterable[TestRun]) -> TestRun | None:
-    """The run that decides an answer: the newest that ended, else the newest of all. ``runs`` are oldest first."""
-    ordered = list(runs)
-    ended = [run for run in ordered if run.state == RunState.DONE]
-    return ended[-1] if ended else ordered[-1] if ordered else None
-
-
 def task_rows(submission: Submission) -> list[TaskRow]:
     """Every answer of ``submission`` with its deciding run, in the benchmark's order. Two queries."""
     runs = TestRun.objects.current().order_by("pk").defer("cases", "log")
@@ -165,6 +117,12 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
     )
 
 
+def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
+    """The same for somebody to whom single answers are closed: neither rows nor counts tell what passed."""
+    hidden = Badge("closed while you label", "pending")
+    return [TaskRow(row.implementation, None, hidden) for row in rows], replace(progress, passed=0)
+
+
 @dataclass(frozen=True, slots=True)
 class TraceLine:
     """One public line about a submission: who (a user name and a role, nothing else of the person), what, when, why."""
@@ -176,18 +134,25 @@ class TraceLine:
     changes: tuple[tuple[str, str, str], ...]
 
 
-def public_trace(submission: Submission) -> list[TraceLine]:
-    """What was done to ``submission``, newest first; changes are (field, old, new). One query."""
+def public_trace(submission: Submission, *, outcomes: bool = True) -> list[TraceLine]:
+    """What was done to ``submission``, newest first; changes are (field, old, new). One query.
+
+    Without ``outcomes`` it leaves out what re-evaluations changed.
+    """
     return [
         TraceLine(
             who=_who(event, submission),
             verb=event.get_verb_display(),
             when=event.created,
             reason=event.reason,
-            changes=tuple((name, _text(old), _text(new)) for name, (old, new) in event.data.get("changed", {}).items()),
+            changes=_changes(event) if outcomes or event.verb != Verb.REEVALUATED else (),
         )
         for event in history(submission)
     ]
+
+
+def _changes(event: AuditEvent) -> tuple[tuple[str, str, str], ...]:
+    return tuple((name, _text(old), _text(new)) for name, (old, new) in event.data.get("changed", {}).items())
 
 
 def _who(event: AuditEvent, submission: Submission) -> str:
@@ -217,42 +182,6 @@ def tombstone(pk: int) -> Tombstone | None:
         pk=pk, published_at__isnull=False, visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]
     ).first()
     return Tombstone(gone.pk, gone.get_visibility_display(), gone.visibility_reason) if gone else None
-
-
-@dataclass(frozen=True, slots=True)
-class CaseRow:
-    """One case. Of private ones only number and outcome are known here, whatever lies in the database.
-
-    ``headline`` is the first line of its difference or error, ``detail`` all of it where there is more. The first
-    failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
-    """
-
-    number: int
-    seed: int | None
-    badge: Badge
-    headline: str = ""
-    detail: str = ""
-    opened: bool = False
-    name: str = ""
-
-
-def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
-    """Public and private cases of a run."""
-    public: list[CaseRow] = []
-    private: list[CaseRow] = []
-    for case in run.cases if run else []:
-        badge = outcome_badge(case["outcome"])
-        if case["public"]:
-            public.append(_public_case(case, badge, opened=all(row.badge.css == "passed" for row in public)))
-        else:
-            private.append(CaseRow(len(private) + 1, None, badge))
-    return public, private
-
-
-def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:
-    text = "\n".join(part for part in (case.get("difference"), case.get("error")) if part)
-    headline, _, more = text.partition("\n")
-    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened, case.get("name", ""))
 
 
 def short_digest(digest: str) -> str:

@@ -110,9 +110,10 @@ class EntryMetric(models.Model):
 
     ``tasks`` is the denominator: all tasks of the suite version (in the category). Rates are fractions of one;
     bounds are 95 % Wilson intervals. A rater that said nothing at all has a null rate, never zero.
-    ``labels`` maps each rater that said anything (``judge``, ``human``) to ``{CC, LC, LI, abstained, none, percent}``:
-    counts (with several trials in fractions), the tasks it said nothing about, and percentages of all tasks with one
-    decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it.
+    ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to ``{CC, LC, LI, abstained, none,
+    percent}``: counts (with several trials in fractions), the tasks it said nothing about, and percentages of all tasks
+    with one decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it; ``sources`` of the final
+    labels counts ``{decision, agreed, single, judge}``.
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")

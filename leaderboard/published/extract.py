@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.published.compact_json import compact_json
 from leaderboard.published.labels import LabelShares, percentage
-from leaderboard.published.paper_tables import GENERAL_REMARKS, JUDGE_MODEL, MODEL_NAMES, REPORTED_RUNS
+from leaderboard.published.paper_tables import GENERAL_REMARKS, JUDGE_MODEL, MODEL_NAMES, REPORTED_RUNS, run_slug
 from leaderboard.published.records import SHIPPED_FILE, Inputs, Printed
-from leaderboard.published.upstream import Agent, UpstreamFormatError, UpstreamRun, read_upstream
+from leaderboard.published.upstream import UpstreamRun, read_upstream
+from leaderboard.published.upstream_texts import Agent, UpstreamFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,9 +77,8 @@ def _files_of(reported: ReportedRun, runs: Mapping[tuple[Agent, str], UpstreamRu
 def _run(reported: ReportedRun, files: UpstreamRun, facts: BenchmarkFacts) -> dict[str, Any]:
     backbone, vendor = MODEL_NAMES[reported.model]
     agent = "OpenHands" if reported.agent is Agent.OPENHANDS else "none"
-    inputs = "" if reported.inputs is Inputs.FULL else f"-{reported.inputs.replace('_', '-')}"
     run: dict[str, Any] = {
-        "slug": f"{'openhands' if agent != 'none' else 'no-agent'}-{backbone.lower().replace(' ', '-')}{inputs}",
+        "slug": run_slug(reported.agent, reported.model, reported.inputs),
         "system_name": backbone if agent == "none" else f"{agent} ({backbone})",
         "backbone": backbone,
         "vendor": vendor,
@@ -129,14 +129,17 @@ def _shares(shares: LabelShares) -> dict[str, float]:
     return {"CC": shares.cc, "LC": shares.lc, "LI": shares.li}
 
 
+def annotator_numbers(annotators: Mapping[str, int], facts: BenchmarkFacts) -> dict[str, int]:
+    """Task slug -> annotator, numbered by first task in the benchmark's order, so that no name can be read off."""
+    numbers: dict[int, int] = {}
+    rated = [task.slug for task in facts.tasks if task.slug in annotators]
+    return {slug: numbers.setdefault(annotators[slug], len(numbers) + 1) for slug in rated}
+
+
 def _tasks_by_annotator(annotators: Mapping[str, int], facts: BenchmarkFacts) -> dict[str, list[str]]:
-    """Annotators are numbered by their first task in the benchmark's order, so that no name can be read off."""
-    numbers: dict[int, str] = {}
     tasks: dict[str, list[str]] = {}
-    for task in facts.tasks:
-        if task.slug in annotators:
-            number = numbers.setdefault(annotators[task.slug], str(len(numbers) + 1))
-            tasks.setdefault(number, []).append(task.slug)
+    for slug, number in annotator_numbers(annotators, facts).items():
+        tasks.setdefault(str(number), []).append(slug)
     return tasks
 
 

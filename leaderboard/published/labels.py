@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from evaluator.judging.labels import Label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+FINAL: Final = "final"
+"""Beside the raters, the label that counts in the end, of each answer with its source. Not in the shipped JSON."""
 
 
 class RaterAxis(StrEnum):

@@ -10,7 +10,7 @@ from typing import Final
 
 from leaderboard.published.labels import LabelShares
 from leaderboard.published.records import Inputs, Printed
-from leaderboard.published.upstream import Agent
+from leaderboard.published.upstream_texts import Agent
 
 JUDGE_MODEL: Final = "GPT-4.1"
 
@@ -40,6 +40,13 @@ class ReportedRun:
     inputs: Inputs
     printed: Printed | None
     remarks: tuple[str, ...] = ()
+
+
+def run_slug(agent: Agent, model: str, inputs: Inputs = Inputs.FULL) -> str:
+    """The slug of a reported run; ``model`` is upstream's folder name."""
+    scaffold = "no-agent" if agent is Agent.NONE else "openhands"
+    reduced = "" if inputs is Inputs.FULL else f"-{inputs.replace('_', '-')}"
+    return f"{scaffold}-{MODEL_NAMES[model][0].lower().replace(' ', '-')}{reduced}"
 
 
 _TESTS_TOTAL_ONLY = "Unit tests: only the total was published; which tasks passed is not known."

@@ -16,7 +16,7 @@ from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.facts.strict_json import ShippedDataError, read_object
 from evaluator.judging.labels import Label
 from leaderboard.published.labels import LabelCounts, LabelShares, RaterAxis, TestCount
-from leaderboard.published.upstream import TestOutcome
+from leaderboard.published.upstream_texts import TestOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,277 +1,261 @@
-"""Upstream's raw result files as they were published: unit test lists, judge answers, human labels. No Django here.
+"""Upstream's result files as they were published, read folder by folder. No Django here.
 
-The files were written by several scripts and people, so every reader here is strict: what it does not know
-exactly raises UpstreamFormatError, and nothing is guessed. Source: ``results/`` of the LMR-BENCH repository.
+A file is read whole or refused with its reason, and the others are read all the same: ``read_files``. The shipped facts
+are made from files of which none may be refused and nothing be missing: ``read_upstream``. Source: ``results/`` of the
+LMR-BENCH repository.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from evaluator.judging.labels import Label
+from leaderboard.published.upstream_texts import (
+    MODELS,
+    MOST_CHARACTERS,
+    Agent,
+    HumanLabel,
+    JudgeAnswer,
+    TestOutcome,
+    UpstreamFormatError,
+    paper_of_folder,
+    parse_human_labels,
+    parse_judge_answer,
+    parse_unit_tests,
+    task_slug,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from benchmark_tasks.facts.lmr_bench import BenchmarkFacts, PaperFacts
+    from benchmark_tasks.facts.lmr_bench import BenchmarkFacts
+    from evaluator.judging.labels import Label
 
-MODELS: Final = ("gpt4o", "gpt4.1", "o4mini", "claude3.7")
+RunKey: TypeAlias = tuple[Agent, str]
+"""An agent and upstream's name of a model."""
 
+MOST_BYTES: Final = 1_000_000
+"""Upstream's largest file has a fiftieth of it."""
 
-class UpstreamFormatError(ValueError):
-    """A published file is not in any shape we know. The message names the file and what was expected."""
-
-
-class Agent(StrEnum):
-    """How upstream drove the model; values are the folder names of its results."""
-
-    NONE = "BaseAgent"
-    OPENHANDS = "OpenHands"
+_TESTS, _JUDGE, _HUMANS = "unit_test_evaluation", "llm_as_a_judge_evaluation", "human_evaluation"
+_JUDGE_FILE: Final = re.compile(r"(?P<folder>[^_]+)_(?P<repo>.+)_(?P<index>\d{1,4})_analysis\.txt", re.ASCII)
 
 
-class TestOutcome(StrEnum):
-    """What the unit test list says of one task. ``NEVER_RAN`` counts as failed."""
+class FileFate(StrEnum):
+    """What became of a file."""
 
-    __test__ = False  # the name starts with "Test", but pytest has nothing to collect here
+    READ = "read"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
 
-    PASSED = "passed"
-    FAILED = "failed"
-    NEVER_RAN = "never_ran"
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One file: ``path`` from the results folder on, and what was read of it, or why it was not."""
+
+    path: str
+    fate: FileFate
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRun:
-    """One agent with one model: task slug -> result, for each rater. A rater without files has an empty mapping."""
+    """One agent with one model: task slug -> result, for each rater. A rater without files has an empty mapping.
+
+    ``judge_texts`` and ``human_comments`` are the raters' own words.
+    """
 
     agent: Agent
     model: str
     tests: Mapping[str, TestOutcome]
     judge: Mapping[str, Label]
     human: Mapping[str, Label]
+    judge_texts: Mapping[str, str] = field(default_factory=dict)
+    human_comments: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamResults:
-    """All runs with at least one file, and which annotator (a number, not a name) labelled each task."""
+    """All runs with at least one file, which annotator (a number, not a name) labelled each task, and every file."""
 
     runs: tuple[UpstreamRun, ...]
     annotators: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class HumanLabel:
-    """One line of a human's file."""
-
-    agent: Agent
-    model: str
-    task: str
-    label: Label
-
-
-_CODES: Final = {1: Label.LI, 2: Label.LC, 3: Label.CC}
-_AGENT_TYPES: Final = {"no_agent": Agent.NONE, "openhands_agent": Agent.OPENHANDS}
-
-_LOG_LINE: Final = re.compile(
-    r"(?P<folder>[^/]+)/unit_test(?:_(?P<index>[1-9]\d{0,3}))?\.log: "
-    r"(?:(?P<passed>PASS(?: fail_count: 0)?)|FAIL \(found \d+ failure lines\))",
-    re.ASCII,
-)
-_MISSING_LINE: Final = re.compile(r"(?P<path>/.+)/unit_test/logs is not a directory")
-_FOOTER_LINE: Final = re.compile(
-    r"(?P<name>Total log files|Passed files|Failed files|Overall pass rate): +(?P<value>[\d.]{1,9})%?", re.ASCII
-)
-_FENCED: Final = re.compile(r"```json\n(?P<body>.*)\n```", re.DOTALL)
-_JUDGE_FILE: Final = re.compile(r"(?P<folder>[^_]+)_(?P<repo>.+)_(?P<index>\d{1,4})_analysis\.txt", re.ASCII)
+    files: tuple[FileReport, ...]
 
 
 def read_upstream(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
-    """Read ``folder/results`` whole. Raises UpstreamFormatError for an unknown shape, FileNotFoundError if absent."""
-    results = folder / "results"
-    if not results.is_dir():
-        raise FileNotFoundError(f"{folder.name} holds no folder 'results'; give the folder of upstream's result files.")
-    human_labels, annotators = _read_humans(results / "human_evaluation", facts)
-    runs = []
-    for agent in Agent:
-        for model in MODELS:
-            run = UpstreamRun(
-                agent=agent,
-                model=model,
-                tests=_read_tests(results / "unit_test_evaluation" / agent / model / "results.txt", facts),
-                judge=_read_judge(results / "llm_as_a_judge_evaluation" / agent / model, facts),
-                human={line.task: line.label for line in human_labels if (line.agent, line.model) == (agent, model)},
-            )
-            _refuse_gaps(run, facts)
-            if run.tests or run.judge or run.human:
-                runs.append(run)
-    return UpstreamResults(runs=tuple(runs), annotators=annotators)
-
-
-def parse_unit_tests(text: str, *, facts: BenchmarkFacts, where: str) -> dict[str, TestOutcome]:
-    """Outcome by task slug of one ``results.txt``; its own totals must agree with its lines.
-
-    Four shapes of lines are known: ``PASS``, ``PASS fail_count: 0``, ``FAIL (found N failure lines)``, and
-    ``/…/<folder>/<repository>/unit_test/logs is not a directory``, which means that the paper's tests never ran.
+    """Read all of ``folder``. Raises UpstreamFormatError for a file in an unknown shape, or when a rater's results are
+    incomplete; FileNotFoundError as ``read_files``.
     """
-    outcomes: dict[str, TestOutcome] = {}
-    footer: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        place = f"{where}, line {number}"
-        if footer_line := _FOOTER_LINE.fullmatch(line):
-            footer[footer_line["name"]] = footer_line["value"]
-        elif line.strip():
-            found = _parse_test_line(line, facts=facts, place=place)
-            if repeated := found.keys() & outcomes.keys():
-                raise UpstreamFormatError(f"{place}: second result for {', '.join(sorted(repeated))}.")
-            outcomes.update(found)
-    counted = (len(outcomes), Counter(outcomes.values())[TestOutcome.PASSED])
-    stated = (footer.get("Total log files"), footer.get("Passed files"))
-    if stated != tuple(str(count) for count in counted):
-        raise UpstreamFormatError(f"{where}: total and passed are stated as {stated}, but the lines give {counted}.")
-    return outcomes
+    found = read_files(folder, facts)
+    for file in found.files:
+        if file.fate is FileFate.REFUSED:
+            raise UpstreamFormatError(file.what)
+    for run in found.runs:
+        for rater, missing in missing_tasks(run, facts).items():
+            raise UpstreamFormatError(f"{run.agent} {run.model}, {rater}: no result for {', '.join(missing)}.")
+    return found
 
 
-def parse_judge_answer(text: str, *, where: str) -> Label:
-    """The judge's label: ``category`` of a JSON object, plain or fenced, else the bare digit that ends its prose."""
-    answer = text.strip()
-    fenced = _FENCED.fullmatch(answer)
-    body = fenced["body"] if fenced else answer
-    if body.lstrip().startswith("{"):
-        return _label_of_code(_json(body, where=where, expected=dict).get("category"), where=where)
-    return _label_of_code(answer.rpartition("\n")[2].strip(), where=where)
+def missing_tasks(run: UpstreamRun, facts: BenchmarkFacts) -> dict[str, list[str]]:
+    """Rater -> the tasks without a result of its, for the raters that have some results but not all."""
+    expected = {task.slug for task in facts.tasks}
+    raters = {"tests": run.tests.keys(), "judge": run.judge.keys(), "human": run.human.keys()}
+    return {rater: sorted(expected - found) for rater, found in raters.items() if found and expected - found}
 
 
-def parse_human_labels(text: str, *, facts: BenchmarkFacts, where: str) -> list[HumanLabel]:
-    """All lines of one annotator's file. Codes run from 1 (LI) to 3 (CC), in one file from 0 to 2.
+def read_files(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
+    """Read ``folder``, upstream's ``results`` or the folder that holds it; a bad file does not stop the others.
 
-    Which of both is used is read off the file's own extremes: a 0 or a 3 decides; a file with both, or with
-    neither, is refused, since its labels could be one step off.
+    Raises FileNotFoundError where there is no such folder.
     """
-    entries = _json(text, where=where, expected=list)
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise UpstreamFormatError(f"{where}: expected a list of objects only.")
-    codes = [entry.get("human_judge_result") for entry in entries]
-    if (0 in codes) == (3 in codes):
-        raise UpstreamFormatError(f"{where}: cannot tell whether the labels run from 0 to 2 or from 1 to 3.")
-    offset = 1 if 0 in codes else 0
-    return [
-        _human_label(entry, offset=offset, facts=facts, where=f"{where}, entry {number}")
-        for number, entry in enumerate(entries, start=1)
-    ]
+    results = _results_folder(folder)
+    reader = _Reader(facts)
+    files = [reader.read(results, path) for path in sorted(_files(results))]
+    return UpstreamResults(runs=tuple(reader.runs()), annotators=reader.annotators, files=tuple(files))
 
 
-def _parse_test_line(line: str, *, facts: BenchmarkFacts, place: str) -> dict[str, TestOutcome]:
-    if match := _LOG_LINE.fullmatch(line):
-        paper = _paper(match["folder"], facts=facts, place=place)
-        slug = _task(paper, int(match["index"] or 1), place=place)
-        return {slug: TestOutcome.PASSED if match["passed"] else TestOutcome.FAILED}
-    if match := _MISSING_LINE.fullmatch(line):
-        parts = match["path"].split("/")
-        paper = _paper(parts[-2], facts=facts, place=place)
-        # The log folder is the paper's: without it, none of the paper's tests ran.
-        return {task.slug: TestOutcome.NEVER_RAN for task in paper.tasks}
-    raise UpstreamFormatError(f"{place}: not one of the four known shapes of a unit test line.")
+def _results_folder(folder: Path) -> Path:
+    if (folder / "results").is_dir():
+        return folder / "results"
+    if any((folder / name).is_dir() for name in (_TESTS, _JUDGE, _HUMANS)):
+        return folder
+    raise FileNotFoundError(f"{folder.name} holds no folder 'results'; give the folder of upstream's result files.")
 
 
-def _human_label(entry: dict[str, Any], *, offset: int, facts: BenchmarkFacts, where: str) -> HumanLabel:
-    try:
-        agent = _AGENT_TYPES[entry["agent_type"]]
-        model, paper_number, function = entry["model_name"], entry["paper_index"], entry["function_index"]
-        code = entry["human_judge_result"]
-    except (KeyError, TypeError) as error:
-        raise UpstreamFormatError(f"{where}: missing or unknown value ({error}).") from error
-    if model not in MODELS or any(type(value) is not int for value in (paper_number, function, code)):
-        raise UpstreamFormatError(f"{where}: unknown model, or an index or label that is not a whole number.")
-    paper = facts.paper_of_number(paper_number)
-    if paper is None:
-        raise UpstreamFormatError(f"{where}: paper {paper_number} is not one of the benchmark's papers.")
-    task = _task(paper, function + 1, place=where)
-    return HumanLabel(agent=agent, model=model, task=task, label=_label_of_code(code + offset, where=where))
+def _files(results: Path) -> Iterator[tuple[str, ...]]:
+    """The parts of every file's path below ``results``. Links to folders are not followed."""
+    for parent, _, names in os.walk(results):
+        for name in names:
+            yield (Path(parent) / name).relative_to(results).parts
 
 
-def _read_tests(path: Path, facts: BenchmarkFacts) -> dict[str, TestOutcome]:
-    if not path.is_file():
-        return {}
-    return parse_unit_tests(_text(path), facts=facts, where="/".join(path.parts[-3:]))
+class _Reader:
+    """Collects what the files say, and refuses a file that contradicts an earlier one."""
 
+    def __init__(self, facts: BenchmarkFacts) -> None:
+        self.annotators: dict[str, int] = {}
+        self._facts = facts
+        self._human_files = 0
+        self._tests: dict[RunKey, dict[str, TestOutcome]] = defaultdict(dict)
+        self._judge: dict[RunKey, dict[str, JudgeAnswer]] = defaultdict(dict)
+        self._human: dict[RunKey, dict[str, HumanLabel]] = defaultdict(dict)
 
-def _read_judge(folder: Path, facts: BenchmarkFacts) -> dict[str, Label]:
-    """Labels of one run's judge files. ``summary.txt`` counts only part of them and is not read."""
-    labels: dict[str, Label] = {}
-    for path in sorted(folder.glob("*_analysis.txt")):
-        where = "/".join(path.parts[-3:])
+    def runs(self) -> Iterator[UpstreamRun]:
+        """Each run of which something was read."""
+        for key in ((agent, model) for agent in Agent for model in MODELS):
+            tests, judge, human = self._tests.get(key, {}), self._judge.get(key, {}), self._human.get(key, {})
+            if tests or judge or human:
+                yield UpstreamRun(
+                    agent=key[0],
+                    model=key[1],
+                    tests=tests,
+                    judge={task: answer.label for task, answer in judge.items()},
+                    human={task: line.label for task, line in human.items()},
+                    judge_texts={task: answer.text for task, answer in judge.items()},
+                    human_comments={task: line.comment for task, line in human.items()},
+                )
+
+    def read(self, results: Path, parts: tuple[str, ...]) -> FileReport:
+        """Read one file, by its place."""
+        path = "/".join(parts)
+        try:
+            match parts:
+                case (_, *_, name) | (name,) if name.startswith("."):
+                    return FileReport(path, FileFate.SKIPPED, "a hidden file of somebody's computer")
+                case (rater, agent, model, "results.txt") if rater == _TESTS and _is_run(agent, model):
+                    what = self._read_tests(results / path, (Agent(agent), model))
+                case (rater, agent, model, name) if rater == _JUDGE and _is_run(agent, model):
+                    if name == "summary.txt":
+                        return FileReport(path, FileFate.SKIPPED, "counts only a part of the answers beside it")
+                    if not name.endswith("_analysis.txt"):
+                        return FileReport(path, FileFate.SKIPPED, "unknown: not called …_analysis.txt")
+                    what = self._read_judge(results / path, (Agent(agent), model))
+                case (rater, name) if rater == _HUMANS and name.endswith(".json"):
+                    what = self._read_humans(results / path)
+                case _:
+                    return FileReport(path, FileFate.SKIPPED, "unknown: upstream keeps no results here")
+        except UpstreamFormatError as error:
+            return FileReport(path, FileFate.REFUSED, str(error))
+        return FileReport(path, FileFate.READ, what)
+
+    def _read_tests(self, path: Path, run: RunKey) -> str:
+        where = _where(path)
+        outcomes = parse_unit_tests(_text(path, where=where), facts=self._facts, where=where)
+        self._tests[run] = outcomes
+        counts = Counter(outcomes.values())
+        passed, failed, never = (counts[each] for each in TestOutcome)
+        return f"{_tasks(len(outcomes))}, {passed} passed, {failed + never} failed, {never} of these never ran"
+
+    def _read_judge(self, path: Path, run: RunKey) -> str:
+        where = _where(path)
         match = _JUDGE_FILE.fullmatch(path.name)
         if match is None:
             raise UpstreamFormatError(f"{where}: expected a name <folder>_<repository>_<index>_analysis.txt.")
-        paper = _paper(match["folder"], facts=facts, place=where)
+        paper = paper_of_folder(match["folder"], facts=self._facts, place=where)
         if match["repo"] != paper.repo_folder_name:
             raise UpstreamFormatError(f"{where}: expected the repository folder {paper.repo_folder_name!r}.")
-        labels[_task(paper, int(match["index"]) + 1, place=where)] = parse_judge_answer(_text(path), where=where)
-    return labels
+        task = task_slug(paper, int(match["index"]) + 1, place=where)
+        if task in self._judge[run]:
+            raise UpstreamFormatError(f"{where}: second answer of the judge for {task}.")
+        text = _text(path, where=where)
+        label = parse_judge_answer(text, where=where)
+        self._judge[run][task] = JudgeAnswer(label, text[:MOST_CHARACTERS])
+        return f"{task}: {label}{_cut(text)}"
 
-
-def _read_humans(folder: Path, facts: BenchmarkFacts) -> tuple[list[HumanLabel], dict[str, int]]:
-    """All human labels, and the number of the one annotator who labelled each task (files in order of name)."""
-    labels: list[HumanLabel] = []
-    annotators: dict[str, int] = {}
-    for annotator, path in enumerate(sorted(folder.glob("*.json")), start=1):
-        where = f"{folder.name}, file {annotator}"
-        for line in parse_human_labels(_text(path), facts=facts, where=where):
-            if annotators.setdefault(line.task, annotator) != annotator:
+    def _read_humans(self, path: Path) -> str:
+        """One annotator's file. It is named by its number: errors must not tell who that was."""
+        self._human_files += 1
+        annotator, where = self._human_files, f"{_HUMANS}, file {self._human_files}"
+        lines = parse_human_labels(_text(path, where=where), facts=self._facts, where=where)
+        new: dict[tuple[RunKey, str], HumanLabel] = {}
+        for line in lines:
+            run = (line.agent, line.model)
+            if self.annotators.get(line.task, annotator) != annotator:
                 raise UpstreamFormatError(f"{where}: {line.task} has a second annotator.")
-            labels.append(line)
-    repeated = [key for key, times in Counter((h.agent, h.model, h.task) for h in labels).items() if times > 1]
-    if repeated:
-        raise UpstreamFormatError(f"{folder.name}: more than one label for {repeated[0]}.")
-    return labels, annotators
+            if (run, line.task) in new:
+                name = f"{line.agent} {line.model} {line.task}"
+                raise UpstreamFormatError(f"{where}: more than one label for {name}.")
+            new[run, line.task] = line
+        for (run, task), line in new.items():
+            self._human[run][task] = line
+            self.annotators[task] = annotator
+        comments = sum(bool(line.comment.strip()) for line in lines)
+        tasks = _tasks(len({line.task for line in lines}))
+        return f"{len(lines)} labels of {tasks}, {comments} comments"
 
 
-def _refuse_gaps(run: UpstreamRun, facts: BenchmarkFacts) -> None:
-    expected = {task.slug for task in facts.tasks}
-    for rater, found in (("tests", run.tests), ("judge", run.judge), ("human", run.human)):
-        if found and (missing := expected - found.keys()):
-            names = ", ".join(sorted(missing))
-            raise UpstreamFormatError(f"{run.agent} {run.model}, {rater}: no result for {names}.")
+def _is_run(agent: str, model: str) -> bool:
+    return agent in set(Agent) and model in MODELS
 
 
-def _paper(folder_name: str, *, facts: BenchmarkFacts, place: str) -> PaperFacts:
-    paper = facts.paper_of_folder(folder_name)
-    if paper is None:
-        raise UpstreamFormatError(f"{place}: folder {folder_name[:60]!r} is not one of the benchmark's papers.")
-    return paper
+def _where(path: Path) -> str:
+    return "/".join(path.parts[-3:])
 
 
-def _task(paper: PaperFacts, index: int, *, place: str) -> str:
-    if not 1 <= index <= len(paper.tasks):
-        raise UpstreamFormatError(f"{place}: {paper.slug} has {len(paper.tasks)} tasks, no number {index}.")
-    return paper.tasks[index - 1].slug
+def _tasks(number: int) -> str:
+    return f"{number} task{'' if number == 1 else 's'}"
 
 
-def _label_of_code(code: object, *, where: str) -> Label:
-    text = str(code) if type(code) in (int, str) else ""
-    label = {str(number): label for number, label in _CODES.items()}.get(text)
-    if label is None:
-        raise UpstreamFormatError(f"{where}: expected a label code 1, 2 or 3.")
-    return label
+def _cut(text: str) -> str:
+    return "" if len(text) <= MOST_CHARACTERS else f", cut to {MOST_CHARACTERS} of {len(text)} characters"
 
 
-def _json(text: str, *, where: str, expected: type) -> Any:
+def _text(path: Path, *, where: str) -> str:
+    """The file's text without a byte order mark, and with plain line ends. Raises UpstreamFormatError."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UpstreamFormatError(f"{where}: not JSON ({error}).") from error
-    if type(value) is not expected:
-        raise UpstreamFormatError(f"{where}: expected a JSON {expected.__name__}.")
-    return value
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
+        if not path.is_file() or path.is_symlink():
+            raise UpstreamFormatError(f"{where}: not a plain file.")
+        if path.stat().st_size > MOST_BYTES:
+            raise UpstreamFormatError(f"{where}: larger than {MOST_BYTES:,} bytes.")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UpstreamFormatError(f"{'/'.join(path.parts[-3:])}: not UTF-8 text.") from error
+        raise UpstreamFormatError(f"{where}: not UTF-8 text.") from error
+    except OSError as error:
+        raise UpstreamFormatError(f"{where}: cannot be read ({error.strerror}).") from error

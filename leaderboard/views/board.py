@@ -86,6 +86,7 @@ def _columns(params: QueryDict, sort: str) -> dict[str, dict[str, str]]:
         ("tests", True),
         ("judge", True),
         ("human", True),
+        ("final", True),
         ("date", True),
     ):
         state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")

@@ -14,6 +14,7 @@ from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
+from leaderboard.closing import closed
 from leaderboard.domain.audits import may_see_reference, why_outdated
 from leaderboard.domain.board import left_out_text, titles_told_apart, visible_entries
 from leaderboard.domain.entries import tasks_left_out
@@ -92,6 +93,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
         "revision": revision,
         "is_current": is_current,
         "results": results_of_task(revision.task),
+        "closed": closed(request, revision.task.suite_id),
         "audit": revision.audit,
         "audit_outdated": why_outdated(revision),
         "shows_reference": may_see_reference(revision, request.user),

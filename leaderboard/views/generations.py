@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evaluator.domain import estimating, generating
 from evaluator.enums import GenerationState
 from evaluator.models import ModelCall
+from leaderboard.closing import closes, require_open
 from leaderboard.domain import call_texts, generation_pages
 from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
@@ -179,15 +180,20 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _code_visible(request: HttpRequest, pk: int) -> Submission:
-    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404."""
+    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404.
+
+    Raises AnswersClosedError for whoever is labelling an answer of the suite.
+    """
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
+    require_open(request, shown)
     return shown
 
 
 @never_cache
 @require_safe
+@closes
 def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """Every call that was made for one answer."""
     shown = _code_visible(request, pk)
@@ -210,6 +216,7 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
 
 @never_cache
 @require_safe
+@closes
 def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """One call: what was sent and what came back. ``?raw=request`` and ``?raw=response`` give either as a file."""
     shown = _code_visible(request, pk)

@@ -18,6 +18,7 @@ from evaluator.domain import judge_configs
 from evaluator.judging.asking import FRAME, PROMPT_HASH, RUBRIC
 from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
+from leaderboard.closing import closed
 from leaderboard.domain.judge_differences import compare
 from leaderboard.domain.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
@@ -107,6 +108,7 @@ def _differences(
         "version": version,
         "old": old,
         "compared": compared,
+        "closed": closed(request, suite.pk) if suite else None,
         "heads": COUNTED,
         "show": form or (ShowForm.of(suite, old) if suite and maintains and old != config else None),
     }

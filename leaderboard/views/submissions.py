@@ -14,31 +14,33 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
+from evaluator.domain.shown_judgements import judges_of
+from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
 from evaluator.enums import ReevaluationState
 from evaluator.models import TestRun, Trajectory
+from leaderboard.case_forms import AppealForm
+from leaderboard.closing import closed_submission, closes, require_open
 from leaderboard.diffs import DiffFile, read_diff
 from leaderboard.domain import reevaluations
+from leaderboard.domain.answer_review import may_appeal, review_of
 from leaderboard.domain.audits import reference_is_shipped
 from leaderboard.domain.board import tests_cell
 from leaderboard.domain.held import held_in_full
-from leaderboard.domain.judge_pages import judges_of
 from leaderboard.domain.own_submissions import own_submissions, upload_state
 from leaderboard.domain.results import pass_at_k_table
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
     TaskRow,
-    badge_of,
-    case_rows,
     environments_of,
     may_see_code,
     measured_before,
-    newest,
     progress_of,
     public_trace,
     short_digest,
     short_digests,
     task_rows,
     tombstone,
+    without_outcomes,
 )
 from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
@@ -81,11 +83,12 @@ def submission(request: HttpRequest, pk: int) -> HttpResponse:
 def submission_page(request: HttpRequest, shown: Submission, *, status: int = 200, **bound: Any) -> HttpResponse:
     """The page of ``shown``; ``bound`` are forms with errors: ``publish``, ``withdraw``, ``cancel``, ``correct``."""
     manages = may_manage(request.user, shown)
+    live = live_context(request, shown)
     context = (
-        live_context(request, shown)
+        live
         | generation_context(request, shown)
         | {
-            "trace": public_trace(shown),
+            "trace": public_trace(shown, outcomes=not live["closed"]),
             "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
             "correct": CorrectForm.of(shown.system) if manages else None,
             **bound,
@@ -102,15 +105,18 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
     context = live_context(request, shown)
     if request.GET.get("seen") == context["fingerprint"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    changed = {"announce": True, "trace": public_trace(shown)}
+    changed = {"announce": True, "trace": public_trace(shown, outcomes=not context["closed"])}
     return render(request, "leaderboard/submission_live.html", context | changed)
 
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
-    """State, progress, tasks, totals, and what may be done now."""
-    rows = task_rows(shown)
-    progress = progress_of(rows)
-    again = reevaluations.of_submission(shown)
+    """State, progress, tasks, totals, and what may be done now. Outcomes are left out where they are closed."""
+    closed = closed_submission(request, shown)
+    measured = task_rows(shown)
+    rows, progress = measured, progress_of(measured)
+    if closed:
+        rows, progress = without_outcomes(rows, progress)
+    again = [] if closed else reevaluations.of_submission(shown)
     manages = may_manage(request.user, shown)
     publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
         Visibility.PRIVATE,
@@ -123,16 +129,17 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
+        "closed": closed,
         "held_in_full": _held_in_full(request, shown),
         "rows": rows,
         "progress": progress,
         "is_open": shown.state in OPEN_STATES,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
-        "tests": tests_cell(metric),
-        "pass_at_k": pass_at_k_table(shown),
+        "tests": None if closed else tests_cell(metric),
+        "pass_at_k": () if closed else pass_at_k_table(shown),
         "reevaluations": again,
-        "environments": environments_of(rows) or short_digests([shown.environment_digest]),
-        "evaluators": sorted({row.run.evaluator_version for row in rows if row.run}),
+        "environments": environments_of(measured) or short_digests([shown.environment_digest]),
+        "evaluators": sorted({row.run.evaluator_version for row in measured if row.run}),
         "publish": PublishForm() if manages and publishable and allowed else None,
         "needs_maintainer": manages and publishable and not allowed,
         "cancel": CancelForm() if manages and shown.state in {*OPEN_STATES, SubmissionState.HELD} else None,
@@ -147,9 +154,17 @@ def _held_in_full(request: HttpRequest, shown: Submission) -> str:
 
 
 @require_safe
+@closes
 def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """One answer: its outcome, cases, log, difference to the masked repository, and how it was measured."""
+    shown, answer = open_answer(request, pk, paper, index, trial)
+    return answer_page(request, shown, answer)
+
+
+def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
+    """A submission and its answer. Raises Http404, AnswersClosedError for whoever is labelling one of the suite."""
     shown = visible_submission(request, pk)
+    require_open(request, shown)
     answer = get_object_or_404(
         Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
         submission=shown,
@@ -157,6 +172,19 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         revision__task__index=index,
         trial=trial,
     )
+    answer.submission = shown
+    return shown, answer
+
+
+def answer_page(
+    request: HttpRequest,
+    shown: Submission,
+    answer: Implementation,
+    *,
+    appeal: AppealForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page of an answer; ``appeal`` is that form with errors."""
     runs = list(_shown_runs(answer))
     run = _asked_run(request, runs)
     public, private = case_rows(run)
@@ -183,8 +211,10 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
         "following": following,
         "judges": judges_of(answer, sees_code=sees_code),
         "has_steps": sees_code and Trajectory.objects.filter(implementation=answer).exists(),
+        "review": review_of(answer),
+        "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),
     }
-    return render(request, "leaderboard/implementation.html", context)
+    return render(request, "leaderboard/implementation.html", context, status=status)
 
 
 def _shown_runs(answer: Implementation) -> QuerySet[TestRun]:
@@ -232,11 +262,13 @@ def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementati
 
 
 @require_safe
+@closes
 def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
     """The bundle as it was sent, for its owner and for maintainers."""
     shown = visible_submission(request, pk)
     if not may_manage(request.user, shown) or not shown.bundle:
         raise Http404
+    require_open(request, shown)
     with shown.bundle.open("rb") as stream:
         start = stream.read(2)
     ending = "zip" if start == _ZIP else "tar.gz" if start == _GZIP else "jsonl"

@@ -8,6 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from leaderboard.closing import closed
 from leaderboard.domain.board import board_row, visible_entries
 from leaderboard.domain.results import CONFUSION_ORDER, category_numbers, confusion, runs_of_system
 from leaderboard.models import ReportedRun
@@ -56,6 +57,7 @@ def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
         "row": board_row(entry, next((metric for metric in metrics if metric.category_id is None), None), 0),
         "categories": category_numbers(metrics),
         "results": results,
+        "closed": closed(request, run.suite_id),
         "has_tests": any(result.tests_passed is not None for result in results),
         "has_judge": any(result.judge_label for result in results),
         "has_human": any(result.human_label for result in results),

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.generation.trajectory import Action
 from evaluator.models import Trajectory
+from leaderboard.closing import closes, require_open
 from leaderboard.domain import action_charts
 from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.domain.trajectory_pages import shown_trajectory
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
 
 
 def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Trajectory]:
-    """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise."""
+    """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise.
+
+    Raises AnswersClosedError for whoever is labelling an answer of the suite.
+    """
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
+    require_open(request, shown)
     answers = Implementation.objects.filter(
         submission=shown, revision__task__paper__slug=paper, revision__task__index=index, trial=trial
     )
@@ -42,6 +47,7 @@ def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: in
 
 @never_cache
 @require_safe
+@closes
 def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
     submission, stored = _trajectory(request, pk, paper, index, trial)
@@ -71,6 +77,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 
 @never_cache
 @require_safe
+@closes
 def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The same as a file."""
     submission, stored = _trajectory(request, pk, paper, index, trial)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 600
 STOP_SECONDS = 60
+REVIEW_LEASE_SECONDS = 20
 PASSWORD = "quiet-otter-7431"
 PRINTED = "looking for the scores in the paper"
 
@@ -71,6 +72,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         "DATA_DIR": str(folder / "var"),
         "PORT": str(port),
         "LEASE_SECONDS": "20",
+        "REVIEW_LEASE_SECONDS": str(REVIEW_LEASE_SECONDS),
         "ENDPOINT_NETWORKS": "127.0.0.0/8",
         # The whole audit is a test of its own; here it would only delay the first page.
         "AUDIT_MUTANTS": "3",

@@ -98,7 +98,7 @@ class TestShipped:
         page = read(client, BENCH, first="reported-humans", second="reported-judge", cell="LI,CC")
         listed = page.split('id="answers"')[1]
         assert "2 answers" in words(listed)
-        addresses = re.findall(r'<th scope="row"><a href="(/reported/[^#"]+)#tasks">', listed)
+        addresses = re.findall(r'<th scope="row"><a href="(/cases/reported/[^"]+)">', listed)
         assert len(addresses) == 2
         assert all(client.get(address).status_code == 200 for address in addresses)
         link = re.search(r'<a href="(\?[^"]+)#answers" aria-label="2 answers: Reported humans LI', page)

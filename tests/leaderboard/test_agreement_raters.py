@@ -178,21 +178,13 @@ def test_results_come_from_the_cache_until_a_label_changes(
     Judgement.objects.filter(label="LI").update(label="LC")
     (changed,) = rater_pairs(load_ratings(suite=version.suite, scope=Scope()))
     (other,) = compared([changed])
-    assert other is not None
     assert (len(computed), other.matrix) == (2, ((0, 0, 0), (0, 0, 1), (0, 0, 1)))
-
-
-def test_after_its_time_nothing_more_is_computed_but_next_time_it_goes_on(version: SuiteVersion) -> None:
-    pair = agreeing(version)
-    swapped = rater_pairs(load_ratings(suite=version.suite, scope=Scope()), first="judge:other")[0]
-    assert [result is None for result in compared([pair, swapped], seconds=-1)] == [False, True]
-    assert [result is None for result in compared([pair, swapped], seconds=-1)] == [False, False]
 
 
 @pytest.mark.parametrize(
     ("slugs", "message"),
     [
-        (("nobody",), "There is no rater 'nobody' here. Known: reported-humans, reported-tests, tests, reported-judge"),
+        (("nobody",), "There is no rater 'nobody' here. Known: reported-humans, decision, humans, humans-second, "),
         (("tests", "tests"), "The rater 'tests' is named twice."),
     ],
 )

@@ -258,8 +258,9 @@ def test_queries_do_not_grow(
     for _ in range(n):
         Attempt.objects.create(run=run, number=_ + 1, token=uuid4(), worker="host", state=AttemptState.LOST)
         ImplementationFactory(submission=implementation.submission)
-    # submission, answer, runs, attempts, what superseded them, neighbours, judgements, whether there are steps
-    with django_assert_num_queries(8):
+    # submission, answer, runs, attempts, what superseded them, neighbours, judgements, whether there are steps,
+    # reviews, the board's judge, what people said, flags
+    with django_assert_num_queries(12):
         page(client, implementation)
 
 

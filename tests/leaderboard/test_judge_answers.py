@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evaluator.domain.shown_judgements import judges_of
 from evaluator.enums import Variant, WorkState
 from evaluator.models import Judgement
-from leaderboard.domain.judge_pages import judges_of
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.evaluator.factories import TestRunFactory

@@ -25,12 +25,8 @@ from leaderboard.published.records import (
     published_results,
     read_published_results,
 )
-from leaderboard.published.upstream import (
-    Agent,
-    TestOutcome,
-    UpstreamFormatError,
-    read_upstream,
-)
+from leaderboard.published.upstream import read_upstream
+from leaderboard.published.upstream_texts import Agent, TestOutcome, UpstreamFormatError
 
 UPSTREAM = Path(__file__).parents[3] / "shared" / "lmr-bench"
 

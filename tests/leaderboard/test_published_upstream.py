@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from evaluator.judging.labels import Label
 from leaderboard.published.extract import extract
-from leaderboard.published.upstream import (
+from leaderboard.published.upstream import read_upstream
+from leaderboard.published.upstream_texts import (
     Agent,
     HumanLabel,
     TestOutcome,
@@ -21,7 +22,6 @@ from leaderboard.published.upstream import (
     parse_human_labels,
     parse_judge_answer,
     parse_unit_tests,
-    read_upstream,
 )
 
 
@@ -162,7 +162,9 @@ class TestHumanLabels:
 
     def test_function_index_counts_from_0(self) -> None:
         (line,) = labels(human(3, agent_type="openhands_agent"))
-        assert line == HumanLabel(agent=Agent.OPENHANDS, model="gpt4o", task="knowprob/5", label=Label.CC)
+        assert line == HumanLabel(
+            agent=Agent.OPENHANDS, model="gpt4o", task="knowprob/5", label=Label.CC, comment="never published"
+        )
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -176,6 +178,7 @@ class TestHumanLabels:
             ({"model_name": "gpt5"}, "unknown model"),
             ({"agent_type": "some_agent"}, "missing or unknown value .'some_agent'."),
             ({"agent_type": []}, "missing or unknown value"),
+            ({"comment": 3}, "expected a comment that is text"),
         ],
     )
     def test_unknown_values_are_refused(self, change: dict[str, Any], message: str) -> None:

@@ -16,6 +16,11 @@ def test_every_vendored_file_has_its_version_licence_and_checksum() -> None:
     found = {
         path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in VENDOR.rglob("*")
-        if path.is_file() and path.suffix in {".css", ".js"}
+        if path.is_file() and path.suffix in {".css", ".js", ".mjs"}
     }
     assert listed == found
+
+
+def test_every_vendored_project_brings_its_licence() -> None:
+    folders = {path.parent for path in VENDOR.rglob("*") if path.suffix in {".css", ".js", ".mjs"}}
+    assert [folder.name for folder in sorted(folders) if not list(folder.glob("LICENSE*"))] == []

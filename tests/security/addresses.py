@@ -109,8 +109,36 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "judge": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
         "judge_differences": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
         "judge_form": maintaining(),
+        "cases": everybody(),
+        "case": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1}),
+        "reported_case": Address(
+            *(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE), {"run": "none", "paper": "alpha", "index": 1}
+        ),
+        **_of_reviewing(),
         "maintain": maintaining(),
         "reevaluate": maintaining(),
+    }
+
+
+def _of_reviewing() -> dict[str, Address]:
+    """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
+    nobodys = Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1})
+    return {
+        "reviews": everybody(),
+        "review_guidelines": everybody(),
+        "review_guideline": everybody(number=1),
+        "review_join": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"secret": "none"}),
+        "review_profile": Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE),
+        "review_guidelines_edit": maintaining(),
+        "review_people": maintaining(),
+        "review_person": maintaining(NOT_THERE, pk=1),
+        "review_dashboard": maintaining(),
+        "labels_export": Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, {}, "?format=csv"),
+        "labels_import": maintaining(),
+        "label": nobodys,
+        "label_paper": nobodys,
+        "adjudicate": nobodys,
+        "practice_answer": nobodys,
     }
 
 
@@ -136,6 +164,23 @@ NOT_READ: Final = {
     "judge_retire": "acts; tests/leaderboard/test_judge_pages.py",
     "judge_plan": "acts; tests/leaderboard/test_judge_pages.py",
     "judge_show": "acts; tests/leaderboard/test_judge_differences.py",
+    "review_conflict_add": "acts; tests/reviews/test_profile_page.py",
+    "review_conflict_remove": "acts; tests/reviews/test_profile_page.py",
+    "review_keys": "acts; tests/reviews/test_profile_page.py",
+    "review_guidelines_read": "acts; tests/reviews/test_guideline_pages.py",
+    "review_invite": "acts; tests/reviews/test_people_pages.py",
+    "review_invitation_revoke": "acts; tests/reviews/test_people_pages.py",
+    "review_claim": "acts; tests/reviews/test_label_actions.py",
+    "label_draft": "acts; tests/reviews/test_label_actions.py",
+    "label_lock": "acts; tests/reviews/test_label_actions.py",
+    "label_resume": "acts; tests/reviews/test_label_actions.py",
+    "label_return": "acts; tests/reviews/test_label_actions.py",
+    "label_skip": "acts; tests/reviews/test_label_actions.py",
+    "adjudicate_decide": "acts; tests/reviews/test_adjudicate_page.py",
+    "adjudicate_beat": "acts; tests/reviews/test_adjudicate_page.py",
+    "case_void": "acts; tests/reviews/test_adjudicate_page.py",
+    "flag_lift": "acts; tests/reviews/test_adjudicate_page.py",
+    "appeal": "acts; tests/leaderboard/test_appeal_page.py",
     "reevaluate_stop": "acts; tests/leaderboard/test_reevaluation_page.py",
 }
 """Addresses that are not read with GET, and where they are tested."""

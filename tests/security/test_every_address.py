@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 POLICY = {
-    *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'"),
+    *(
+        "default-src 'none'",
+        "script-src 'self'",
+        "worker-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+    ),
     *("connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'", "object-src 'none'"),
 }
 

@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.domain.agreement import (
-    RaterPair,
-    UnknownChoiceError,
-    check_raters,
-    compared,
-    rater_pairs,
-    read_scope,
+from leaderboard.domain.agreement import RaterPair, UnknownChoiceError
+from leaderboard.domain.agreement_cache import answered
+from leaderboard.domain.agreement_report import Asked, read_report
+from leaderboard.domain.agreement_texts import (
+    accuracy_lines,
+    people_lines,
+    rate_lines,
+    sampling_sentence,
+    statistic_lines,
 )
-from leaderboard.domain.agreement_raters import load_ratings
-from leaderboard.domain.agreement_texts import statistic_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from leaderboard.agreement.types import PairAgreement
+    from leaderboard.domain.agreement_raters import Rater
+    from leaderboard.domain.agreement_texts import Line
+    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
 
-_FILTERS = ("category", "system", "inputs", "samples", "binary")
+_OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "second")
 
 
 class Command(BaseCommand):
@@ -52,27 +55,31 @@ class Command(BaseCommand):
             raise CommandError(
                 f"There is no suite {options['suite']!r}. Known: {known or 'none; run manage.py load_catalogue first'}."
             )
-        given = {name: options[name] for name in _FILTERS if name != "binary"}
+        asked = Asked(**{name: options[name] for name in _OPTIONS})
         try:
-            scope = read_scope(suite=suite, **given)
-            check_raters(options["first"], options["second"])
+            report = read_report(suite=suite, asked=asked)
         except UnknownChoiceError as error:
             raise CommandError(str(error)) from error
-        ratings = load_ratings(suite=suite, scope=scope)
-        pairs = rater_pairs(ratings, binary=options["binary"], first=options["first"], second=options["second"])
-        found = [(pair, result) for pair, result in zip(pairs, compared(pairs), strict=True) if result is not None]
+        values = [known.value for known in answered(report.questions) if known is not None]
+        count = len(report.pairs)
+        pairs = list(zip(report.pairs, values[:count], strict=True))
+        people, judges = values[count], list(zip(report.judges, values[count + 1 :], strict=True))
         if options["json"]:
-            report = {
+            found = {
                 "suite": suite.slug,
                 **{name: options[name] or None for name in ("category", "system", "inputs")},
                 **{name: options[name] for name in ("samples", "binary")},
-                "pairs": [_as_data(pair, result) for pair, result in found],
+                "pairs": [_as_data(pair, result) for pair, result in pairs],
+                "people": people.as_data(),
+                "judges": [_trust_as_data(judge, trust) for judge, trust in judges],
             }
-            self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
-        elif found:
-            self.stdout.write("\n\n".join(_text(pair, result) for pair, result in found))
-        else:
-            self.stdout.write(_nothing(binary=options["binary"]))
+            self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+            return
+        texts = [_text(pair, result) for pair, result in pairs] or [_nothing(binary=options["binary"])]
+        if people.people:
+            texts.append(_people_text(people))
+        texts += [_judge_text(judge, trust) for judge, trust in judges if trust.n]
+        self.stdout.write("\n\n".join(texts))
 
 
 def _nothing(*, binary: bool) -> str:
@@ -86,6 +93,31 @@ def _as_data(pair: RaterPair, result: PairAgreement) -> dict[str, Any]:
         for place, rater in (("first", pair.first), ("second", pair.second))
     }
     return {**raters, "abstained": pair.abstained, **result.as_data()}
+
+
+def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
+    return {"judge": {"slug": judge.slug, "name": judge.name}, **trust.as_data()}
+
+
+def _people_text(people: PeopleAgreement) -> str:
+    heading = f"People among themselves: {people.people} annotators, {people.n} answers with two labels or more"
+    return "\n".join((heading, *_written(people_lines(people))))
+
+
+def _judge_text(judge: Rater, trust: JudgeTrust) -> str:
+    heading = f"{judge.name} ({judge.slug}) against final labels by people"
+    counts = f"n = {trust.n}, {trust.abstained} of them abstentions"
+    classes = [
+        f"{label}: {words}; found {found.value or '-'} ({found.note}), right {right.value or '-'} ({right.note})"
+        for label, words, found, right in accuracy_lines(trust)
+    ]
+    return "\n".join((heading, counts, *classes, sampling_sentence(trust), *_written(rate_lines(trust))))
+
+
+def _written(lines: list[Line]) -> list[str]:
+    """A row for each statistic: name, value, interval, in columns."""
+    width = max(len(line.name) for line in lines)
+    return [f"{line.name.ljust(width)}  {(line.value or '-').rjust(7)}  {line.note}".rstrip() for line in lines]
 
 
 def _text(pair: RaterPair, result: PairAgreement) -> str:
@@ -102,7 +134,4 @@ def _text(pair: RaterPair, result: PairAgreement) -> str:
         rows.append((label, *map(str, cells), str(total)))
     rows.append(("all", *map(str, result.marginals[1]), str(result.n)))
     matrix = ["  ".join(cell.rjust(5) for cell in row) for row in rows]
-    lines = statistic_lines(result)
-    width = max(len(line.name) for line in lines)
-    numbers = [f"{line.name.ljust(width)}  {(line.value or '-').rjust(7)}  {line.note}".rstrip() for line in lines]
-    return "\n".join((heading, counts, *matrix, *numbers))
+    return "\n".join((heading, counts, *matrix, *_written(statistic_lines(result))))

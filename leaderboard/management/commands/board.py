@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leaderboard.domain.board import BoardRow, LabelsCell, TestsCell
 
 _DASH = "\N{EN DASH}"
-_HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI", "source")
+_HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI")
 
 
 class Command(BaseCommand):
@@ -52,8 +52,8 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
             return
-        ranked = [_cells(row) for row in rows if not row.calibration]
-        samples = [_cells(row) for row in rows if row.calibration]
+        ranked = [row for row in rows if not row.calibration]
+        samples = [row for row in rows if row.calibration]
         self.stdout.write(_table(ranked) if ranked else "Nothing is published on this suite yet.")
         if samples:
             self.stdout.write(
@@ -77,19 +77,29 @@ def _unknown(kind: str, slug: str, known: Any) -> str:
 def _as_data(row: BoardRow) -> dict[str, Any]:
     """The row's fields, percentages rounded as shown."""
     data = asdict(row)
-    for cell in (data["tests"], data["judge"], data["human"]):
+    for cell in (data["tests"], data["judge"], data["human"], data["final"]):
         for key in {"percent", "low", "high", "cc", "lc", "li"} & (cell or {}).keys():
             cell[key] = None if cell[key] is None else round(cell[key], 1)
+    for cell in filter(None, (data["judge"], data["human"])):
+        del cell["sources"]
+    if data["final"]:
+        data["final"]["sources"] = dict(data["final"]["sources"])
     return data | {
         "date": row.date.isoformat(timespec="seconds") if row.date else None,
         "provenance": row.provenance,
         "remarks": list(row.remarks),
+        "flagged": list(row.flagged),
         "left_out": [{"task": task, "why": why} for task, why in row.left_out],
     }
 
 
-def _cells(row: BoardRow) -> tuple[str, ...]:
-    return (row.system, row.inputs, _tests(row.tests), _labels(row.judge), _labels(row.human), row.provenance)
+def _cells(row: BoardRow, *, final: bool) -> tuple[str, ...]:
+    measured = (row.system, row.inputs, _tests(row.tests), _labels(row.judge), _labels(row.human))
+    return (*measured, *([_labels(row.final), _sources(row.final)] if final else []), row.provenance)
+
+
+def _sources(cell: LabelsCell | None) -> str:
+    return _DASH if cell is None else cell.sources_text
 
 
 def _tests(cell: TestsCell | None) -> str:
@@ -103,9 +113,12 @@ def _labels(cell: LabelsCell | None) -> str:
     return _DASH if cell is None else f"{cell.cc:.1f} / {cell.lc:.1f} / {cell.li:.1f}"
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    lines = [_HEADINGS, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
+def _table(rows: list[BoardRow]) -> str:
+    """Rows under headings. Final labels have columns only where people gave some: else they are the judge's."""
+    final = any(row.final is not None and row.final.by_people for row in rows)
+    headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
+    lines = [headings, *(_cells(row, final=final) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )

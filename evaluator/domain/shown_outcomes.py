@@ -1,0 +1,98 @@
+"""Outcomes of test runs and of their cases, in words, as pages of every room show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluator.enums import RunState
+from evaluator.grading.types import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evaluator.models import TestRun
+
+OUTCOME_TEXTS: Final[Mapping[str, str]] = {
+    Outcome.PASSED: "passed",
+    Outcome.WRONG_OUTPUT: "wrong output",
+    Outcome.RAISED: "raised an error",
+    Outcome.TIMEOUT: "timed out",
+    Outcome.OUT_OF_MEMORY: "out of memory",
+    Outcome.OUTPUT_LIMIT: "too much output",
+    Outcome.BAD_PATCH: "bad patch",
+    Outcome.NOT_ATTEMPTED: "not attempted",
+    Outcome.TAMPERING: "tampering",
+    Outcome.INFRA: "a fault of ours",
+}
+_STATE_TEXTS: Final[Mapping[str, str]] = {
+    RunState.QUEUED: "waiting",
+    RunState.RUNNING: "running",
+    RunState.HELD: "held",
+    RunState.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """An outcome (or, before there is one, a state) in words, and the CSS class of its colour."""
+
+    text: str
+    css: str
+
+
+def badge_of(run: TestRun | None) -> Badge:
+    """How a test run is shown; None is an answer whose run was not planned yet."""
+    if run is None:
+        return Badge("waiting", "pending")
+    if run.state != RunState.DONE:
+        return Badge(_STATE_TEXTS[run.state], "pending")
+    return outcome_badge(run.outcome)
+
+
+def outcome_badge(outcome: str) -> Badge:
+    """How an outcome of a run or of one case is shown."""
+    return Badge(OUTCOME_TEXTS.get(outcome, outcome), "passed" if outcome == Outcome.PASSED else "failed")
+
+
+def newest(runs: Iterable[TestRun]) -> TestRun | None:
+    """The run that decides an answer: the newest that ended, else the newest of all. ``runs`` are oldest first."""
+    ordered = list(runs)
+    ended = [run for run in ordered if run.state == RunState.DONE]
+    return ended[-1] if ended else ordered[-1] if ordered else None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One case. Of private ones only number and outcome are known here, whatever lies in the database.
+
+    ``headline`` is the first line of its difference or error, ``detail`` all of it where there is more. The first
+    failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
+    """
+
+    number: int
+    seed: int | None
+    badge: Badge
+    headline: str = ""
+    detail: str = ""
+    opened: bool = False
+    name: str = ""
+
+
+def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
+    """Public and private cases of a run."""
+    public: list[CaseRow] = []
+    private: list[CaseRow] = []
+    for case in run.cases if run else []:
+        badge = outcome_badge(case["outcome"])
+        if case["public"]:
+            public.append(_public_case(case, badge, opened=all(row.badge.css == "passed" for row in public)))
+        else:
+            private.append(CaseRow(len(private) + 1, None, badge))
+    return public, private
+
+
+def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:
+    text = "\n".join(part for part in (case.get("difference"), case.get("error")) if part)
+    headline, _, more = text.partition("\n")
+    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened, case.get("name", ""))

@@ -1,0 +1,151 @@
+"""What everybody may know of decided cases: the list, and one case with its three raters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evaluator.domain.shown_judgements import judges_of
+from evaluator.judging.labels import Label
+from leaderboard.domain.audits import reference_is_shipped
+from reviews.domain.evidence import REASON_TEXTS, shown_label, shown_tests, why_here
+from reviews.domain.items import shown_definition
+from reviews.enums import CaseKind, CaseState, FindingSide, Role
+from reviews.models import Case, TaskFlag
+from submissions.enums import SubmissionState, Visibility
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+    from evaluator.domain.shown_judgements import AnswerJudgement
+    from leaderboard.models import ReportedResult
+    from reviews.domain.evidence import ShownLabel, ShownTests, WhyHere
+    from reviews.models import Decision, Review
+    from submissions.models import Implementation
+
+SETTLED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
+_HISTORY: Final[Mapping[str, str]] = {
+    CaseState.ONE_LABEL: "the first label was locked",
+    CaseState.TWO_LABELS: "the second label was locked",
+    CaseState.AGREED: "settled: the annotators agree",
+    CaseState.DISPUTED: "it went to an adjudicator",
+    CaseState.FINAL: "settled: an adjudicator decided",
+    CaseState.REOPENED: "an appeal opened the next round",
+}
+"""What everybody is told of a case's life. Who took it when, and gave it back, is nobody's business."""
+
+
+def public_cases() -> QuerySet[Case]:
+    """The cases that have a page: reviews that are settled, of answers that everybody may see."""
+    return Case.objects.filter(
+        kind=CaseKind.REVIEW,
+        state__in=SETTLED,
+        implementation__submission__visibility=Visibility.PUBLISHED,
+        implementation__submission__state=SubmissionState.SCORED,
+    ).exclude(label="")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLabel:
+    """An annotator's label under the name that the annotator chose to be known by."""
+
+    name: str
+    shown: ShownLabel
+
+
+@dataclass(frozen=True, slots=True)
+class CasePage:
+    """One case. ``judge`` is the one that the board shows, else the newest active one that judged the answer.
+
+    Without ``sees_code`` notes and findings, which quote code, are left out.
+    """
+
+    case: Case
+    answer: Implementation
+    sees_code: bool
+    candidate: str
+    tests: ShownTests
+    judge: AnswerJudgement | None
+    labels: tuple[NamedLabel, ...]
+    decision: Decision | None
+    whys: tuple[WhyHere, ...]
+    history: tuple[tuple[datetime, str], ...]
+    earlier: Case | None
+    later: Case | None
+    flag: TaskFlag | None
+
+    @property
+    def judge_alone(self) -> tuple[AnswerJudgement, ...]:
+        """The judge in the form that the answer's page shows judges in."""
+        return (self.judge,) if self.judge else ()
+
+    @property
+    def reason_text(self) -> str:
+        """The sentence that explains the decision's reason code; empty without a decision."""
+        return REASON_TEXTS[self.decision.reason] if self.decision else ""
+
+
+def case_page(case: Case, *, sees_code: bool) -> CasePage:
+    """Everything on the page of a public case. The number of queries is constant."""
+    answer = case.implementation
+    candidate = shown_definition(answer.goal_source) if sees_code and answer.goal_source else ""
+    reviews = case.reviews.filter(role=Role.ANNOTATOR).select_related("reviewer", "guideline")
+    rounds = {each.round: each for each in public_cases().filter(implementation=answer)}
+    judges = judges_of(answer, sees_code=sees_code)
+    decision = getattr(case, "decision", None)
+    return CasePage(
+        case=case,
+        answer=answer,
+        sees_code=sees_code,
+        candidate=candidate,
+        tests=shown_tests(answer),
+        judge=judges[0] if judges else None,
+        labels=tuple(
+            NamedLabel(review.reviewer.public_name, _public_label(review, answer, candidate, sees_code=sees_code))
+            for review in reviews
+        ),
+        decision=decision,
+        whys=tuple(why_here(trigger) for trigger in case.triggers.all()),
+        history=_history(case),
+        earlier=rounds.get(case.round - 1),
+        later=rounds.get(case.round + 1),
+        flag=TaskFlag.objects.filter(decision=decision, lifted=None).first() if decision else None,
+    )
+
+
+def _public_label(review: Review, answer: Implementation, candidate: str, *, sees_code: bool) -> ShownLabel:
+    """A label without what quotes code that may not be shown: the answer's, or a golden function that is secret."""
+    shown = shown_label(review, candidate=candidate, golden="")
+    if not sees_code:
+        return replace(shown, findings=(), note="")
+    if reference_is_shipped(answer.revision):
+        return shown
+    public = (stored["side"] != FindingSide.GOLDEN for stored in review.findings)
+    findings = tuple(finding for finding, is_public in zip(shown.findings, public, strict=True) if is_public)
+    return replace(shown, findings=findings)
+
+
+def _history(case: Case) -> tuple[tuple[datetime, str], ...]:
+    """When the case moved on, oldest first. A step that a lost lease repeats is told once."""
+    events = [(case.created, "the review was opened")]
+    for event in case.events.order_by("pk"):
+        text = _HISTORY.get(event.after, "")
+        if text and event.before != event.after and text != events[-1][1]:
+            events.append((event.created, text))
+    return tuple(events)
+
+
+def disagreements(result: ReportedResult) -> tuple[str, ...]:
+    """In which ways the reported raters contradict each other, in words; empty where they do not."""
+    found = []
+    if result.judge_label and result.human_label and result.judge_label != result.human_label:
+        opposite = {result.judge_label, result.human_label} == {Label.LI.value, Label.CC.value}
+        found.append("judge and human are two steps apart" if opposite else "judge and human are one step apart")
+    if result.tests_passed is True and result.human_label == Label.LI:
+        found.append("the unit test passes what the human calls logically incorrect")
+    if result.tests_passed is False and result.human_label == Label.CC:
+        found.append("the unit test fails what the human calls completely correct")
+    return tuple(found)

@@ -1,0 +1,72 @@
+"""``manage.py import_results``: the result files that upstream published, with the raters' own words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.models import Suite
+from leaderboard.domain.importing_results import import_results
+from leaderboard.domain.reported import MissingSuiteError
+from leaderboard.published.upstream import FileFate
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Iterator
+
+    from leaderboard.domain.importing_results import ResultsImport, RunImport
+
+
+class Command(BaseCommand):
+    """Read upstream's results as they are; say of every file what was read, or why it was not."""
+
+    help = "Import upstream's published test outcomes, judge answers and human labels. Idempotent."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The folder, the suite, and whether to store."""
+        parser.add_argument("path", type=Path, metavar="PATH", help="upstream's results folder, or the one above it")
+        parser.add_argument("--suite", required=True, help="the suite that was run, such as lmr-bench")
+        parser.add_argument("--dry-run", action="store_true", help="store nothing, and print the same")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Import. Raises CommandError when nothing could be read, or a file was refused; the rest is stored then."""
+        suite = Suite.objects.filter(slug=options["suite"]).first()
+        if suite is None:
+            known = ", ".join(Suite.objects.order_by("slug").values_list("slug", flat=True))
+            raise CommandError(
+                f"There is no suite {options['suite']!r}. Known: {known or 'none; run manage.py load_catalogue first'}."
+            )
+        try:
+            report = import_results(folder=options["path"], suite=suite, dry_run=options["dry_run"])
+        except (FileNotFoundError, MissingSuiteError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write("\n".join(_lines(report, dry_run=options["dry_run"])))
+        if not report.runs:
+            raise CommandError("Nothing could be read, so nothing was stored.")
+        if report.refused:
+            raise CommandError(f"{report.refused} refused, see above. The rest was taken.")
+
+
+def _lines(report: ResultsImport, *, dry_run: bool) -> Iterator[str]:
+    for file in report.files:
+        what = file.what.removeprefix(f"{'/'.join(file.path.split('/')[-3:])}: ")
+        yield f"{file.fate:8} {file.path}: {what}"
+    counts = Counter(file.fate for file in report.files)
+    yield f"{counts[FileFate.READ]} files read, {counts[FileFate.SKIPPED]} skipped, {counts[FileFate.REFUSED]} refused"
+    for run in report.runs:
+        yield _run_line(run)
+    if not report.changed:
+        yield "nothing changed"
+    else:
+        yield f"{report.changed} results {'would change; nothing was stored' if dry_run else 'changed'}"
+
+
+def _run_line(run: RunImport) -> str:
+    counts = f"{run.tests} test outcomes, {run.judge} judge answers, {run.human} human labels"
+    if run.changed is None:
+        return f"refused  {run.slug}: this site has no such reported run ({counts})"
+    gaps = "".join(f"; {rater} lacks {', '.join(tasks)}" for rater, tasks in run.missing.items())
+    return f"{run.slug}: {counts}{gaps}"

@@ -1,0 +1,135 @@
+"""Public pages about disputed answers: the list, one case, what others reported; and appeals."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from leaderboard.case_forms import AppealForm, CaseFilterForm
+from leaderboard.closing import AnswersClosedError, closed, closed_to, closes, require_open
+from leaderboard.domain.answer_review import may_appeal
+from leaderboard.domain.board import visible_entries
+from leaderboard.domain.case_lists import CaseList
+from leaderboard.domain.case_pages import case_page, disagreements, public_cases
+from leaderboard.domain.submission_pages import may_see_code
+from leaderboard.http import query_with
+from leaderboard.models import ReportedResult
+from leaderboard.views.submissions import answer_page, open_answer
+from reviews.domain.appeals import appeal as appeal_against
+from submissions.exceptions import SubmissionError
+from submissions.models import User
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+PAGE_SIZE = 50
+
+
+@never_cache
+@require_safe
+def cases(request: HttpRequest) -> HttpResponse:
+    """Settled cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
+    form = CaseFilterForm(request.GET)
+    filters = form.filters()
+    shut = closed_to(request)
+    page = Paginator(CaseList(filters, closed=shut), PAGE_SIZE).get_page(request.GET.get("page"))
+    notes = [closed(request, suite.pk) for suite in Suite.objects.filter(pk__in=shut)] if shut else []
+    context = {
+        "form": form,
+        "filtered": any(filters.values()),
+        "page": page,
+        "closed": notes,
+        "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
+        "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
+    }
+    return render(request, "leaderboard/cases.html", context)
+
+
+@never_cache
+@require_safe
+@closes
+def case(request: HttpRequest, pk: int) -> HttpResponse:
+    """One settled case. An open one has no page, for nobody: a maintainer may label too."""
+    found = public_cases().select_related(
+        "decision__adjudicator",
+        "decision__guideline",
+        "implementation__revision__task__paper",
+        "implementation__revision__task__suite",
+        "implementation__revision__category",
+        "implementation__submission__system",
+        "implementation__submission__suite_version__suite",
+    )
+    shown = get_object_or_404(found, pk=pk)
+    submission = shown.implementation.submission
+    require_open(request, submission)
+    context = {
+        "page": case_page(shown, sees_code=may_see_code(request.user, submission)),
+        "case": shown,
+        "answer": shown.implementation,
+        "submission": submission,
+        "task": shown.implementation.revision.task,
+        "revision": shown.implementation.revision,
+        "suite": submission.suite_version.suite,
+    }
+    return render(request, "leaderboard/case.html", context)
+
+
+@never_cache
+@require_safe
+@closes
+def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> HttpResponse:
+    """What others reported of one answer that this site has not seen."""
+    if not run.isprintable():
+        # PostgreSQL refuses to look for a NUL.
+        raise Http404
+    shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+    result = get_object_or_404(
+        ReportedResult.objects.select_related("run__suite", "run__system", "task__paper", "task__suite"),
+        run__in=shown,
+        run__slug=run,
+        task__paper__slug=paper,
+        task__index=index,
+    )
+    if result.run.suite_id in closed_to(request):
+        raise AnswersClosedError(result.run.suite_id)
+    context = {
+        "result": result,
+        "run": result.run,
+        "task": result.task,
+        "suite": result.run.suite,
+        "disagreements": disagreements(result),
+    }
+    return render(request, "leaderboard/reported_case.html", context)
+
+
+def _answer_address(pk: int, paper: str, index: int, trial: int) -> str:
+    return reverse("implementation", args=[pk, paper, index, trial])
+
+
+@action(_answer_address)
+@closes
+def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""
+    shown, answer = open_answer(request, pk, paper, index, trial)
+    if not isinstance(request.user, User) or not may_appeal(request.user, answer):
+        raise Http404
+    form = AppealForm(request.POST)
+    if form.is_valid():
+        try:
+            appeal_against(actor=request.user, implementation=answer, evidence=form.cleaned_data["evidence"])
+        except SubmissionError as error:
+            form.add_error("evidence", str(error))
+        else:
+            messages.success(request, "Your appeal is in: the answer is reviewed with what you wrote.")
+            return redirect(f"{answer.get_absolute_url()}#review")
+    return answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)

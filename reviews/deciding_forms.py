@@ -1,0 +1,66 @@
+"""What adjudicators decide, and why maintainers end a review or lift a flag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+
+from evaluator.enums import LABEL_CHOICES
+from reviews.domain.evidence import REASON_TEXTS
+from reviews.enums import ReasonCode
+from submissions.forms import LONGEST_REASON, refuse_hidden_characters
+
+if TYPE_CHECKING:
+    from django.forms import BoundField
+
+SHORTEST_NOTE: Final = 10
+LONGEST_NOTE: Final = 10_000
+
+
+class DecideForm(forms.Form):
+    """The final label, why the raters differed, and a note that everybody can read afterwards."""
+
+    label = forms.ChoiceField(
+        choices=[(value, f"{value}, {meaning}") for value, meaning in reversed(LABEL_CHOICES)],
+        label="Final label",
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose the final label."},
+    )
+    reason = forms.ChoiceField(
+        choices=ReasonCode.choices,
+        label="Why the raters differed",
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose why the raters differed."},
+    )
+    note = forms.CharField(
+        min_length=SHORTEST_NOTE,
+        max_length=LONGEST_NOTE,
+        label="Note",
+        help_text="What settles it, so that somebody else can check it. Public once you decide, with your pseudonym.",
+        widget=forms.Textarea(attrs={"rows": 5}),
+        validators=[refuse_hidden_characters],
+    )
+
+    def take_errors(self, errors: dict[str, str]) -> None:
+        """Show what the domain found wrong beside the fields it is about."""
+        for name, text in errors.items():
+            self.add_error(name if name in self.fields else None, text)
+
+    def reasons(self) -> list[tuple[Any, str]]:
+        """Each reason's radio button with the sentence that explains it."""
+        field: BoundField = self["reason"]
+        return [(widget, REASON_TEXTS[str(widget.data["value"])]) for widget in field]
+
+
+class BecauseForm(forms.Form):
+    """Why something is ended or lifted. ``next`` is where to go afterwards."""
+
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Reason",
+        help_text="Kept in the record of who did what.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+    next = forms.CharField(required=False, widget=forms.HiddenInput, max_length=500)

@@ -1,0 +1,129 @@
+"""Deciding a disputed case."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from reviews.domain import claiming, drafts, flags, guidelines, states
+from reviews.domain.findings import LABELS, LONGEST_NOTE, clean_text
+from reviews.domain.labelling import require_guidelines_read
+from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role
+from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.models import Assignment, Case, Decision, Review
+from reviews.signals import case_settled
+from submissions.domain.audit import record
+from submissions.enums import Verb
+
+if TYPE_CHECKING:
+    from reviews.models import Reviewer
+
+SHORTEST_NOTE: Final = 10
+
+
+class _Given(NamedTuple):
+    label: str
+    reason: str
+    note: str
+
+
+def decide(*, assignment: Assignment, label: object, reason: object, note: object) -> Decision:
+    """Settle a disputed case with its final label and the reason why the raters differed.
+
+    The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
+    taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`LabelError` for what is
+    incomplete; :class:`NotReadyError` before the own blind label is locked and when the guidelines have changed;
+    :class:`LeaseLostError` when the case is decided already, or not this person's any more: what was typed is then in
+    the draft.
+    """
+    given = _clean(label, reason, note)
+    try:
+        return _decide(assignment, given)
+    except (LeaseLostError, NotReadyError):
+        drafts.keep(assignment, given._asdict())
+        raise
+
+
+def _clean(label: object, reason: object, note: object) -> _Given:
+    errors = {}
+    if label not in LABELS:
+        errors["label"] = "Choose the final label."
+    if reason not in ReasonCode.values:
+        errors["reason"] = "Choose why the raters differed."
+    text = ""
+    try:
+        text = clean_text(note, longest=LONGEST_NOTE)
+    except ValueError as error:
+        errors["note"] = f"The note {error}"
+    else:
+        if len(text.strip()) < SHORTEST_NOTE:
+            errors["note"] = f"Explain the decision in at least {SHORTEST_NOTE} characters: everybody can read it."
+    if errors:
+        raise LabelError(errors)
+    return _Given(str(label), str(reason), text)
+
+
+def _decide(assignment: Assignment, given: _Given) -> Decision:
+    with transaction.atomic():
+        case = states.hold(assignment.case_id)
+        held = Assignment.objects.select_related("reviewer__user").get(pk=assignment.pk)
+        stored = Decision.objects.filter(case=case).first()
+        if stored is not None:
+            return _same(stored, given, held.reviewer)
+        _require_right(case, held)
+        require_guidelines_read(held.reviewer)
+        now = timezone.now()
+        decision = Decision.objects.create(
+            case=case, adjudicator=held.reviewer, guideline=guidelines.current(), decided=now, **given._asdict()
+        )
+        Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.DONE, lease_until=None, ended=now)
+        states.move(
+            case,
+            allowed=[CaseState.ADJUDICATING, CaseState.DISPUTED],
+            after=CaseState.FINAL,
+            reviewer=held.reviewer,
+            what=f"decided: {given.reason}",
+            label=given.label,
+            source=FinalSource.DECISION,
+            settled=now,
+        )
+        record(
+            verb=Verb.DECIDED,
+            subject=case,
+            actor=held.reviewer.user,
+            reason=given.note,
+            data={"label": given.label, "reason": given.reason},
+        )
+        flags.flag_task(decision)
+        transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
+    assignment.refresh_from_db(fields=["state", "lease_until", "ended"])
+    return decision
+
+
+def _same(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
+    if stored.adjudicator_id != reviewer.pk:
+        msg = "Somebody else has decided this case meanwhile. Your note is kept as a draft. Take the next case."
+        raise LeaseLostError(msg)
+    if _Given(stored.label, stored.reason, stored.note) != given:
+        msg = f"You have decided this case as {stored.label}; a decision cannot be changed. Take the next case."
+        raise LeaseLostError(msg)
+    return stored
+
+
+def _require_right(case: Case, held: Assignment) -> None:
+    """Raises :class:`NotReadyError` or :class:`LeaseLostError` for who cannot decide ``case`` now."""
+    if not Review.objects.filter(assignment=held, role=Role.ADJUDICATOR).exists():
+        msg = "Lock your own label first, before you see what others said."
+        raise NotReadyError(msg)
+    if held.state == AssignmentState.EVIDENCE:
+        if case.state == CaseState.ADJUDICATING:
+            return
+    elif claiming.workable(held.reviewer, Role.ADJUDICATOR).filter(pk=case.pk).exists():
+        return
+    msg = (
+        "This case is not yours any more: somebody else has it, or its review has ended. Your note is kept as a draft."
+    )
+    raise LeaseLostError(msg)

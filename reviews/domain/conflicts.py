@@ -1,0 +1,127 @@
+"""Whose answers somebody must not label: conflicts of interest, and how they hold.
+
+Organisations are compared without regard to case and spacing. That is done here and not in SQL, since SQLite folds
+only ASCII letters.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from reviews.enums import AssignmentState, CaseKind
+from reviews.exceptions import LeaseLostError, ReviewError
+from reviews.models import Assignment, Case, Conflict, Reviewer
+from submissions.domain.audit import record
+from submissions.enums import Verb, Visibility
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+NO_AFFILIATION: Final = "none"
+MOST_CONFLICTS: Final = 200
+
+
+def folded(organisation: str) -> str:
+    """An organisation's name for comparison; empty for none."""
+    name = " ".join(organisation.casefold().split())
+    return "" if name == NO_AFFILIATION else name
+
+
+def in_conflict(reviewer: Reviewer) -> Q:
+    """The cases that ``reviewer`` must not label: of own submissions and systems, and of conflicting ones.
+
+    A conflict is with a system; or with an organisation, which the own affiliation is too, of the system or of the
+    reviewer who submitted it.
+    """
+    declared = list(reviewer.conflicts.all())
+    systems = {each.system_id for each in declared if each.system_id}
+    names = {folded(each.organisation) for each in declared} | {folded(reviewer.affiliation)}
+    names.discard("")
+    owners: set[int] = {reviewer.user_id} if reviewer.user_id else set()
+    if names:
+        theirs = System.objects.exclude(organisation="").values_list("pk", "organisation")
+        systems |= {pk for pk, organisation in theirs if folded(organisation) in names}
+        people = Reviewer.objects.exclude(user=None).exclude(affiliation="").values_list("user", "affiliation")
+        owners |= {user for user, affiliation in people if folded(affiliation) in names}
+    submission = "implementation__submission"
+    return (
+        Q(**{f"{submission}__system__in": systems})
+        | Q(**{f"{submission}__owner__in": owners})
+        | Q(**{f"{submission}__system__owner__in": owners})
+    )
+
+
+def add_conflict(*, reviewer: Reviewer, system: System | None = None, organisation: str = "") -> int:
+    """Declare a conflict with a system or an organisation; answer how many held items were handed back for it.
+
+    Raises :class:`ReviewError` when it is declared already, or for more than anybody needs.
+    """
+    name = " ".join(organisation.split())
+    with transaction.atomic():
+        Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
+        declared = list(reviewer.conflicts.all())
+        if len(declared) >= MOST_CONFLICTS:
+            msg = f"You have declared {MOST_CONFLICTS} conflicts, as many as one person may. Remove one first."
+            raise ReviewError(msg)
+        there = any(folded(each.organisation) == folded(name) for each in declared) if name else False
+        if there or any(system is not None and each.system_id == system.pk for each in declared):
+            msg = f"The conflict with {system.name if system else name} is declared already."
+            raise ReviewError(msg)
+        try:
+            conflict = Conflict.objects.create(reviewer=reviewer, system=system, organisation=name)
+        except IntegrityError as error:
+            msg = "A conflict is with a system or with an organisation; choose one of both."
+            raise ReviewError(msg) from error
+        _told(reviewer, before="", after=str(conflict))
+        return hand_back_conflicting(reviewer)
+
+
+def remove_conflict(*, reviewer: Reviewer, conflict: Conflict) -> None:
+    """Take a declared conflict back."""
+    with transaction.atomic():
+        _told(reviewer, before=str(conflict), after="")
+        conflict.delete()
+
+
+def hand_back_conflicting(reviewer: Reviewer) -> int:
+    """Hand back what ``reviewer`` holds and, by now, must not label; answer how many items that were."""
+    return hand_back(held_by(reviewer).filter(case__in=Case.objects.filter(in_conflict(reviewer))))
+
+
+def hand_back(assignments: QuerySet[Assignment]) -> int:
+    """Hand items back; answer how many these were. A label that was locked meanwhile stays locked."""
+    from reviews.domain import claiming  # claiming asks this room who may label what
+
+    returned = 0
+    for assignment in list(assignments):
+        with suppress(LeaseLostError):
+            claiming.hand_back(assignment)
+            returned += 1
+    return returned
+
+
+def held_by(reviewer: Reviewer) -> QuerySet[Assignment]:
+    """The items that ``reviewer`` holds, practice left out: nobody else waits for that."""
+    states = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
+    held = Assignment.objects.filter(reviewer=reviewer, state__in=states).exclude(case__kind=CaseKind.PRACTICE)
+    return held.select_related("case", "reviewer").order_by("pk")
+
+
+def systems_to_choose(reviewer: Reviewer) -> QuerySet[System]:
+    """Systems that a conflict may be declared with: public ones, and one's own. Others are nobody's business."""
+    public = Q(owner=None) | Q(submissions__visibility=Visibility.PUBLISHED)
+    return System.objects.filter(public | Q(owner=reviewer.user_id)).distinct().order_by("name", "pk")
+
+
+def _told(reviewer: Reviewer, *, before: str, after: str) -> None:
+    record(
+        verb=Verb.REVIEWER_CHANGED,
+        subject=reviewer,
+        actor=reviewer.user,
+        data={"conflict": {"before": before, "after": after}},
+    )

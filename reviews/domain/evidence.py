@@ -1,0 +1,216 @@
+"""What an adjudicator sees once the own blind label is locked: labels, judges, tests, and why the case is there.
+
+Nothing here names a system, a submitter or an annotator. Public pages show labels and findings by the same functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.crypto import salted_hmac
+
+from evaluator.domain.shown_judgements import judges_of
+from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
+from evaluator.models import TestRun
+from reviews.enums import CaseKind, ErrorClass, FindingSide, ReasonCode, Role
+from reviews.models import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from evaluator.domain.shown_judgements import AnswerJudgement
+    from evaluator.domain.shown_outcomes import Badge, CaseRow
+    from reviews.models import Assignment, Review, Reviewer, Trigger
+    from submissions.models import Implementation
+
+REASON_TEXTS: Final[Mapping[str, str]] = {
+    ReasonCode.BAD_TEST: "The unit tests accept wrong code, or refuse right code. Flags the task and every score that "
+    "rests on it, until a maintainer lifts the flag.",
+    ReasonCode.BAD_GOLDEN: "The golden function is not what paper and instruction ask for. Flags the task and every "
+    "score that rests on it, until a maintainer lifts the flag.",
+    ReasonCode.AMBIGUOUS_PAPER: "Paper and instruction can be read in more than one way, and the raters read them "
+    "differently.",
+    ReasonCode.RUBRIC_GAP: "The guidelines do not say what such code is to be called.",
+    ReasonCode.ANNOTATOR_SLIP: "An annotator overlooked something, or took it for something else.",
+    ReasonCode.JUDGE_ERROR: "The judge misread the code; the annotators did not.",
+    ReasonCode.EQUIVALENT: "The code does the same as the golden function in another way, and was taken for wrong.",
+}
+QUOTED_LINES: Final = 12
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_SIDES: Final[Mapping[str, str]] = {FindingSide.CANDIDATE: "candidate", FindingSide.GOLDEN: "golden function"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """What somebody found. ``quoted`` are its lines, where these may be shown; ``error_class`` may be empty."""
+
+    where: str
+    quoted: str
+    text: str
+    error_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLabel:
+    """A locked label without whose it is."""
+
+    label: str
+    meaning: str
+    confidence: str
+    findings: tuple[ShownFinding, ...]
+    note: str
+    locked: datetime
+    guideline: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTests:
+    """What the unit tests said. ``failed`` are public cases; of private ones only numbers are known."""
+
+    badge: Badge
+    reason: str
+    failed: tuple[CaseRow, ...]
+    public: int
+    private: int
+    private_failed: int
+
+    @property
+    def names_tests(self) -> bool:
+        """Whether these are upstream's tests, which have names and no seeds."""
+        return any(row.name for row in self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyHere:
+    """Why an answer is reviewed. ``sampled`` is empty for what always is; ``detail`` may be an appeal's evidence."""
+
+    what: str
+    sampled: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRound:
+    """What an earlier round of the same answer came to; an appeal has opened the next one."""
+
+    number: int
+    label: str
+    source: str
+    reason: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything beside the code. ``labels`` pairs a letter with each annotator's label."""
+
+    own: ShownLabel
+    labels: tuple[tuple[str, ShownLabel], ...]
+    tests: ShownTests
+    judges: tuple[AnswerJudgement, ...]
+    whys: tuple[WhyHere, ...]
+    earlier: tuple[EarlierRound, ...]
+
+
+def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence:
+    """The evidence for an adjudicator whose blind label is locked; the sources as findings count their lines.
+
+    Raises ``Review.DoesNotExist`` before that.
+    """
+    case = assignment.case
+    own = assignment.review
+    annotators = case.reviews.filter(role=Role.ANNOTATOR).select_related("guideline")
+    return Evidence(
+        own=shown_label(own, candidate=candidate, golden=golden),
+        labels=tuple(
+            (letter, shown_label(review, candidate=candidate, golden=golden))
+            for letter, review in zip(_LETTERS, shuffled(annotators, case, assignment.reviewer), strict=False)
+        ),
+        tests=shown_tests(case.implementation),
+        judges=tuple(judges_of(case.implementation, sees_code=True)),
+        whys=tuple(why_here(trigger) for trigger in case.triggers.all()),
+        earlier=_earlier(case),
+    )
+
+
+def shuffled(reviews: Iterable[Review], case: Case, reader: Reviewer) -> list[Review]:
+    """``reviews`` in an order that says nothing of who came first: one for each case and reader, always the same."""
+
+    def place(review: Review) -> str:
+        return salted_hmac("reviews.evidence", f"{case.identifier}:{reader.identifier}:{review.identifier}").hexdigest()
+
+    return sorted(reviews, key=place)
+
+
+def shown_label(review: Review, *, candidate: str, golden: str) -> ShownLabel:
+    """A label as pages show it; an empty source is not quoted."""
+    sources = {FindingSide.CANDIDATE.value: candidate, FindingSide.GOLDEN.value: golden}
+    return ShownLabel(
+        label=review.label,
+        meaning=review.get_label_display(),
+        confidence=review.get_confidence_display(),
+        findings=tuple(_finding(each, sources) for each in review.findings),
+        note=review.note,
+        locked=review.locked,
+        guideline=review.guideline.number,
+    )
+
+
+def _finding(stored: Mapping[str, Any], sources: Mapping[str, str]) -> ShownFinding:
+    start, end = int(stored["start"]), int(stored["end"])
+    lines = f"line {start}" if start == end else f"lines {start} to {end}"
+    quoted = sources[stored["side"]].split("\n")[start - 1 : end]
+    cut = [*quoted[:QUOTED_LINES], "…"] if len(quoted) > QUOTED_LINES else quoted
+    kind = stored.get("error_class", "")
+    return ShownFinding(
+        where=f"{_SIDES[stored['side']]}, {lines}",
+        quoted="\n".join(cut),
+        text=str(stored.get("text", "")),
+        error_class=ErrorClass(kind).label if kind else "",
+    )
+
+
+def shown_tests(answer: Implementation) -> ShownTests:
+    """What the run that counts says of ``answer``. One query."""
+    run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk").defer("log"))
+    public, private = case_rows(run)
+    badge = badge_of(run)
+    return ShownTests(
+        badge=badge,
+        reason=run.reason if run and badge.css != "passed" else "",
+        failed=tuple(row for row in public if row.badge.css != "passed"),
+        public=len(public),
+        private=len(private),
+        private_failed=sum(row.badge.css != "passed" for row in private),
+    )
+
+
+def why_here(trigger: Trigger) -> WhyHere:
+    """A trigger in words."""
+    share = trigger.inclusion_probability
+    return WhyHere(
+        what=trigger.get_kind_display(),
+        sampled=f"drawn with probability {100 * share:.3g} %" if share < 1 else "",
+        detail=trigger.detail,
+    )
+
+
+def _earlier(case: Case) -> tuple[EarlierRound, ...]:
+    """What earlier rounds came to, oldest first. No query in the first round."""
+    if case.round == 1:
+        return ()
+    rounds = Case.objects.filter(
+        implementation=case.implementation_id, kind=CaseKind.REVIEW, round__lt=case.round
+    ).exclude(label="")
+    return tuple(
+        EarlierRound(
+            number=each.round,
+            label=each.label,
+            source=each.get_source_display(),
+            reason=each.decision.get_reason_display() if hasattr(each, "decision") else "",
+            note=each.decision.note if hasattr(each, "decision") else "",
+        )
+        for each in rounds.select_related("decision").order_by("round")
+    )

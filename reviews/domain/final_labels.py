@@ -1,0 +1,79 @@
+"""The final label of an answer, and whose it is (DESIGN, section 3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import Prefetch
+
+from evaluator.enums import WorkState
+from evaluator.models import Judgement
+from reviews.enums import CaseKind, CaseState, FinalSource, Role
+from reviews.models import Case, Review
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from evaluator.models import JudgeConfig
+
+_SETTLED: Final = (CaseState.FINAL, CaseState.AGREED, CaseState.REOPENED)
+
+
+@dataclass(frozen=True, slots=True)
+class FinalLabel:
+    """``CC``, ``LC`` or ``LI``, and whose. ``case`` is the round it comes from; ``None`` for the judge's."""
+
+    label: str
+    source: FinalSource
+    case: Case | None = None
+
+
+def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None) -> dict[int, FinalLabel]:
+    """Answer's id -> its final label: decision, else two that agree, else a single human, else the ``judge``'s.
+
+    The newest settled round counts, so that an appeal changes nothing before it is settled. Answers on which nobody
+    has said anything, or of which the judge abstained, are missing. Three queries, however many answers.
+    """
+    found = human_labels(implementation_ids)
+    if judge is None:
+        return found
+    judged = Judgement.objects.filter(
+        config=judge, implementation__in=implementation_ids, state=WorkState.DONE, abstained=False
+    ).exclude(label="")
+    for answer, label in judged.values_list("implementation_id", "label"):
+        found.setdefault(answer, FinalLabel(label, FinalSource.JUDGE))
+    return found
+
+
+def human_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
+    """The final labels that people gave; two queries. Annotators who differ have given none until it is decided."""
+    cases = (
+        Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW)
+        .exclude(state=CaseState.VOID)
+        .select_related("decision")
+        .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind_labels"))
+        .order_by("-round")
+    )
+    rounds: dict[int, list[Case]] = defaultdict(list)
+    for case in cases:
+        rounds[case.implementation_id].append(case)
+    made = {answer: _of_rounds(newest_first) for answer, newest_first in rounds.items()}
+    return {answer: label for answer, label in made.items() if label is not None}
+
+
+def _of_rounds(newest_first: list[Case]) -> FinalLabel | None:
+    """What the newest settled round says; where none is, what the newest one has so far."""
+    settled = (_of_round(case) for case in newest_first if case.state in _SETTLED)
+    return next((label for label in settled if label is not None), None) or _of_round(newest_first[0])
+
+
+def _of_round(case: Case) -> FinalLabel | None:
+    decision = getattr(case, "decision", None)
+    if decision is not None:
+        return FinalLabel(decision.label, FinalSource.DECISION, case)
+    labels = [review.label for review in getattr(case, "blind_labels", [])]
+    if len(set(labels)) != 1:
+        return None
+    return FinalLabel(labels[0], FinalSource.AGREED if len(labels) > 1 else FinalSource.SINGLE, case)

@@ -1,0 +1,100 @@
+"""Tasks whose test or golden function a decision found bad: every score on them is marked until that is mended."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from reviews.enums import ReasonCode
+from reviews.exceptions import ReviewError
+from reviews.models import TaskFlag
+from reviews.signals import task_flagged
+from submissions.domain.audit import record
+from submissions.enums import Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import TaskRevision
+    from reviews.models import Decision
+    from submissions.models import User
+
+FLAGGING: Final = (ReasonCode.BAD_TEST, ReasonCode.BAD_GOLDEN)
+SHORTEST_REASON: Final = 10
+
+
+def flag_task(decision: Decision) -> TaskFlag | None:
+    """Flag the task revision that ``decision`` found bad; ``None`` for any other reason. Idempotent, audited."""
+    if decision.reason not in FLAGGING:
+        return None
+    revision = decision.case.implementation.revision
+    with transaction.atomic():
+        flag, is_new = TaskFlag.objects.get_or_create(
+            decision=decision, defaults={"revision": revision, "reason": decision.reason}
+        )
+        if is_new:
+            record(
+                verb=Verb.TASK_FLAGGED,
+                subject=revision.task,
+                actor=decision.adjudicator.user,
+                reason=flag.get_reason_display(),
+                data={"case": decision.case_id, "revision": revision.number},
+            )
+            transaction.on_commit(partial(_tell, revision))
+    return flag
+
+
+def lift(*, actor: User, flag: TaskFlag, reason: str) -> None:
+    """Say that a flagged task is sound after all, or was mended.
+
+    Raises :class:`NotAllowedError` for others than maintainers, :class:`ReviewError` without a reason of
+    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` when it was lifted before.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers lift a task's flag."
+        raise NotAllowedError(msg)
+    words = reason.strip()
+    if len(words) < SHORTEST_REASON:
+        msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the flag."
+        raise ReviewError(msg)
+    with transaction.atomic():
+        lifted = TaskFlag.objects.filter(pk=flag.pk, lifted__isnull=True).update(
+            lifted=timezone.now(), lifted_by=actor, lifted_because=words
+        )
+        if not lifted:
+            msg = "This flag was lifted already. Reload the page."
+            raise WrongStateError(msg)
+        flag.refresh_from_db()
+        record(
+            verb=Verb.FLAG_LIFTED,
+            subject=flag.revision.task,
+            actor=actor,
+            reason=words,
+            data={"case": flag.decision.case_id, "revision": flag.revision.number},
+        )
+        transaction.on_commit(partial(_tell, flag.revision))
+
+
+def raised_flags() -> QuerySet[TaskFlag]:
+    """The flags that nobody has lifted."""
+    return TaskFlag.objects.filter(lifted__isnull=True)
+
+
+def flags_of(revision_ids: Iterable[int]) -> dict[int, list[TaskFlag]]:
+    """Task revision's id -> its raised flags, oldest first, each with its decision and case. One query."""
+    found: dict[int, list[TaskFlag]] = defaultdict(list)
+    flags = raised_flags().filter(revision__in=list(revision_ids)).select_related("decision__case").order_by("pk")
+    for flag in flags:
+        found[flag.revision_id].append(flag)
+    return dict(found)
+
+
+def _tell(revision: TaskRevision) -> None:
+    task_flagged.send(sender=TaskFlag, revision=revision)

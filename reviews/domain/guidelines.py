@@ -1,0 +1,164 @@
+"""The guidelines that labels follow: what is in force, how revisions differ, and who has read which."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from django.db import IntegrityError, transaction
+
+from reviews.exceptions import ReviewError
+from reviews.models import GuidelineReading, GuidelineRevision
+from submissions.domain.audit import record
+from submissions.enums import Verb
+from submissions.exceptions import NotAllowedError
+from submissions.markdown import Rendered, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reviews.models import Reviewer
+    from submissions.models import User
+
+SHIPPED: Final = Path(__file__).resolve().parents[1] / "guidelines" / "guidelines.md"
+LONGEST_TEXT: Final = 100_000
+LONGEST_CHANGES: Final = 2_000
+_CONTEXT_LINES: Final = 3
+
+
+class Line(NamedTuple):
+    """One line of a difference. ``kind`` is ``same``, ``added``, ``removed``, or ``gap`` where lines are left out.
+
+    ``old`` and ``new`` are 1-based line numbers, None on the side that does not have the line.
+    """
+
+    kind: str
+    old: int | None
+    new: int | None
+    text: str
+
+
+def current() -> GuidelineRevision:
+    """The revision in force. The first one is what is shipped, stored when it is first asked for."""
+    found = GuidelineRevision.objects.first()
+    if found is not None:
+        return found
+    try:
+        with transaction.atomic():
+            return GuidelineRevision.objects.create(
+                number=1, text=_tidied(SHIPPED.read_text(encoding="utf-8")), changes="The first revision."
+            )
+    except IntegrityError:  # Somebody else asked at the same time.
+        return GuidelineRevision.objects.latest("number")
+
+
+def shown(revision: GuidelineRevision) -> Rendered:
+    """A revision as safe HTML."""
+    return rendered(revision.text)
+
+
+@lru_cache(maxsize=16)
+def rendered(text: str) -> Rendered:
+    """Guidelines as safe HTML."""
+    return render(text)
+
+
+def publish(*, actor: User, text: str, changes: str, made_from: int | None = None) -> GuidelineRevision:
+    """Put ``text`` in force as the next revision; ``changes`` says what is new.
+
+    ``made_from`` is the number that the text was made from. Raises :class:`NotAllowedError` for who is no maintainer,
+    :class:`ReviewError` for a text that is empty or unchanged, and when a newer revision has come out meanwhile.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers change the guidelines."
+        raise NotAllowedError(msg)
+    text, changes = _tidied(text), changes.strip()
+    newest = current()
+    if made_from is not None and made_from != newest.number:
+        raise ReviewError(_overtaken(newest.number, made_from))
+    if not text.strip():
+        msg = "The guidelines are empty. Type their text."
+        raise ReviewError(msg)
+    if text == newest.text:
+        msg = f"This is the text of revision {newest.number}, unchanged. Change something, or leave it as it is."
+        raise ReviewError(msg)
+    if not changes:
+        msg = "Say in a sentence what is new: reviewers read it first."
+        raise ReviewError(msg)
+    try:
+        with transaction.atomic():
+            made = GuidelineRevision.objects.create(
+                number=newest.number + 1, text=text, changes=changes, created_by=actor
+            )
+            record(verb=Verb.GUIDELINE, subject=made, actor=actor, reason=changes)
+    except IntegrityError as error:
+        raise ReviewError(_overtaken(newest.number + 1, newest.number)) from error
+    return made
+
+
+def acknowledge(reviewer: Reviewer, revision: GuidelineRevision | None = None) -> None:
+    """Store that ``reviewer`` has read ``revision``, by default the one in force. Twice is as good as once.
+
+    Raises :class:`ReviewError` when that revision is not in force any more.
+    """
+    newest = current()
+    if revision is not None and revision.number != newest.number:
+        msg = f"Revision {newest.number} has come out meanwhile. Read what it changes."
+        raise ReviewError(msg)
+    GuidelineReading.objects.get_or_create(reviewer=reviewer, revision=newest)
+
+
+def unread(reviewer: Reviewer) -> GuidelineRevision | None:
+    """The revision in force if ``reviewer`` has not said to have read it."""
+    newest = current()
+    return None if GuidelineReading.objects.filter(reviewer=reviewer, revision=newest).exists() else newest
+
+
+def last_read(reviewer: Reviewer) -> GuidelineRevision | None:
+    """The newest revision that ``reviewer`` has read."""
+    return GuidelineRevision.objects.filter(readings__reviewer=reviewer).order_by("-number").first()
+
+
+def difference(old: str, new: str) -> list[Line]:
+    """How two texts differ by lines, with three unchanged lines around each change. Empty when they are equal."""
+    before, after = old.splitlines(), new.splitlines()
+    groups = list(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT_LINES))
+    lines: list[Line] = []
+    for number, group in enumerate(groups):
+        begins = group[0][1] == 0 and group[0][3] == 0
+        if number or not begins:
+            lines.append(Line("gap", None, None, ""))
+        for operation in group:
+            lines.extend(_lines(operation, before, after))
+    if lines and (groups[-1][-1][2] < len(before) or groups[-1][-1][4] < len(after)):
+        lines.append(Line("gap", None, None, ""))
+    return lines
+
+
+def _lines(operation: tuple[str, int, int, int, int], before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
+    tag, old_start, old_end, new_start, new_end = operation
+    if tag == "equal":
+        for offset, text in enumerate(islice(before, old_start, old_end)):
+            yield Line("same", old_start + offset + 1, new_start + offset + 1, text)
+        return
+    for number, text in enumerate(before[old_start:old_end], start=old_start + 1):
+        yield Line("removed", number, None, text)
+    for number, text in enumerate(after[new_start:new_end], start=new_start + 1):
+        yield Line("added", None, number, text)
+
+
+def _tidied(text: str) -> str:
+    """Browsers send other line ends than files have; neither those nor blanks at the end are a change."""
+    return (
+        "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").strip().split("\n")) + "\n"
+    )
+
+
+def _overtaken(newest: int, made_from: int) -> str:
+    return (
+        f"Revision {newest} came out while you wrote from revision {made_from}. Your text is kept below: "
+        "put into it what the new revision changes, then publish it again."
+    )

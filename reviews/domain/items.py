@@ -1,0 +1,189 @@
+"""What somebody who labels may see of an answer, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
+
+from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
+from benchmark_tasks.domain.goals import find_goal
+from benchmark_tasks.domain.python_source import SourceError
+from benchmark_tasks.domain.queries import goal_of
+from benchmark_tasks.domain.references import golden_definition
+from reviews.comparison import lines_of
+from submissions.highlighting import with_visible_marks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmark_tasks.models import TaskRevision
+    from reviews.models import Assignment
+    from submissions.models import Implementation
+
+PaperForm: TypeAlias = Literal["pdf", "text", "missing"]
+
+LONGEST_FILE: Final = 200_000
+"""Characters of a repository's file that a page shows."""
+_MISSING: Final = (ContentMissingError, SourceError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFile:
+    """A file of the masked repository that helps to understand the task."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedFile:
+    """The goal file as systems got it; ``first`` to ``last`` (from 1, inclusive; 0 if unknown) are masked."""
+
+    path: str
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlindItem:
+    """One answer without whose it is, how it was measured, and what others said of it.
+
+    ``golden`` and ``candidate`` are the definitions as they are shown and as findings count their lines: dedented, no
+    line end at their end, marks that hide code written out. ``golden`` is empty where this instance does not have it.
+    With ``candidate_is_diff`` the goal was not found in the answer, and ``candidate`` is its whole difference.
+    ``other_changes`` is a unified diff of everything else that the answer changes.
+    """
+
+    task: str
+    goal: str
+    category: str
+    paper_title: str
+    paper_address: str
+    paper_year: int | None
+    paper_form: PaperForm
+    instruction: str
+    masked: MaskedFile
+    context: tuple[ContextFile, ...]
+    golden: str
+    candidate: str
+    candidate_is_diff: bool
+    other_changes: str
+
+
+def blind_item(assignment: Assignment) -> BlindItem:
+    """What ``assignment`` asks to label. Files that the content store lacks are left out."""
+    answer = assignment.case.implementation
+    revision = answer.revision
+    paper = revision.task.paper
+    masked = _masked_file(revision)
+    return BlindItem(
+        task=revision.task.slug,
+        goal=revision.goal,
+        category=revision.category.title if revision.category else "",
+        paper_title=paper.title,
+        paper_address=paper.address,
+        paper_year=paper.year,
+        paper_form=paper_form(revision),
+        instruction=revision.instruction,
+        masked=masked,
+        context=_context(revision),
+        golden=_golden(revision),
+        candidate=_candidate(answer),
+        candidate_is_diff=not answer.goal_source,
+        other_changes=_other_changes(answer, masked) if answer.goal_source else "",
+    )
+
+
+def line_count(assignment: Assignment) -> dict[str, int]:
+    """How many lines each side has on which a finding can lie, by :class:`~reviews.enums.FindingSide`."""
+    answer = assignment.case.implementation
+    return {"candidate": len(lines_of(_candidate(answer))), "golden": len(lines_of(_golden(answer.revision)))}
+
+
+def paper_file(revision: TaskRevision) -> Path | None:
+    """The paper as the content store has it; None where there is none."""
+    if not revision.paper_hash:
+        return None
+    try:
+        return file_path(revision.paper_hash)
+    except ContentMissingError:
+        return None
+
+
+def paper_form(revision: TaskRevision) -> PaperForm:
+    """Whether the paper can be shown as a PDF, as text, or not at all."""
+    file = paper_file(revision)
+    if file is None:
+        return "missing"
+    with file.open("rb") as opened:
+        return "pdf" if opened.read(5) == b"%PDF-" else "text"
+
+
+def shown_definition(source: str) -> str:
+    """A definition as pages show it: without its class's indentation and line ends at its end, nothing hidden."""
+    lines = source.replace("\r\n", "\n").rstrip("\n").split("\n")
+    indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]
+    # A string inside may hold less than the definition's indentation: then nothing can be taken away.
+    if all(line.startswith(indentation) or not line.strip() for line in lines):
+        lines = [line.removeprefix(indentation) for line in lines]
+    return with_visible_marks("\n".join(lines))
+
+
+def _golden(revision: TaskRevision) -> str:
+    try:
+        return shown_definition(golden_definition(revision))
+    except _MISSING:
+        return ""
+
+
+def _candidate(answer: Implementation) -> str:
+    if answer.goal_source:
+        return shown_definition(answer.goal_source)
+    return with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
+
+
+def _masked_file(revision: TaskRevision) -> MaskedFile:
+    """The whole goal file where the content store has it, else the masked definition by itself."""
+    try:
+        content = (tree_path(revision.repository_hash) / revision.goal_file).read_bytes()
+        found = find_goal(content, goal_of(revision))
+    except _MISSING:
+        lines = len(revision.masked_source.rstrip("\n").split("\n"))
+        return MaskedFile(revision.goal_file, revision.masked_source, 1, lines)
+    return MaskedFile(revision.goal_file, "".join(found.source.lines), found.first_line, found.last_line)
+
+
+def _context(revision: TaskRevision) -> tuple[ContextFile, ...]:
+    try:
+        tree = tree_path(revision.repository_hash)
+    except ContentMissingError:
+        return ()
+    files = [(path, tree / path) for path in revision.retrieval_context if (tree / path).is_file()]
+    return tuple(ContextFile(path, _text(file)) for path, file in files)
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as opened:
+        return opened.read(LONGEST_FILE).decode("utf-8", errors="replace")
+
+
+def _other_changes(answer: Implementation, masked: MaskedFile) -> str:
+    """The answer's difference without the goal itself; all of it where it cannot be taken apart."""
+    try:
+        patched = list(PatchSet(answer.diff))
+    except UnidiffParseError:
+        return answer.diff
+    kept = [file for file in patched if file.path != masked.path or _changed_around(answer, masked)]
+    return "\n".join(str(file).rstrip("\n") for file in kept)
+
+
+def _changed_around(answer: Implementation, masked: MaskedFile) -> bool:
+    """Whether the goal file has other changes than the goal: imports and helpers count as well."""
+    text = (answer.files or {}).get(masked.path, "")
+    lines = masked.text.splitlines(keepends=True)
+    before, after = "".join(lines[: masked.first - 1]), "".join(lines[masked.last :])
+    return not (text.startswith(before) and text.endswith(after))

@@ -1,0 +1,135 @@
+"""Locking a blind label."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from reviews.domain import claiming, drafts, guidelines, items, repeats, settling, states
+from reviews.domain.findings import Given, clean_label
+from reviews.domain.readiness import MissingStepError, what_is_missing
+from reviews.domain.states import LIVE, TO_LABEL
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.exceptions import LeaseLostError, NotReadyError
+from reviews.models import Assignment, Review
+
+if TYPE_CHECKING:
+    from reviews.models import Case, Reviewer
+
+
+def lock(
+    *,
+    assignment: Assignment,
+    label: object,
+    confidence: object,
+    findings: object,
+    note: object = "",
+    active_seconds: float = 0,
+) -> Review:
+    """Lock a blind label for good, and move its case on. ``active_seconds`` is the time since the last saved draft.
+
+    The same lock sent twice gives the same label. A lease that ran out, or was handed back, is no reason to refuse a
+    label as long as the case has a place for it. Raises :class:`LabelError` for what is incomplete;
+    :class:`NotReadyError` when the guidelines have changed, and :class:`LeaseLostError` when there is no place any more
+    or another label is locked already: what was typed is then in the draft.
+    """
+    lines = items.line_count(assignment)
+    given = clean_label(label=label, confidence=confidence, findings=findings, note=note, lines=lines)
+    try:
+        review = _lock(assignment, given, active_seconds)
+    except (LeaseLostError, NotReadyError):
+        drafts.keep(assignment, given._asdict())
+        raise
+    assignment.refresh_from_db(fields=["state", "token", "lease_until", "ended", "active_seconds"])
+    return review
+
+
+def require_guidelines_read(reviewer: Reviewer) -> None:
+    """Raises :class:`NotReadyError`, with the page to go to, while the guidelines in force are unread."""
+    for step in what_is_missing(reviewer):
+        if step.name == "guidelines":
+            msg = f"{step.sentence} What you typed is kept as a draft; send it afterwards."
+            raise MissingStepError(msg, address=step.address)
+
+
+def _lock(assignment: Assignment, given: Given, active_seconds: float) -> Review:
+    with transaction.atomic():
+        case = states.hold(assignment.case_id)
+        held = Assignment.objects.select_related("reviewer").get(pk=assignment.pk)
+        stored = Review.objects.filter(case=case, reviewer=held.reviewer).first()
+        if stored is not None:
+            return _same(stored, given, held)
+        require_guidelines_read(held.reviewer)
+        _require_place(case, held)
+        now = timezone.now()
+        review = Review.objects.create(
+            case=case,
+            assignment=held,
+            reviewer=held.reviewer,
+            role=held.role,
+            guideline=guidelines.current(),
+            active_seconds=held.active_seconds + drafts.counted_seconds(held, active_seconds, now),
+            locked=now,
+            **given._asdict(),
+        )
+        if held.role == Role.ADJUDICATOR:
+            _go_on_to_evidence(case, held, review)
+        else:
+            facts = {"state": AssignmentState.DONE, "lease_until": None, "ended": now}
+            Assignment.objects.filter(pk=held.pk).update(active_seconds=review.active_seconds, **facts)
+            settling.settle(case, reviewer=held.reviewer)
+            if case.kind == CaseKind.REVIEW:
+                transaction.on_commit(partial(repeats.plan_repeat, review))
+    return review
+
+
+def _same(stored: Review, given: Given, held: Assignment) -> Review:
+    """A lock that arrives twice has done its work; another label never replaces the locked one."""
+    if Given(stored.label, stored.confidence, stored.findings, stored.note) == given:
+        return stored
+    msg = f"Your label of this item is locked as {stored.label} and cannot be changed."
+    if held.state == AssignmentState.DONE:
+        msg += " Take the next item."
+    raise LeaseLostError(msg)
+
+
+def _require_place(case: Case, held: Assignment) -> None:
+    """Raises :class:`LeaseLostError` when ``case`` takes no label from this person any more."""
+    if case.kind == CaseKind.PRACTICE and case.state != CaseState.VOID:
+        return
+    if held.state in LIVE:
+        awaited = (CaseState.ADJUDICATING,) if held.role == Role.ADJUDICATOR else TO_LABEL
+        if case.state in awaited:
+            return
+    elif claiming.workable(held.reviewer, Role(held.role)).filter(pk=case.pk).exists():
+        return
+    if held.state == AssignmentState.SKIPPED:
+        raise LeaseLostError(claiming.why_lost(held))
+    msg = (
+        "This item takes no label from you any more: others have it, or its review has ended. "
+        "Your label is kept as a draft."
+    )
+    raise LeaseLostError(msg)
+
+
+def _go_on_to_evidence(case: Case, held: Assignment, review: Review) -> None:
+    """The blind label is in: whoever gave it goes on to decide, also after a lease that ran out."""
+    fresh = {} if held.state in LIVE else {"token": uuid.uuid4(), "ended": None}
+    Assignment.objects.filter(pk=held.pk).update(
+        state=AssignmentState.EVIDENCE,
+        lease_until=claiming.lease_end(),
+        active_seconds=review.active_seconds,
+        # What is typed from now on explains a decision.
+        draft={field: value for field, value in held.draft.items() if field in {"paper_page", "view"}},
+        draft_version=held.draft_version + 1,
+        **fresh,
+    )
+    what = "blind label locked"
+    if not states.move(
+        case, allowed=[CaseState.DISPUTED], after=CaseState.ADJUDICATING, reviewer=held.reviewer, what=what
+    ):
+        states.note(case, before=case.state, after=case.state, reviewer=held.reviewer, what=what)

@@ -1,0 +1,74 @@
+"""What a reviewer has to do before the first item, and again when the guidelines have changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.urls import reverse
+
+from reviews.domain import guidelines, practice
+from reviews.domain.reviewers import roles_of
+from reviews.exceptions import NotReadyError
+
+if TYPE_CHECKING:
+    from reviews.enums import Role
+    from reviews.models import Reviewer
+
+
+class Missing(NamedTuple):
+    """Something to do first. ``address`` is the page where it is done; ``name`` says which of the steps it is."""
+
+    name: str
+    sentence: str
+    address: str
+
+
+class MissingStepError(NotReadyError):
+    """A step is missing; ``address`` is the page where it is done."""
+
+    def __init__(self, message: str, *, address: str) -> None:
+        super().__init__(message)
+        self.address = address
+
+
+def what_is_missing(reviewer: Reviewer) -> list[Missing]:
+    """What is to be done before the next item, in order; empty for who is ready."""
+    steps = (_profile(reviewer), _guidelines(reviewer), _practice(reviewer))
+    return [step for step in steps if step is not None]
+
+
+def require_ready(reviewer: Reviewer, role: Role) -> None:
+    """Let pass who may label in this role now. Raises :class:`MissingStepError`, with the page to go to."""
+    if not reviewer.active or role not in roles_of(reviewer):
+        msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
+        raise MissingStepError(msg, address=reverse("reviews"))
+    missing = what_is_missing(reviewer)
+    if missing:
+        raise MissingStepError(missing[0].sentence, address=missing[0].address)
+
+
+def _profile(reviewer: Reviewer) -> Missing | None:
+    if reviewer.affiliation:
+        return None
+    sentence = "Complete your profile: where you work, and whose answers you must not label."
+    return Missing("profile", sentence, reverse("review_profile"))
+
+
+def _guidelines(reviewer: Reviewer) -> Missing | None:
+    revision = guidelines.unread(reviewer)
+    if revision is None:
+        return None
+    before = guidelines.last_read(reviewer)
+    if before is None:
+        return Missing("guidelines", "Read the guidelines.", reverse("review_guidelines"))
+    sentence = f"The guidelines have changed: read what is new in revision {revision.number}."
+    address = reverse("review_guideline", args=[revision.number])
+    return Missing("guidelines", sentence, f"{address}?since={before.number}")
+
+
+def _practice(reviewer: Reviewer) -> Missing | None:
+    left = practice.remaining(reviewer)
+    if not left:
+        return None
+    sentence = f"Label {left} practice item{'' if left == 1 else 's'} with known answers."
+    return Missing("practice", sentence, reverse("reviews"))

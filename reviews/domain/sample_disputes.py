@@ -1,0 +1,224 @@
+"""Cases to try reviewing out with: answers of the site's own making, with votes that were made up for them.
+
+They are submitted like everybody's answers, so that the unit tests are run for real. They are calibration samples:
+shown apart, never ranked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from benchmark_tasks.domain.catalogue import shipped_sample
+from benchmark_tasks.domain.queries import runnable_revisions_of
+from benchmark_tasks.domain.references import golden_definition
+from evaluator.domain.calling import call_key
+from evaluator.domain.judge_votes import shown_of
+from evaluator.enums import Abstention, WorkState
+from evaluator.judging.asking import digest
+from evaluator.judging.labels import Label
+from evaluator.judging.rewriting import with_other_names
+from evaluator.judging.voting import is_split, majority
+from evaluator.models import JudgeConfig, Judgement, JudgeVote
+from reviews.domain.calibration import submit_answers, submitted_before, version_of
+from reviews.domain.states import note
+from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
+from reviews.exceptions import ReviewError
+from reviews.models import Case, Trigger
+from submissions.enums import Api, Provider
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmark_tasks.models import SuiteVersion, TaskRevision
+    from submissions.models import Implementation, Submission
+
+SYSTEM: Final = "Sample: disputed answers"
+NOTES: Final = "Made by manage.py sample_disputes: right, wrong and rewritten answers, to try reviewing out with."
+JUDGE: Final = "Scripted sample judge"
+COUNT: Final = 10
+
+CC, LC, LI = Label.CC, Label.LC, Label.LI
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What the scripted judge says of an answer: its votes (None abstains), one vote's point, and how urgent it is.
+
+    ``severity`` is what the site's triggers would give, once the unit tests have said what they will.
+    """
+
+    votes: tuple[Label | None, ...]
+    point: str
+    severity: Severity
+
+    @property
+    def label(self) -> Label | None:
+        """What more than half of the votes say."""
+        return majority(self.votes)
+
+
+# The order mixes kinds and severities, so that the first ten cases show everything.
+RIGHT: Final = (
+    Script((LI, LI, LI), "It is built in another way than the reference.", Severity.CONTRADICTION),
+    Script((CC, CC, CC), "Every step has its counterpart in the reference.", Severity.AUDIT),
+    Script((CC, LC, LI, CC, LC), "Whether the edge cases are handled alike is hard to see.", Severity.UNSURE),
+    Script((LC, LC, LC), "One order of steps differs.", Severity.GAP),
+)
+WRONG: Final = (
+    Script((CC, CC, CC), "The steps look the same as those of the reference.", Severity.CONTRADICTION),
+    Script((LC, LI, LI, LC, None), "The idea is there, and at least one step does something else.", Severity.UNSURE),
+    Script((LI, LI, LI), "A step of the method is another one.", Severity.AUDIT),
+    Script((LC, LC, LC), "The idea is right, one detail is not.", Severity.AUDIT),
+)
+RENAMED: Final = (
+    Script((CC, CC, CC), "Only names differ from the reference.", Severity.AUDIT),
+    Script((None, None, None), "", Severity.UNSURE),
+    Script((CC, CC, LC, CC, CC), "Names say nothing here, the steps are the same.", Severity.UNSURE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What :func:`sample_disputes` did: cases ``opened`` now, and cases that are there altogether."""
+
+    submission: Submission
+    opened: int
+    total: int
+
+
+def sample_disputes(*, suite: str, count: int = COUNT) -> Sampled:
+    """Have ``count`` sample cases on the suite with this slug; those of before count. Needs no worker.
+
+    Raises :class:`ReviewError` where the suite is not there, ships too few samples, or is asked for too many.
+    """
+    submission = submitted_before(suite=suite, system=SYSTEM, notes=NOTES) or _submit(suite)
+    answers = _mixed(submission)
+    if count > len(answers):
+        msg = f"{count} cases are more than the {len(answers)} answers that {suite!r} has samples for; ask for fewer."
+        raise ReviewError(msg)
+    there = Case.objects.filter(implementation__submission=submission, kind=CaseKind.REVIEW, round=1).count()
+    opened = 0
+    for answer, script in answers:
+        if there + opened >= count:
+            break
+        opened += _open(answer, script)
+    return Sampled(submission, opened, there + opened)
+
+
+def _submit(suite: str) -> Submission:
+    version = version_of(suite)
+    if version is None:
+        msg = f"There is no suite {suite!r}; run manage.py load_catalogue first."
+        raise ReviewError(msg)
+    answers = _answers(version)
+    if not answers:
+        msg = f"The suite {suite!r} ships no samples (alternative_N.py and wrong_N.py), so there is nothing to submit."
+        raise ReviewError(msg)
+    return submit_answers(version=version, answers=answers, system=SYSTEM, notes=NOTES, publish=True)
+
+
+def _answers(version: SuiteVersion) -> dict[tuple[str, int], str]:
+    """(task slug, trial) to source: a right answer, a plausible mistake, and the golden one under other names."""
+    made: dict[tuple[str, int], str] = {}
+    for revision in runnable_revisions_of(version):
+        for trial, source in enumerate(_sources(revision), 1):
+            if source:
+                made[revision.task.slug, trial] = source
+    return made
+
+
+def _sources(revision: TaskRevision) -> Sequence[str | None]:
+    right, wrong = shipped_sample(revision, "alternative"), shipped_sample(revision, "wrong")
+    if right is None or wrong is None:
+        return ()
+    return right, wrong, with_other_names(golden_definition(revision))
+
+
+def _mixed(submission: Submission) -> list[tuple[Implementation, Script]]:
+    """The answers with their scripts, kinds in turn and no task twice before every task was met."""
+    answers = submission.implementations.filter(attempted=True).select_related("revision__task__paper", "submission")
+    by_trial: dict[int, list[Implementation]] = {1: [], 2: [], 3: []}
+    for answer in answers.order_by("revision__task__paper__folder_name", "revision__task__index"):
+        by_trial[answer.trial].append(answer)
+    scripted = {
+        trial: list(zip(by_trial[trial], cycle(scripts), strict=False))
+        for trial, scripts in ((1, RIGHT), (2, WRONG), (3, RENAMED))
+    }
+    longest = max(len(pairs) for pairs in scripted.values())
+    # Shifted, so that three answers in a row are of three tasks.
+    return [
+        pairs[(turn + (trial - 1) * 3) % longest]
+        for turn in range(longest)
+        for trial, pairs in scripted.items()
+        if (turn + (trial - 1) * 3) % longest < len(pairs)
+    ]
+
+
+def _open(answer: Implementation, script: Script) -> bool:
+    """Store the scripted votes and open the case; say whether it was not there before."""
+    with transaction.atomic():
+        case, made = Case.objects.get_or_create(
+            implementation=answer, kind=CaseKind.REVIEW, round=1, defaults={"severity": script.severity}
+        )
+        if not made:
+            return False
+        Trigger.objects.create(case=case, kind=TriggerKind.SAMPLE, detail="Opened by manage.py sample_disputes.")
+        note(case, before="", after=CaseState.QUEUED, what="a calibration sample")
+        _judge(answer, script)
+    return True
+
+
+def _judge(answer: Implementation, script: Script) -> None:
+    now = timezone.now()
+    judgement, made = Judgement.objects.get_or_create(
+        implementation=answer,
+        config=scripted_judge(),
+        defaults={
+            "state": WorkState.DONE,
+            "finished": now,
+            "input_digest": digest(shown_of(answer)),
+            "label": script.label.value if script.label else "",
+            "abstained": script.label is None,
+            "split": is_split(script.votes),
+        },
+    )
+    if not made:
+        return
+    for sample, label in enumerate(script.votes, 1):
+        severity = "minor" if label is CC else "major"
+        findings = [{"point": script.point, "severity": severity, "lines": ""}] if label else []
+        JudgeVote.objects.create(
+            judgement=judgement,
+            sample=sample,
+            label=label.value if label else "",
+            abstention="" if label else Abstention.INVALID,
+            findings=findings,
+            rationale=[script.point, "This vote was made up for a sample; no model was asked."] if label else [],
+        )
+
+
+def scripted_judge() -> JudgeConfig:
+    """The judge that asks no model. It is never active, so it is never asked, and no board shows it by itself."""
+    config, _ = JudgeConfig.objects.get_or_create(
+        digest=call_key("scripted", JUDGE),
+        defaults={
+            "slug": "scripted-sample-judge",
+            "name": JUDGE,
+            "provider": Provider.OPENAI,
+            "api": Api.CHAT,
+            "base_url": "",
+            "model": "none (votes made up for samples)",
+            "vendor": "LMR-Board",
+            "prompt_version": "none",
+            "prompt_hash": "0" * 64,
+            "schema_hash": "0" * 64,
+            "sdk": "none",
+            "active": False,
+        },
+    )
+    return config

@@ -1,0 +1,272 @@
+"""Why an answer is reviewed, and why two labels are not enough (JUDGING, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Prefetch, Q
+from django.utils import timezone
+
+from evaluator.enums import WorkState
+from evaluator.grading.types import Outcome
+from evaluator.judging.labels import Label
+from reviews.domain import states
+from reviews.domain.ratings import Rating, ratings_of, steps_between
+from reviews.domain.sampling import drawn
+from reviews.domain.voiding import is_revivable, revive, tell, voided_at
+from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
+from reviews.models import Case, CaseEvent, Trigger
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.db.models import QuerySet
+
+AUDIT: Final = "audit"
+"""Purpose of the random draw of answers that are reviewed whatever is said of them."""
+
+GAP: Final = "judge gap"
+"""Purpose of the random draw among one-step gaps between annotators and judge."""
+
+_CONSIDERED: Final = "reviews.considered"
+_IN_FLIGHT: Final = timedelta(minutes=10)
+_UNLABELLED: Final = (CaseState.QUEUED, CaseState.LEASED)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTrigger:
+    """A reason for review. ``inclusion_probability`` is 1 for what is always reviewed, less for a random sample."""
+
+    kind: TriggerKind
+    severity: Severity
+    detail: str = ""
+    inclusion_probability: float = 1.0
+
+
+def eligible() -> QuerySet[Implementation]:
+    """Answers that are reviewed on their own account: of ranked, scored submissions whose code everybody may read."""
+    return Implementation.objects.filter(
+        attempted=True,
+        submission__state=SubmissionState.SCORED,
+        submission__kind=Kind.RANKED,
+        submission__visibility=Visibility.PUBLISHED,
+    ).exclude(submission__code_licence="")
+
+
+def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
+    """Why the answer with this id and ``rating`` is reviewed; empty when tests and judge give no reason.
+
+    Every judged answer is in the audit with the same probability, drawn without a look at any rating, so that the
+    audited ones, disputed or not, are a simple random sample: judges are corrected by it, and by nothing else.
+    """
+    if not rating.decided:
+        return []
+    found = []
+    if _contradict(rating.outcome, rating.label):
+        words = f"the unit tests say {_in_words(rating.outcome)}, the judge {rating.label}"
+        found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, words))
+    if rating.doubts:
+        found.append(NewTrigger(TriggerKind.JUDGE_UNSURE, Severity.UNSURE, "; ".join(rating.doubts)))
+    share = settings.ENVIRONMENT.review_audit_share
+    if drawn(AUDIT, answer, share):
+        found.append(NewTrigger(TriggerKind.AUDIT, Severity.AUDIT, inclusion_probability=share))
+    return found
+
+
+def after_labels(case: Case, labels: tuple[str, str]) -> list[NewTrigger]:
+    """Why two locked labels go to an adjudicator; empty when they settle the case.
+
+    The draw of one-step gaps is of its own, and independent of the audit.
+    """
+    one, other = labels
+    found = []
+    if one != other:
+        severity = Severity.CONFLICT if steps_between(one, other) > 1 else Severity.CONTRADICTION
+        found.append(NewTrigger(TriggerKind.HUMANS_DIFFER, severity, f"{min(labels)} against {max(labels)}"))
+    else:
+        found += _against_machines(case, one)
+    if case.triggers.filter(kind=TriggerKind.APPEAL).exists():
+        found.append(NewTrigger(TriggerKind.APPEAL, Severity.APPEAL))
+    return found
+
+
+def _against_machines(case: Case, agreed: str) -> list[NewTrigger]:
+    rating = ratings_of([case.implementation_id])[case.implementation_id]
+    words = f"the annotators say {agreed}, the judge {rating.label}"
+    steps = steps_between(agreed, rating.label) if rating.label else 0
+    found = []
+    if steps > 1:
+        found.append(NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words))
+    if _contradict(rating.outcome, agreed):
+        tests = f"the unit tests say {_in_words(rating.outcome)}, the annotators {agreed}"
+        found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, tests))
+    share = settings.ENVIRONMENT.review_gap_share
+    if steps == 1 and drawn(GAP, case.implementation_id, share):
+        found.append(NewTrigger(TriggerKind.JUDGE_GAP, Severity.GAP, words, share))
+    return found
+
+
+def _contradict(outcome: str, label: str) -> bool:
+    """Whether a test outcome and a label cannot both be right. Crashes and timeouts say nothing of the logic."""
+    passed_yet_wrong = outcome == Outcome.PASSED.value and label == Label.LI.value
+    return passed_yet_wrong or (outcome == Outcome.WRONG_OUTPUT.value and label == Label.CC.value)
+
+
+def _in_words(outcome: str) -> str:
+    return outcome.replace("_", " ")
+
+
+def consider(implementation: Implementation) -> Case | None:
+    """Open a case of the answer where something says so; its newest case, or ``None`` when it has none.
+
+    Idempotent. A case that nobody has labelled takes further triggers; one that annotators settled goes on to an
+    adjudicator when the judge turns out to be two steps away; a decided one stays as it is.
+    """
+    _consider(eligible().filter(pk=implementation.pk))
+    return Case.objects.filter(kind=CaseKind.REVIEW, implementation=implementation).order_by("round").last()
+
+
+def consider_submission(submission_id: int) -> int:
+    """:func:`consider` every answer of a submission; say how many cases were opened.
+
+    The number of queries is constant, but for a few for each case that is opened or changed.
+    """
+    return _consider(eligible().filter(submission=submission_id))
+
+
+def consider_missed() -> int:
+    """Consider the answers without a case of which there was news since this last ran; say how many cases were opened.
+
+    News is lost when a worker is killed between a verdict and its receivers. When nothing is known of an earlier run,
+    every judged answer without a case is looked at.
+    """
+    started, until = timezone.now(), cache.get(_CONSIDERED)
+    reviewed = Case.objects.filter(kind=CaseKind.REVIEW, implementation=OuterRef("pk"))
+    news = Q(judgements__state=WorkState.DONE)
+    if until is not None:
+        since = until - _IN_FLIGHT
+        news &= Q(judgements__finished__gt=since) | Q(submission__published_at__gt=since)
+    opened = _consider(eligible().filter(~Exists(reviewed), news).distinct())
+    cache.set(_CONSIDERED, started, timeout=None)
+    return opened
+
+
+def _consider(answers: QuerySet[Implementation]) -> int:
+    numbers = list(answers.order_by("pk").values_list("pk", flat=True))
+    if not numbers:
+        return 0
+    ratings = ratings_of(numbers)
+    newest = {case.implementation_id: case for case in _review_cases().filter(implementation__in=numbers)}
+    opened = 0
+    for number in numbers:
+        found, case = triggers_of(number, ratings[number]), newest.get(number)
+        if case is None:
+            opened += bool(found) and open_case(number, found) is not None
+        elif case.state == CaseState.VOID:
+            opened += _after_void(case, found, ratings[number])
+        else:
+            _follow(case, found, ratings[number])
+    return opened
+
+
+def _review_cases() -> QuerySet[Case]:
+    """Cases in the order of their rounds, with what is asked of each."""
+    events = CaseEvent.objects.filter(after=CaseState.VOID).order_by("-pk")
+    return (
+        Case.objects.filter(kind=CaseKind.REVIEW)
+        .prefetch_related("triggers", Prefetch("events", events, to_attr="voidings"))
+        .order_by("round")
+    )
+
+
+def open_case(
+    answer: int, found: Sequence[NewTrigger], *, round_: int = 1, raised_by: int | None = None
+) -> Case | None:
+    """Open a round for the answer with this id; ``None`` when somebody else has just done so.
+
+    ``raised_by`` is the id of the user who appealed. Raises nothing for a lost race.
+    """
+    try:
+        with transaction.atomic():
+            case = Case.objects.create(
+                implementation_id=answer, round=round_, severity=max(trigger.severity for trigger in found)
+            )
+            states.note(case, before="", after=CaseState.QUEUED, what="opened")
+            store_triggers(case, found, raised_by=raised_by)
+    except IntegrityError:
+        return None
+    return case
+
+
+def store_triggers(case: Case, found: Iterable[NewTrigger], *, raised_by: int | None = None) -> None:
+    """Add triggers to a case and raise its severity. A kind that it already has is not stored twice, but counts."""
+    made = list(found)
+    Trigger.objects.bulk_create(
+        [
+            Trigger(
+                case=case,
+                kind=trigger.kind,
+                detail=trigger.detail,
+                inclusion_probability=trigger.inclusion_probability,
+                raised_by_id=raised_by if trigger.kind == TriggerKind.APPEAL else None,
+            )
+            for trigger in made
+        ],
+        ignore_conflicts=True,
+    )
+    severity = max((trigger.severity for trigger in made), default=0)
+    if Case.objects.filter(pk=case.pk, severity__lt=severity).update(severity=severity):
+        case.severity = severity
+
+
+def _follow(case: Case, found: list[NewTrigger], rating: Rating) -> None:
+    """What the newest ratings mean for a case that is there."""
+    known = {trigger.kind for trigger in case.triggers.all()}
+    if case.state == CaseState.AGREED and rating.label and case.label:
+        _dispute_if_two_steps(case, rating.label, known)
+    # The audit's draw is recorded wherever it falls; nothing else reaches a case on which somebody has worked.
+    wanted = {trigger.kind for trigger in found} if case.state in _UNLABELLED else {TriggerKind.AUDIT}
+    new = [trigger for trigger in found if trigger.kind in wanted - known]
+    if new:
+        store_triggers(case, new)
+
+
+def _dispute_if_two_steps(case: Case, judge: str, known: set[str]) -> None:
+    if TriggerKind.JUDGE_OPPOSES in known or steps_between(case.label, judge) < 2:
+        return
+    words = f"the annotators say {case.label}, the judge {judge}"
+    with transaction.atomic():
+        if states.move(
+            case,
+            allowed=[CaseState.AGREED],
+            after=CaseState.DISPUTED,
+            what="a later verdict is two steps away",
+            label="",
+            source="",
+            settled=None,
+        ):
+            store_triggers(case, [NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words)])
+            tell(case)
+
+
+def _after_void(case: Case, found: list[NewTrigger], rating: Rating) -> bool:
+    """Whether a new round was opened. A void case stays so unless the answer was measured again since.
+
+    One that was void only because its submission was not public is taken up where it was left: nobody gets rid of a
+    review by withdrawing for a moment.
+    """
+    if is_revivable(case):
+        revive(case)
+        _follow(case, found, rating)
+        return False
+    measured_since = rating.again and rating.measured is not None and rating.measured > voided_at(case)
+    if not (found and measured_since):
+        return False
+    return open_case(case.implementation_id, found, round_=case.round + 1) is not None

@@ -1,0 +1,89 @@
+"""Ending reviews that cannot go on, and taking them up again where they were left."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from reviews.domain import states
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.models import Assignment, Case, CaseEvent
+from reviews.signals import case_settled
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+OPEN: Final = (
+    CaseState.QUEUED,
+    CaseState.LEASED,
+    CaseState.ONE_LABEL,
+    CaseState.TWO_LABELS,
+    CaseState.DISPUTED,
+    CaseState.ADJUDICATING,
+)
+_NOT_PUBLIC: Final = "its submission is not public any more"
+
+
+def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool:
+    """Make a case void and end its leases; say whether it was in one of the ``allowed`` states. Labels stay."""
+    with transaction.atomic():
+        case.state = states.hold(case.pk).state
+        if not states.move(
+            case, allowed=allowed, after=CaseState.VOID, what=what[:200], label="", source="", settled=None
+        ):
+            return False
+        held = Assignment.objects.filter(case=case, state__in=states.LIVE)
+        held.update(state=AssignmentState.RETURNED, lease_until=None, ended=timezone.now())
+        tell(case)
+    return True
+
+
+def end_of_submission(submission_id: int) -> int:
+    """Make the open cases of a submission void because it is not public any more; say how many."""
+    cases = Case.objects.filter(implementation__submission=submission_id, state__in=OPEN)
+    return sum(end(case, what=_NOT_PUBLIC) for case in cases.exclude(kind=CaseKind.PRACTICE).order_by("pk"))
+
+
+def revive_repeats(submission_id: int) -> int:
+    """Take up the repeats that were void because the submission was not public; say how many."""
+    repeats = Case.objects.filter(implementation__submission=submission_id, kind=CaseKind.REPEAT, state=CaseState.VOID)
+    return sum(revive(case) for case in repeats.order_by("pk") if is_revivable(case))
+
+
+def is_revivable(case: Case) -> bool:
+    """Whether a void case was ended only because its submission was not public."""
+    newest = _newest_voiding(case)
+    return newest is not None and newest.what == _NOT_PUBLIC
+
+
+def voided_at(case: Case) -> datetime:
+    """When a void case was made void."""
+    newest = _newest_voiding(case)
+    return newest.created if newest else case.created
+
+
+def revive(case: Case) -> bool:
+    """Put a void case back to where its labels leave it; say whether it was void still.
+
+    With all its labels and no end it had been disputed.
+    """
+    labels = case.reviews.filter(role=Role.ANNOTATOR).count()
+    after = CaseState.ONE_LABEL if labels else CaseState.QUEUED
+    if labels >= case.labels_wanted:
+        after = CaseState.DISPUTED
+    return states.move(case, allowed=[CaseState.VOID], after=after, what="its submission is public again")
+
+
+def tell(case: Case) -> None:
+    """Send ``case_settled`` after commit."""
+    transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
+
+
+def _newest_voiding(case: Case) -> CaseEvent | None:
+    known: list[CaseEvent] | None = getattr(case, "voidings", None)
+    if known is not None:
+        return known[0] if known else None
+    return case.events.filter(after=CaseState.VOID).order_by("-pk").first()

@@ -1,0 +1,216 @@
+"""What reviewers type about themselves, and maintainers about reviewers and guidelines. The verbs are in ``domain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+
+from reviews.domain import keys
+from reviews.domain.conflicts import NO_AFFILIATION, systems_to_choose
+from reviews.domain.guidelines import LONGEST_CHANGES, LONGEST_TEXT
+from submissions.forms import LONGEST_REASON, refuse_hidden_characters
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from reviews.models import GuidelineRevision, Reviewer
+    from submissions.models import System
+
+    _Systems = forms.ModelChoiceField[System]
+else:
+    _Systems = forms.ModelChoiceField
+
+_LONGEST_EXPERTISE = 1000
+
+
+class InviteForm(forms.Form):
+    """Inviting somebody by a link."""
+
+    annotator = forms.BooleanField(required=False, initial=True, label="Annotator: labels blind")
+    adjudicator = forms.BooleanField(required=False, label="Adjudicator: settles what raters do not agree on")
+    note = forms.CharField(
+        required=False,
+        max_length=200,
+        label="For whom",
+        help_text="Seen by maintainers only.",
+        validators=[refuse_hidden_characters],
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """A link has to give something."""
+        data = super().clean() or self.cleaned_data
+        if not data.get("annotator") and not data.get("adjudicator"):
+            self.add_error("annotator", "Choose at least one role.")
+        return data
+
+
+class RolesForm(forms.Form):
+    """Changing what a reviewer may do."""
+
+    annotator = forms.BooleanField(required=False, label="Annotator")
+    adjudicator = forms.BooleanField(required=False, label="Adjudicator")
+    active = forms.BooleanField(
+        required=False,
+        label="Active",
+        help_text="Without this tick the person labels nothing; what was labelled stays.",
+    )
+    reason = forms.CharField(
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text="Kept with the change, seen by maintainers.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+
+    @classmethod
+    def of(cls, reviewer: Reviewer) -> RolesForm:
+        """The form filled with what holds now."""
+        held = {"annotator": reviewer.is_annotator, "adjudicator": reviewer.is_adjudicator, "active": reviewer.active}
+        return cls(initial=held)
+
+
+class ProfileForm(forms.Form):
+    """What a reviewer says of oneself."""
+
+    name = forms.CharField(required=False, max_length=120, label="Name", validators=[refuse_hidden_characters])
+    shows_name = forms.BooleanField(
+        required=False,
+        label="Show my name beside my labels",
+        help_text="Otherwise settled cases show your pseudonym. You can change this at any time, for old labels too.",
+    )
+    affiliation = forms.CharField(
+        max_length=160,
+        label="Affiliation",
+        help_text=f"Where you work or study, as a board would write it; “{NO_AFFILIATION}” if nowhere. "
+        "You will not get answers of systems from there. Other names of the same place: add them as conflicts.",
+        validators=[refuse_hidden_characters],
+    )
+    expertise = forms.CharField(
+        required=False,
+        max_length=_LONGEST_EXPERTISE,
+        label="Expertise",
+        help_text="Fields, methods and libraries that you know well.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        validators=[refuse_hidden_characters],
+    )
+    confirmed = forms.BooleanField(
+        label="The list of conflicts on this page is complete",
+        error_messages={"required": "Look through the conflicts on this page, then confirm that none is missing."},
+    )
+
+    @classmethod
+    def of(cls, reviewer: Reviewer) -> ProfileForm:
+        """The form filled with what holds now."""
+        known = {name: getattr(reviewer, name) for name in ("name", "shows_name", "affiliation", "expertise")}
+        return cls(initial=known)
+
+    def clean(self) -> dict[str, Any]:
+        """A name that shall be shown has to be given."""
+        data = super().clean() or self.cleaned_data
+        if data.get("shows_name") and not data.get("name") and "name" not in self.errors:
+            self.add_error("name", "Type the name that shall be shown, or take the tick below away.")
+        return data
+
+    def facts(self) -> dict[str, Any]:
+        """What :func:`reviews.domain.reviewers.update_profile` takes."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "confirmed"}
+
+
+class _SystemField(_Systems):
+    def label_from_instance(self, obj: System) -> str:
+        return f"{obj.name} ({obj.organisation})" if obj.organisation else obj.name
+
+
+class ConflictForm(forms.Form):
+    """Declaring a conflict with one system or one organisation."""
+
+    system = _SystemField(queryset=None, required=False, empty_label="none", label="System")
+    organisation = forms.CharField(
+        required=False,
+        max_length=160,
+        label="or organisation",
+        help_text="Its name, as a board would write it. Upper and lower case do not matter.",
+        validators=[refuse_hidden_characters],
+    )
+
+    def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="conflict_%s")
+        cast("forms.ModelChoiceField[System]", self.fields["system"]).queryset = systems_to_choose(reviewer)
+
+    def clean(self) -> dict[str, Any]:
+        """One of both."""
+        data = super().clean() or self.cleaned_data
+        if not self.errors and bool(data.get("system")) == bool(data.get("organisation")):
+            self.add_error("organisation", "Choose a system, or type an organisation; one of both.")
+        return data
+
+
+class KeysForm(forms.Form):
+    """The keys of the labelling page. An empty field switches that one off."""
+
+    off = forms.BooleanField(
+        required=False,
+        label="Switch all keys off",
+        help_text="For screen readers and dictation, which use single keys themselves.",
+    )
+
+    def __init__(self, data: QueryDict | None = None, initial: dict[str, Any] | None = None) -> None:
+        super().__init__(data, initial=initial, auto_id="key_%s")
+        for action, label in keys.ACTIONS.items():
+            self.fields[action] = forms.CharField(
+                required=False,
+                max_length=30,
+                label=label,
+                widget=forms.TextInput(attrs={"autocapitalize": "off", "autocomplete": "off", "spellcheck": "false"}),
+            )
+
+    @classmethod
+    def of(cls, reviewer: Reviewer) -> KeysForm:
+        """The form filled with what holds now; keys that are off altogether are shown as they would be."""
+        known = {action: str(reviewer.keys.get(action, key)) for action, key in keys.DEFAULT_KEYS.items()}
+        return cls(initial={**known, "off": keys.keys_are_off(reviewer)})
+
+    def clean(self) -> dict[str, Any]:
+        """Bring keys into one spelling; refuse what is no key, and what two actions would share."""
+        data = super().clean() or self.cleaned_data
+        chosen: dict[str, str] = {}
+        for action in keys.ACTIONS:
+            try:
+                chosen[action] = keys.written(data.get(action, ""))
+            except ValueError as error:
+                self.add_error(action, str(error))
+        for action, other in keys.twice_used(chosen).items():
+            self.add_error(action, f"“{chosen[action]}” is the key of “{keys.ACTIONS[other]}” already.")
+        return {**data, **chosen}
+
+    def stored(self) -> dict[str, str | bool]:
+        """What ``Reviewer.keys`` stores."""
+        chosen = {action: self.cleaned_data[action] for action in keys.ACTIONS}
+        return keys.changed_keys(chosen, off=self.cleaned_data["off"])
+
+
+class GuidelinesForm(forms.Form):
+    """The next revision of the guidelines."""
+
+    made_from = forms.IntegerField(widget=forms.HiddenInput)
+    text = forms.CharField(
+        label="Guidelines",
+        max_length=LONGEST_TEXT,
+        help_text="Markdown.",
+        widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "true"}),
+        strip=False,
+        validators=[refuse_hidden_characters],
+    )
+    changes = forms.CharField(
+        label="What is new",
+        max_length=LONGEST_CHANGES,
+        help_text="A sentence or two. Reviewers read this and the difference before their next item.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+
+    @classmethod
+    def of(cls, revision: GuidelineRevision) -> GuidelinesForm:
+        """The form filled with the text in force."""
+        return cls(initial={"made_from": revision.number, "text": revision.text})

@@ -1,0 +1,207 @@
+"""Adjudication: the page with all the evidence, the decision, and what maintainers end or lift."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews.deciding_forms import BecauseForm, DecideForm
+from reviews.domain import adjudicating, appeals, claiming, flags
+from reviews.domain.evidence import evidence
+from reviews.domain.guidelines import current
+from reviews.domain.items import blind_item
+from reviews.domain.keys import keys_of
+from reviews.domain.reviewers import reviewer_of
+from reviews.enums import AssignmentState, Role
+from reviews.exceptions import LabelError, LeaseLostError
+from reviews.models import Assignment, Case, TaskFlag
+from reviews.showing import side_by_side
+from submissions.exceptions import SubmissionError
+from submissions.models import User
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+
+_KEYS: Final = {
+    "label_li": "Logically incorrect (LI)",
+    "label_lc": "Logically correct (LC)",
+    "label_cc": "Completely correct (CC)",
+    "note": "Write the note",
+    "guidelines": "Guidelines",
+    "help": "Show the keys",
+    "submit": "Decide",
+}
+"""Those actions of the labelling page that there are here too, and what they do here."""
+
+
+def _address(pk: int) -> str:
+    return reverse("adjudicate", args=[pk])
+
+
+def _home(pk: int) -> str:  # noqa: ARG001 - what the view gets
+    return reverse("reviews")
+
+
+def _own(request: HttpRequest, pk: int) -> Assignment:
+    """The adjudicator's own assignment, in any state. Raises Http404, also for maintainers: evidence is not theirs."""
+    reviewer = reviewer_of(request.user)
+    if reviewer is None:
+        raise Http404
+    try:
+        assignment = claiming.held(pk=pk, reviewer=reviewer)
+    except Assignment.DoesNotExist as error:
+        raise Http404 from error
+    if assignment.role != Role.ADJUDICATOR:
+        raise Http404
+    return assignment
+
+
+@never_cache
+@login_required
+@require_safe
+def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Everything that is known of a disputed answer but whose it is, and the form that decides it."""
+    assignment = _own(request, pk)
+    if assignment.state == AssignmentState.ACTIVE:
+        return redirect("label", pk)
+    if assignment.state == AssignmentState.DONE:
+        messages.info(request, "You have decided this case.")
+        return redirect("reviews")
+    if assignment.state != AssignmentState.EVIDENCE:
+        return _lost(request, assignment, claiming.why_lost(assignment), DecideForm(), status=HTTPStatus.OK)
+    return _page(request, assignment, DecideForm(initial=_typed_before(assignment)))
+
+
+@action(_address)
+@never_cache
+def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Decide. What was typed stays in the form until the decision is stored."""
+    assignment = _own(request, pk)
+    form = DecideForm(request.POST)
+    if assignment.state == AssignmentState.ACTIVE:
+        # Nothing of the evidence is shown before the own label is locked, not even beside an error.
+        return redirect("label", pk)
+    if form.is_valid():
+        try:
+            adjudicating.decide(assignment=assignment, **form.cleaned_data)
+        except LabelError as error:
+            form.take_errors(error.errors)
+        except LeaseLostError as error:
+            return _lost(request, assignment, str(error), form, status=HTTPStatus.GONE)
+        except SubmissionError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Decided. The label is final now, and the case is public.")
+            return redirect("reviews")
+    if assignment.state != AssignmentState.EVIDENCE:
+        return _lost(request, assignment, claiming.why_lost(assignment), form, status=HTTPStatus.GONE)
+    return _page(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@never_cache
+@require_POST
+@login_required
+def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
+    """Heartbeat of the open page: renew the lease and say until when it lasts (ISO 8601); 410 once it is lost."""
+    assignment = _own(request, pk)
+    if assignment.state != AssignmentState.EVIDENCE:
+        return JsonResponse({"error": claiming.why_lost(assignment)}, status=HTTPStatus.GONE)
+    try:
+        until = claiming.extend(assignment)
+    except LeaseLostError as error:
+        return JsonResponse({"error": str(error)}, status=HTTPStatus.GONE)
+    return JsonResponse({"lease_until": until.isoformat()})
+
+
+def _typed_before(assignment: Assignment) -> dict[str, object]:
+    """A decision that could not be stored. The draft of the blind label, which has no reason, is none."""
+    draft = assignment.draft
+    return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reason") else {}
+
+
+def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, status: int = 200) -> HttpResponse:
+    item = blind_item(assignment)
+    keys = keys_of(assignment.reviewer)
+    context = {
+        "assignment": assignment,
+        "item": item,
+        "evidence": evidence(assignment, candidate=item.candidate, golden=item.golden),
+        "blocks": side_by_side(item.golden, item.candidate, is_diff=item.candidate_is_diff),
+        "guideline": current(),
+        "form": form,
+        "keys": {name: keys[name] for name in _KEYS},
+        "key_rows": [(keys[name], text) for name, text in _KEYS.items()],
+    }
+    return render(request, "reviews/adjudicate.html", context, status=status)
+
+
+def _lost(request: HttpRequest, assignment: Assignment, why: str, form: DecideForm, *, status: int) -> HttpResponse:
+    """Nothing of the evidence, and everything that was typed."""
+    context = {"assignment": assignment, "why": why, "form": form, "note": form.data.get("note", "")}
+    return render(request, "reviews/adjudicate_lost.html", context, status=status)
+
+
+def _maintainer(request: HttpRequest) -> User:
+    """Who acts. Raises Http404 for everybody else: nothing offers it to them."""
+    if not isinstance(request.user, User) or not request.user.is_staff:
+        raise Http404
+    return request.user
+
+
+@action(_home)
+def case_void(request: HttpRequest, pk: int) -> HttpResponse:
+    """End the review of an answer without a label; what was locked stays stored."""
+    actor, case = _maintainer(request), get_object_or_404(Case, pk=pk)
+    return _because(
+        request,
+        title="End this review without a label",
+        act=lambda reason: appeals.void(actor=actor, case=case, reason=reason),
+        done="The review has ended without a label.",
+    )
+
+
+@action(_home)
+def flag_lift(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lift the flag of a task: its test or golden function is trusted again."""
+    actor, flag = _maintainer(request), get_object_or_404(TaskFlag, pk=pk)
+    return _because(
+        request,
+        title="Lift the flag of this task",
+        act=lambda reason: flags.lift(actor=actor, flag=flag, reason=reason),
+        done="The flag is lifted; the scores that rest on the task are no longer marked.",
+    )
+
+
+def _because(request: HttpRequest, *, title: str, act: Callable[[str], object], done: str) -> HttpResponse:
+    """Do it and go back to where the form was; or show the form by itself, with what is wrong."""
+    form = BecauseForm(request.POST)
+    if form.is_valid():
+        try:
+            act(form.cleaned_data["reason"])
+        except SubmissionError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, done)
+            return redirect(_back(request, form.cleaned_data["next"]))
+    context = {"form": form, "title": title, "back": _back(request, form.data.get("next", ""))}
+    return render(request, "reviews/adjudicate_because.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _back(request: HttpRequest, address: str) -> str:
+    """``address`` if it is one of this site's own, else the home of reviewing."""
+    allowed = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return address if allowed and address.startswith("/") else reverse("reviews")

@@ -1,0 +1,92 @@
+"""The first page of reviewing, and the page of an invitation."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.auth.views import redirect_to_login
+from django.db.models import Count, Sum
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reviews.domain import readiness, reviewers
+from reviews.domain.claiming import queue_counts
+from reviews.enums import AssignmentState, CaseKind
+from reviews.exceptions import ReviewError
+from reviews.models import Assignment, Review, Reviewer
+from reviews.views.guards import user_of
+from submissions.views.acting import SIGNED_OUT
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@never_cache
+@require_safe
+def reviews(request: HttpRequest) -> HttpResponse:
+    """For strangers what reviewing is; for reviewers what to do first, the next item, and how much waits."""
+    reviewer = reviewers.reviewer_of(request.user)
+    if reviewer is None:
+        ended = request.user.is_authenticated and Reviewer.objects.filter(user=user_of(request), active=False).exists()
+        return render(request, "reviews/home.html", {"ended": ended})
+    return render(request, "reviews/home.html", _of(reviewer))
+
+
+def _of(reviewer: Reviewer) -> dict[str, Any]:
+    missing = readiness.what_is_missing(reviewer)
+    return {
+        "reviewer": reviewer,
+        "roles": reviewers.roles_of(reviewer),
+        "missing": missing,
+        "practising": bool(missing) and missing[0].name == "practice",
+        "held": _held(reviewer),
+        "counts": queue_counts(reviewer),
+        "today": _today(reviewer),
+        "now": timezone.now(),
+    }
+
+
+def _held(reviewer: Reviewer) -> Assignment | None:
+    states = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
+    return Assignment.objects.filter(reviewer=reviewer, state__in=states).order_by("-pk").first()
+
+
+def _today(reviewer: Reviewer) -> dict[str, int]:
+    """Locked labels and minutes of work since midnight, practice left out."""
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    locked = Review.objects.filter(reviewer=reviewer, locked__gte=midnight).exclude(case__kind=CaseKind.PRACTICE)
+    sums = locked.order_by().aggregate(labels=Count("pk"), seconds=Sum("active_seconds"))
+    return {"labels": sums["labels"], "minutes": round((sums["seconds"] or 0) / 60)}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HttpRequest, secret: str) -> HttpResponse:
+    """What an invitation gives, and accepting it. Whoever is signed out comes back after signing in."""
+    invitation = reviewers.invitation_of(secret)
+    if invitation is None:
+        raise Http404("There is no such invitation. Open the whole link, as it was sent.")
+    problem, status = reviewers.problem_with(invitation), HTTPStatus.OK
+    mine = request.user.is_authenticated and invitation.used_by and invitation.used_by.user_id == request.user.pk
+    if mine:
+        return redirect("reviews")
+    if problem:
+        status = HTTPStatus.GONE
+    elif request.method == "POST":
+        if not request.user.is_authenticated:
+            messages.warning(request, SIGNED_OUT)
+            return redirect_to_login(request.path)
+        try:
+            reviewer = reviewers.accept(user=user_of(request), secret=secret)
+        except ReviewError as error:
+            problem, status = str(error), HTTPStatus.CONFLICT
+        else:
+            messages.success(request, f"Welcome. Others will know you as {reviewer.public_name}.")
+            return redirect("reviews")
+    context = {"invitation": invitation, "roles": reviewers.roles_of(invitation), "problem": problem}
+    return render(request, "reviews/join.html", context, status=status)

@@ -1,0 +1,141 @@
+"""For maintainers: who reviews, in which role, and invitations."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reviews.domain import practice, reviewers
+from reviews.enums import CaseKind
+from reviews.forms import InviteForm, RolesForm
+from reviews.models import Assignment, Invitation, Reviewer
+from reviews.views.guards import maintainers_only, user_of
+from submissions.domain.audit import history
+from submissions.exceptions import SubmissionError
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+
+_LINK: Final = "review_invitation_link"
+_SHOWN_ROWS: Final = 50
+_ROLES: Final = {"is_annotator": "annotator", "is_adjudicator": "adjudicator", "active": "active"}
+
+
+def _address(**_arguments: int) -> str:
+    return reverse("review_people")
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def people(request: HttpRequest) -> HttpResponse:
+    """All reviewers and the newest invitations. A new invitation's link is shown here once."""
+    return _page(request, link=request.session.pop(_LINK, ""))
+
+
+@action(_address)
+@maintainers_only
+def invite(request: HttpRequest) -> HttpResponse:
+    """Make an invitation, and the practice round that newcomers begin with."""
+    form = InviteForm(request.POST)
+    if not form.is_valid():
+        return _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, form=form)
+    _, secret = reviewers.invite(actor=user_of(request), **form.cleaned_data)
+    request.session[_LINK] = request.build_absolute_uri(reverse("review_join", args=[secret]))
+    try:
+        practice.ensure_practice()
+    except SubmissionError as error:
+        messages.warning(request, f"There are no practice items yet: {error}")
+    return redirect(f"{_address()}#invitations")
+
+
+@action(_address)
+@maintainers_only
+def revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make an unused link worthless."""
+    invitation = get_object_or_404(Invitation, pk=pk)
+    try:
+        reviewers.revoke(actor=user_of(request), invitation=invitation)
+    except SubmissionError as error:
+        messages.warning(request, str(error))
+    else:
+        messages.success(request, "The invitation is revoked: its link works no more.")
+    return redirect(f"{_address()}#invitations")
+
+
+@never_cache
+@maintainers_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    """One reviewer: profile, history, and changing the roles."""
+    reviewer = get_object_or_404(_listed(), pk=pk)
+    form, status = RolesForm.of(reviewer), HTTPStatus.OK
+    if request.method == "POST":
+        form = RolesForm(request.POST)
+        if form.is_valid():
+            try:
+                returned = reviewers.set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
+            except SubmissionError as error:
+                form.add_error(None, str(error))
+            else:
+                messages.success(request, f"{reviewer.public_name}: {_changed(returned)}")
+                return redirect("review_people")
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    context = {
+        "reviewer": reviewer,
+        "form": form,
+        "conflicts": reviewer.conflicts.select_related("system"),
+        "events": [(event, _what(event.data)) for event in history(reviewer)[:_SHOWN_ROWS]],
+    }
+    return render(request, "reviews/reviewer.html", context, status=status)
+
+
+def _changed(returned: int) -> str:
+    return "the roles are changed; the item at hand went back to the queue." if returned else "the roles are changed."
+
+
+def _what(data: dict[str, Any]) -> str:
+    """What an event changed, in words: a conflict, parts of the profile, or roles."""
+    if "conflict" in data:
+        change = data["conflict"]
+        return f"new conflict with {change['after']}" if change["after"] else f"no conflict with {change['before']} now"
+    if "changed" in data:
+        return f"profile: {', '.join(data['changed'])}".replace("_", " ")
+    before, after = data.get("before", {}), data.get("after", {})
+    changed = [
+        f"{'now' if after[name] else 'not'} {_ROLES[name]}" for name in _ROLES if before.get(name) != after.get(name)
+    ]
+    return ", ".join(changed or [f"as {' and '.join(data.get('roles', []))}"])
+
+
+def _listed() -> QuerySet[Reviewer]:
+    """Reviewers with ``labels`` (practice left out), ``last_label`` and ``last_taken``."""
+    taken = Assignment.objects.filter(reviewer=OuterRef("pk")).order_by().values("reviewer")
+    counted = ~Q(reviews__case__kind=CaseKind.PRACTICE)
+    return Reviewer.objects.select_related("user").annotate(
+        labels=Count("reviews", filter=counted),
+        last_label=Max("reviews__locked"),
+        last_taken=Subquery(taken.annotate(newest=Max("created")).values("newest")),
+    )
+
+
+def _page(request: HttpRequest, *, status: int = 200, link: str = "", form: InviteForm | None = None) -> HttpResponse:
+    rows: list[Any] = list(_listed().order_by("-active", "pseudonym"))
+    invitations = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
+    context = {
+        "rows": [(row, max(filter(None, (row.last_label, row.last_taken)), default=None)) for row in rows],
+        "invitations": [(each, reviewers.problem_with(each)) for each in invitations],
+        "days": reviewers.INVITATION_DAYS,
+        "form": form or InviteForm(),
+        "link": link,
+    }
+    return render(request, "reviews/reviewers.html", context, status=status)

@@ -1,0 +1,109 @@
+"""A reviewer's own page: what one says of oneself, conflicts of interest, keys."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from reviews.domain import conflicts, reviewers
+from reviews.exceptions import ReviewError
+from reviews.forms import ConflictForm, KeysForm, ProfileForm
+from reviews.models import Reviewer
+from reviews.views.guards import reviewers_only
+from submissions.views.acting import action
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+def _address(**_arguments: int) -> str:
+    return reverse("review_profile")
+
+
+@never_cache
+@reviewers_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
+    """Everything on one page; a POST stores the profile."""
+    if request.method != "POST":
+        return _page(request, reviewer)
+    form = ProfileForm(request.POST)
+    if form.is_valid():
+        try:
+            returned = reviewers.update_profile(reviewer=reviewer, **form.facts())
+        except ReviewError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Your profile is saved.")
+            _say_returned(request, returned)
+            return redirect("reviews")
+    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, form=form)
+
+
+@action(_address)
+@reviewers_only
+def conflict_add(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
+    """Declare a conflict of interest."""
+    form = ConflictForm(reviewer, request.POST)
+    if form.is_valid():
+        try:
+            returned = conflicts.add_conflict(reviewer=reviewer, **form.cleaned_data)
+        except ReviewError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "The conflict is noted: you will not be given such answers.")
+            _say_returned(request, returned)
+            return redirect(f"{_address()}#conflicts")
+    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, conflict_form=form)
+
+
+@action(_address)
+@reviewers_only
+def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
+    """Take a conflict back."""
+    conflict = get_object_or_404(reviewer.conflicts.select_related("system"), pk=pk)
+    conflicts.remove_conflict(reviewer=reviewer, conflict=conflict)
+    messages.success(request, f"The conflict with {conflict} is removed.")
+    return redirect(f"{_address()}#conflicts")
+
+
+@action(_address)
+@reviewers_only
+def keys(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
+    """Store which keys the labelling page listens to."""
+    if "reset" in request.POST:
+        Reviewer.objects.filter(pk=reviewer.pk).update(keys={})
+        messages.success(request, "The keys are as they were shipped.")
+        return redirect(f"{_address()}#keys")
+    form = KeysForm(request.POST)
+    if form.is_valid():
+        Reviewer.objects.filter(pk=reviewer.pk).update(keys=form.stored())
+        messages.success(request, "The keys are saved.")
+        return redirect(f"{_address()}#keys")
+    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, keys_form=form)
+
+
+def _say_returned(request: HttpRequest, returned: int) -> None:
+    if returned:
+        messages.warning(
+            request, "The item that you held is of a system or organisation in conflict: it was handed back."
+        )
+
+
+def _page(request: HttpRequest, reviewer: Reviewer, *, status: int = 200, **bound: Any) -> HttpResponse:
+    """``bound`` are forms with errors: ``form``, ``conflict_form``, ``keys_form``."""
+    context = {
+        "reviewer": reviewer,
+        "form": ProfileForm.of(reviewer),
+        "conflicts": reviewer.conflicts.select_related("system"),
+        "conflict_form": ConflictForm(reviewer),
+        "keys_form": KeysForm.of(reviewer),
+        **bound,
+    }
+    return render(request, "reviews/profile.html", context, status=status)

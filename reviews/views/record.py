@@ -1,0 +1,120 @@
+"""The dashboard, and taking labels away and bringing them back."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from benchmark_tasks.models import Suite
+from reviews.domain import dashboards
+from reviews.domain.blindness import closed_suites
+from reviews.domain.exporting import export
+from reviews.domain.importing import ImportRefusedError, import_labels
+from reviews.domain.label_values import STATES
+from reviews.domain.reviewers import reviewer_of
+from reviews.record_forms import ExportForm, ImportForm, StateForm
+from reviews.views.guards import maintainers_only, user_of
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from reviews.models import Reviewer
+
+CASES_A_PAGE: Final = 25
+_TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+
+
+@never_cache
+@login_required
+@require_safe
+def review_dashboard(request: HttpRequest) -> HttpResponse:
+    """What waits, and one's own work; for maintainers everybody's, and what happened to each case."""
+    user, reviewer = user_of(request), reviewer_of(request.user)
+    if reviewer is None and not user.is_staff:
+        raise Http404
+    closed = closed_suites(user)
+    people = dashboards.people_at_work() if user.is_staff else [reviewer] if reviewer else []
+    context: dict[str, Any] = {
+        # Of a single waiting case its urgency would tell something.
+        "queue": dashboards.queue(closed=closed, by_severity=reviewer is None),
+        "work": dashboards.work(people),
+        "reviewer": reviewer,
+        "closed": list(Suite.objects.filter(pk__in=closed)) if closed else [],
+    }
+    if user.is_staff:
+        context |= _for_maintainers(request, closed, reviewer)
+    return render(request, "reviews/dashboard.html", context)
+
+
+def _for_maintainers(request: HttpRequest, closed: frozenset[int], reviewer: Reviewer | None) -> dict[str, Any]:
+    filters = StateForm(request.GET)
+    state = filters.cleaned_data["state"] if filters.is_valid() else ""
+    pages = Paginator(dashboards.cases(closed=closed, viewer=reviewer, state=state), CASES_A_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    return {
+        "filters": filters,
+        "state": state,
+        "page": page,
+        # Whoever labels would learn from the words why a case is disputed.
+        "cases": [(case, reviewer is None or case.state in STATES) for case in page],
+        "export": ExportForm(auto_id="export_%s"),
+    }
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def labels_export(request: HttpRequest) -> HttpResponse:
+    """The file: ``?format=`` ``csv`` or ``jsonl``, ``?suite=`` a slug; without suites closed to whoever asks."""
+    form = ExportForm(request.GET)
+    if not form.is_valid():
+        raise Http404("There is no such format or suite. Choose them on the dashboard.")
+    suite: Suite | None = form.cleaned_data["suite"]
+    closed = closed_suites(request.user)
+    if suite is not None and suite.pk in closed:
+        messages.error(
+            request, f"You hold an answer of {suite.title}, so its labels are closed to you. Lock it or hand it back."
+        )
+        return redirect("review_dashboard")
+    form_name = form.cleaned_data["format"]
+    name = f"labels-{suite.slug if suite else 'all'}-{timezone.now():%Y%m%d}.{form_name}"
+    streamed = StreamingHttpResponse(
+        export(form=form_name, suite=suite, without=closed),
+        content_type=_TYPES[form_name],
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+    return cast("HttpResponse", streamed)
+
+
+@never_cache
+@maintainers_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def labels_import(request: HttpRequest) -> HttpResponse:
+    """Bring labels back, or only check a file; what is wrong with it is shown line by line."""
+    if request.method != "POST":
+        return render(request, "reviews/labels_import.html", {"form": ImportForm()})
+    form = ImportForm(request.POST, request.FILES)
+    problems, checked = [], None
+    if form.is_valid():
+        dry_run = form.cleaned_data["dry_run"]
+        try:
+            imported = import_labels(actor=user_of(request), content=form.cleaned_data["file"].read(), dry_run=dry_run)
+        except ImportRefusedError as error:
+            problems = error.problems
+        else:
+            if not dry_run:
+                messages.success(request, f"Imported: {imported}")
+                return redirect("review_dashboard")
+            checked = imported
+    status = HTTPStatus.OK if checked else HTTPStatus.UNPROCESSABLE_ENTITY
+    context = {"form": form, "problems": problems, "checked": checked}
+    return render(request, "reviews/labels_import.html", context, status=status)

@@ -1,0 +1,153 @@
+// The comparison: folded runs, side by side or unified, blanks, and lines that findings are started on.
+import { foldAll, startFolding, unfold } from "./labelling-folding.js";
+
+const number = (button) => Number(button.dataset.line);
+
+export class Comparison {
+  constructor(work, form) {
+    this.work = work;
+    this.form = form;
+    this.side = "candidate";
+    this.from = this.to = null;
+    this.work.addEventListener("click", (event) => this.#clicked(event));
+    this.work.addEventListener("keydown", (event) => this.#pressed(event));
+    form.addEventListener("changed", () => this.#drawFindings());
+    startFolding(work);
+    // Two columns of code do not fit a phone.
+    if (!form.view.layout && innerWidth < 640) this.section.classList.add("unified");
+    this.#refresh();
+  }
+
+  get section() { return document.getElementById("label-diff"); }
+
+  chosen() {
+    if (this.from === null) return null;
+    return { side: this.side, start: Math.min(this.from, this.to), end: Math.max(this.from, this.to) };
+  }
+
+  toggleLayout() {
+    const unified = this.section.classList.toggle("unified");
+    this.#press("layout", unified);
+    this.form.setView({ layout: unified ? "unified" : "side" });
+  }
+
+  toggleWide() {
+    const wide = this.work.classList.toggle("wide");
+    this.#press("wide", wide);
+    this.form.setView({ wide });
+  }
+
+  unfoldAll(button) { foldAll(this.section, button); }
+
+  async toggleWhitespace() {
+    const ignored = this.form.view.whitespace === "ignored" ? "shown" : "ignored";
+    const response = await fetch(`${this.work.dataset.page}?part=diff&whitespace=${ignored}`).catch(() => null);
+    if (!response?.ok) return;
+    const fetched = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("label-diff");
+    fetched.classList.toggle("unified", this.section.classList.contains("unified"));
+    this.section.replaceWith(fetched);
+    this.form.setView({ whitespace: ignored });
+    this.#refresh();
+    this.section.querySelector('[data-act="whitespace"]').focus();
+  }
+
+  // Show the lines of a finding: unfold them, scroll there, paint them.
+  reveal({ side, start, end }) {
+    const lines = this.#lines(side).filter((line) => number(line) >= Number(start) && number(line) <= Number(end || start));
+    this.work.querySelectorAll("td.in-finding").forEach((cell) => cell.classList.remove("in-finding"));
+    for (const line of lines) {
+      unfold(line);
+      line.parentElement.classList.add("in-finding");
+      line.parentElement.nextElementSibling.classList.add("in-finding");
+    }
+    lines[0]?.scrollIntoView({ block: "nearest" });
+  }
+
+  #refresh() {
+    const first = this.#lines(this.side)[0] ?? this.#lines("golden")[0];
+    if (first) first.tabIndex = 0;
+    this.#press("layout", this.section.classList.contains("unified"));
+    this.from = this.to = null;
+    this.#draw();
+    this.#drawFindings();
+  }
+
+  #lines(side) { return [...this.work.querySelectorAll(`button.line[data-side="${side}"]`)]; }
+
+  #visible(side) { return this.#lines(side).filter((line) => line.offsetParent !== null); }
+
+  #clicked(event) {
+    const line = event.target.closest("button.line");
+    if (line) this.#choose(line, event.shiftKey);
+  }
+
+  #pressed(event) {
+    const line = event.target.closest?.("button.line");
+    if (!line || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      if (this.from === null || !this.#holds(line)) this.#choose(line, false);
+      this.section.querySelector('[data-act="find"]').click();
+      return;
+    }
+    const next = this.#next(line, event.key);
+    if (!next) return;
+    event.preventDefault();
+    this.#choose(next, event.shiftKey && next.dataset.side === this.side);
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  #next(line, key) {
+    const side = line.dataset.side;
+    if (key === "ArrowLeft" || key === "ArrowRight") {
+      const wanted = key === "ArrowLeft" ? "golden" : "candidate";
+      if (wanted === side) return null;
+      return line.closest("tr").querySelector(`button.line[data-side="${wanted}"]`) ?? this.#visible(wanted)[0];
+    }
+    const lines = this.#visible(side);
+    const place = lines.indexOf(line);
+    const to = { ArrowUp: place - 1, ArrowDown: place + 1, Home: 0, End: lines.length - 1 }[key];
+    return to === undefined ? null : lines[to];
+  }
+
+  #choose(line, extend) {
+    this.side = extend && this.from !== null ? this.side : line.dataset.side;
+    if (!extend || this.from === null || line.dataset.side !== this.side) this.from = number(line);
+    this.to = number(line);
+    this.work.querySelectorAll('button.line[tabindex="0"]').forEach((other) => { other.tabIndex = -1; });
+    line.tabIndex = 0;
+    this.#draw();
+  }
+
+  #holds(line) {
+    const { side, start, end } = this.chosen();
+    return line.dataset.side === side && number(line) >= start && number(line) <= end;
+  }
+
+  #draw() {
+    const chosen = this.chosen();
+    for (const line of this.work.querySelectorAll("button.line")) {
+      const holds = chosen !== null && this.#holds(line);
+      line.parentElement.classList.toggle("chosen", holds);
+      line.parentElement.nextElementSibling.classList.toggle("chosen", holds);
+      if (holds) line.setAttribute("aria-current", "true");
+      else line.removeAttribute("aria-current");
+    }
+    const find = this.section.querySelector('[data-act="find"]');
+    if (find) find.disabled = chosen === null;
+  }
+
+  #drawFindings() {
+    const findings = this.form.read().findings;
+    for (const line of this.work.querySelectorAll("button.line")) {
+      const has = findings.some(({ side, start, end }) =>
+        side === line.dataset.side && start && number(line) >= Number(start) && number(line) <= Number(end || start));
+      line.parentElement.classList.toggle("has-finding", has);
+    }
+  }
+
+  #press(act, on) {
+    this.work.querySelectorAll(`[data-act="${act}"]`).forEach((button) => button.setAttribute("aria-pressed", String(on)));
+  }
+}

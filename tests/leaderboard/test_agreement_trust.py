@@ -1,0 +1,208 @@
+"""Judges against what people settled, and their share of CC put right: on the page, in JSON, and for whom closed."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.utils import timezone
+
+from evaluator.enums import WorkState
+from evaluator.models import Judgement
+from leaderboard.agreement import judges
+from leaderboard.domain.agreement_raters import Scope, load_ratings
+from leaderboard.domain.agreement_trust import JudgeTrust, judge_trust, judged_raters
+from reviews.enums import AssignmentState, CaseState, TriggerKind
+from reviews.models import Assignment, Case, Trigger
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.factories import measured
+from tests.leaderboard.judging import JudgeFactory
+from tests.reviews.factories import ReviewerFactory, assigned, case_of, reviewed
+from tests.submissions.factories import ImplementationFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import Implementation
+
+pytestmark = pytest.mark.django_db
+
+SMALL = "/agreement/small/"
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    cache.clear()
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    return made
+
+
+def judged_answers(version: SuiteVersion, labels: list[str]) -> list[Implementation]:
+    """An answer for each label that one judge gives, empty for an abstention."""
+    entry = measured(version, trials=len(labels))
+    task = version.revisions.get()
+    answers: list[Implementation] = [
+        ImplementationFactory(submission=entry.submission, revision=task, trial=trial)
+        for trial in range(1, len(labels) + 1)
+    ]
+    judge = JudgeFactory(slug="strict", name="Strict")
+    Judgement.objects.bulk_create(
+        Judgement(
+            implementation=answer,
+            config=judge,
+            label=label,
+            abstained=not label,
+            state=WorkState.DONE,
+            finished=timezone.now(),
+        )
+        for answer, label in zip(answers, labels, strict=True)
+    )
+    return answers
+
+
+def settled(answers: list[Implementation], truths: list[str], *, audited: float = 0.5) -> None:
+    """Settled cases of the first answers, drawn by the audit with that probability (0: disputes)."""
+    cases = Case.objects.bulk_create(
+        Case(implementation=answer, state=CaseState.AGREED, label=truth, source="agreed", settled=timezone.now())
+        for answer, truth in zip(answers, truths, strict=False)
+    )
+    kind = TriggerKind.AUDIT if audited else TriggerKind.JUDGE_UNSURE
+    Trigger.objects.bulk_create(Trigger(case=case, kind=kind, inclusion_probability=audited or 1) for case in cases)
+
+
+def trust(version: SuiteVersion) -> JudgeTrust:
+    ratings = load_ratings(suite=version.suite, scope=Scope())
+    (judge,) = judged_raters(ratings)
+    return judge_trust(ratings, judge)
+
+
+def words(client: Client, **query: str) -> str:
+    page = client.get(SMALL, query).content.decode()
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def report() -> Any:
+    stream = io.StringIO()
+    call_command("agreement", "--suite", "small", "--json", stdout=stream)
+    return json.loads(stream.getvalue())
+
+
+SAYS = ["CC", "CC", "CC", "LC", "LI", "LI", "CC", "LC", "LI", "", "CC", "LI"]
+TRUTH = ["CC", "CC", "LC", "LC", "LI", "LI", "CC", "CC", "LI", "CC", "LI", "LI"]
+
+
+def test_accuracy_by_label_counts_abstentions_as_misses(version: SuiteVersion) -> None:
+    settled(judged_answers(version, SAYS), TRUTH, audited=0)
+    found = trust(version)
+    assert (found.n, found.abstained) == (12, 1)
+    counts = {each.label: (each.truths, each.judged, each.right) for each in found.classes}
+    assert counts == {"LI": (5, 4, 4), "LC": (2, 2, 1), "CC": (5, 5, 3)}
+    assert [each.recall.value for each in found.classes] == [0.8, 0.5, 0.6]
+    assert [each.precision.value for each in found.classes] == [1.0, 0.5, 0.6]
+
+
+def test_disputes_alone_correct_nothing(version: SuiteVersion) -> None:
+    settled(judged_answers(version, ["CC"] * 80), ["CC", "LI"] * 35, audited=0)
+    found = trust(version)
+    assert (found.n, found.sampled, found.population, found.raw.value) == (70, 0, 80, 1.0)
+    assert found.prediction_powered.value is None
+    assert found.prediction_powered.why == "too few randomly sampled human labels (0 of at least 60)"
+
+
+def test_sixty_audited_answers_correct_the_share_with_their_weights(version: SuiteVersion) -> None:
+    says = ["CC", "LI", "", "CC", "LC"] * 20
+    answers = judged_answers(version, says)
+    truths = ["CC", "LI", "CC", "LI", "LC"] * 12
+    settled(answers[:30], truths[:30], audited=0.5)
+    settled(answers[30:60], truths[30:], audited=0.1)
+    waiting = case_of(answers[60], state=CaseState.ONE_LABEL)
+    Trigger.objects.create(case=waiting, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
+    found = trust(version)
+    assert (found.population, found.sampled, found.waiting, found.raw.value) == (100, 60, 1, 0.4)
+    truth = [int(label == "CC") for label in truths]
+    judged = [int(label == "CC") for label in says]
+    arguments = (truth, judged[:60], judged[60:], [2.0] * 30 + [10.0] * 30)
+    assert found.prediction_powered == judges.ppi_mean(*arguments)
+    assert found.rogan_gladen == judges.rogan_gladen(*arguments)
+    assert found.prediction_powered.value is not None
+    assert found.prediction_powered.interval is not None
+
+
+def test_fifty_nine_are_too_few(version: SuiteVersion) -> None:
+    settled(judged_answers(version, ["CC", "LI"] * 40), ["CC", "LI"] * 29 + ["CC"])
+    found = trust(version)
+    assert found.prediction_powered.why == "too few randomly sampled human labels (59 of at least 60)"
+
+
+def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client, version: SuiteVersion) -> None:
+    settled(judged_answers(version, SAYS), TRUTH)
+    text = words(client)
+    assert "Judges against decisions" in text
+    assert "n = 12 answers; the judge abstained on 1 of them, which counts as a miss." in text
+    assert "LI 5 in truth, 4 by the judge, 4 by both 80.0 %" in text
+    assert "12 of 12 judged answers were audited at random and settled." in text
+    assert "too few randomly sampled human labels (12 of at least 60)" in text
+    assert "Judge's share of CC Of the answers that the audit draws from. 41.7 %" in text
+    assert "Judges against decisions" not in words(client, binary="1")
+
+
+def test_the_command_has_people_and_judges(version: SuiteVersion) -> None:
+    settled(judged_answers(version, SAYS), TRUTH)
+    found = report()
+    assert found["people"] == {
+        "people": 0,
+        "n": 0,
+        "fleiss": {"value": None, "interval": None, "why": "too few people (0 of at least 3)"},
+        "alpha": {"value": None, "interval": None, "why": "too few people (0 of at least 3)"},
+    }
+    (judge,) = found["judges"]
+    assert (judge["judge"], judge["n"]) == ({"slug": "judge:strict", "name": "Strict"}, 12)
+    assert [(each["label"], each["right"]) for each in judge["classes"]] == [("LI", 4), ("LC", 1), ("CC", 3)]
+    stream = io.StringIO()
+    call_command("agreement", "--suite", "small", stdout=stream)
+    assert "Strict (judge:strict) against final labels by people\nn = 12, 1 of them abstentions" in stream.getvalue()
+    assert "LI: 5 in truth, 4 by the judge, 4 by both; found 80.0 % (" in stream.getvalue()
+
+
+def labelled_by_two(version: SuiteVersion, number: int) -> list[Implementation]:
+    """Settled answers with two blind labels and a judge's."""
+    answers = judged_answers(version, ["LI", "CC"] * number)[:number]
+    people = [ReviewerFactory(), ReviewerFactory()]
+    for answer in answers:
+        case = case_of(answer, state=CaseState.AGREED, label="LC", source="agreed", settled=timezone.now())
+        for person in people:
+            reviewed(case, person, "LC")
+    return answers
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, version: SuiteVersion, number: int) -> None:
+    labelled_by_two(version, number)
+    person = ReviewerFactory()
+    client.force_login(person.user)
+    assert "n = 9 answers" in words(client) or number == 10
+    unlabelled = ImplementationFactory(
+        submission=measured(version).submission, revision=version.revisions.get(), trial=1
+    )
+    held = assigned(case_of(unlabelled), person)
+    page = client.get(SMALL).content.decode()
+    assert "are closed to you while you label" in page
+    assert ("n = 10 answers" in page) is (number == 10)
+    assert "cell=" not in page
+    assert "Judges against decisions" not in page
+    for query in ({"category": version.revisions.get().category.slug}, {"inputs": "full"}, {"samples": "1"}):
+        response = client.get(SMALL, query)
+        assert response.status_code == (200 if "samples" in query else 403)
+        assert "cell=" not in response.content.decode()
+    pair = {"first": "humans", "second": "judge:strict", "cell": "LC,LI"}
+    for query in (pair, {**pair, "part": "1"}):
+        assert client.get(SMALL, query).status_code == 403
+    Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.DONE)
+    assert client.get(SMALL, pair).status_code == 200

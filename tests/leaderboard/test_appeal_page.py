@@ -1,0 +1,187 @@
+"""Human review on the page of an answer: the final label, an open review, flags, and appeals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from reviews.enums import CaseState, FinalSource, ReasonCode, Severity, TriggerKind
+from reviews.models import Case, TaskFlag, Trigger
+from submissions.enums import SubmissionState
+from submissions.models import Implementation, Submission
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.leaderboard.showing import text_of
+from tests.reviews.factories import ReviewerFactory, answers, case_of, decided, ready, reviewed
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+EVIDENCE = "Equation 3 takes the mean over tokens; the test takes it over sequences."
+
+
+@pytest.fixture
+def alice() -> User:
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def answer(alice: User) -> Implementation:
+    """Published, measured, and judged CC."""
+    (made,) = answers(owner=alice)
+    judge = JudgeFactory()
+    show(made.submission.suite_version.suite, judge)
+    judged(made, judge, "CC")
+    TestRunFactory(implementation=made, done="wrong_output")
+    return made
+
+
+def page(client: Client, answer: Implementation, user: User | None = None) -> Any:
+    if user is not None:
+        client.force_login(user)
+    return client.get(answer.get_absolute_url())
+
+
+def address(answer: Implementation) -> str:
+    task = answer.revision.task
+    return reverse("appeal", args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
+
+
+class TestReview:
+    def test_the_judges_label_stands_where_nobody_reviewed_it(self, client: Client, answer: Implementation) -> None:
+        text = text_of(page(client, answer))
+        assert "CC final label (judge)" in text
+        assert "in review" not in text
+
+    def test_an_open_review_tells_nothing_but_that_it_is_open(self, client: Client, answer: Implementation) -> None:
+        case = case_of(answer, state=CaseState.ONE_LABEL)
+        reviewed(case, ReviewerFactory(pseudonym="Marked Moth"), "LI", note="A marked note.")
+        for user in (None, UserFactory(is_staff=True), answer.submission.owner):
+            response = page(client, answer, user)
+            text = text_of(response)
+            assert "in review" in text
+            for hidden in (
+                "final label",
+                "Final label",
+                "Marked Moth",
+                "A marked note.",
+                f'href="{case.get_absolute_url()}"',
+            ):
+                assert hidden not in response.content.decode()
+
+    def test_two_labels_that_agree_are_not_told_while_an_adjudicator_looks(
+        self, client: Client, answer: Implementation
+    ) -> None:
+        case = case_of(answer, state=CaseState.DISPUTED)
+        for _ in range(2):
+            reviewed(case, ReviewerFactory(), "LI")
+        assert "final label" not in text_of(page(client, answer))
+
+    def test_a_settled_one_is_told_with_its_source_and_case(self, client: Client, answer: Implementation) -> None:
+        case = case_of(answer, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
+        decided(case, ReviewerFactory(adjudicator=True), "LI")
+        response = page(client, answer)
+        assert "LI final label (adjudicator&#x27;s decision)" in text_of(response)
+        assert f'href="{case.get_absolute_url()}"' in response.content.decode()
+
+    def test_while_an_appeal_is_heard_the_old_label_stays_and_no_new_one_is_told(
+        self, client: Client, answer: Implementation
+    ) -> None:
+        old = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION)
+        decided(old, ReviewerFactory(adjudicator=True), "LI")
+        new = case_of(answer, state=CaseState.ONE_LABEL, round=2)
+        reviewed(new, ReviewerFactory(), "CC")
+        text = text_of(page(client, answer))
+        assert "LI final label (adjudicator&#x27;s decision), until the review that is under way ends" in text
+        assert "CC final label" not in text
+
+    def test_flags_lead_to_their_case(self, client: Client, answer: Implementation) -> None:
+        case = case_of(answer, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
+        decision = decided(case, ReviewerFactory(adjudicator=True), "LI", reason="bad_test")
+        TaskFlag.objects.create(revision=answer.revision, decision=decision, reason=ReasonCode.BAD_TEST)
+        text = text_of(page(client, answer))
+        assert "The task is flagged: bad test." in text
+        TaskFlag.objects.update(lifted=timezone.now())
+        assert "The task is flagged" not in text_of(page(client, answer))
+
+    def test_maintainers_may_end_an_open_review(self, client: Client, answer: Implementation) -> None:
+        case = case_of(answer)
+        form = reverse("case_void", args=[case.pk])
+        assert form not in page(client, answer, answer.submission.owner).content.decode()
+        assert form in page(client, answer, UserFactory(is_staff=True)).content.decode()
+
+
+class TestAppeal:
+    def test_the_owner_appeals_and_the_answer_is_in_review(
+        self, client: Client, answer: Implementation, alice: User
+    ) -> None:
+        client.force_login(alice)
+        response: Any = client.post(address(answer), {"evidence": EVIDENCE}, follow=True)
+        assert response.redirect_chain == [(f"{answer.get_absolute_url()}#review", 302)]
+        assert "Your appeal is in" in text_of(response)
+        assert "in review" in text_of(response)
+        trigger = Trigger.objects.get()
+        assert (trigger.kind, trigger.detail, trigger.raised_by) == (TriggerKind.APPEAL, EVIDENCE, alice)
+        assert Case.objects.get().severity == Severity.APPEAL
+
+    def test_maintainers_may_as_well(self, client: Client, answer: Implementation) -> None:
+        client.force_login(UserFactory(is_staff=True))
+        assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 302
+        assert Trigger.objects.count() == 1
+
+    def test_nobody_else_is_offered_or_allowed_it(self, client: Client, answer: Implementation) -> None:
+        assert 'id="appeal"' not in page(client, answer).content.decode()
+        for user in (UserFactory(), ready(adjudicator=True).user):
+            assert 'id="appeal"' not in page(client, answer, user).content.decode()
+            assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 404
+        assert not Trigger.objects.exists()
+
+    def test_the_signed_out_are_told_so(self, client: Client, answer: Implementation) -> None:
+        response: Any = client.post(address(answer), {"evidence": EVIDENCE})
+        assert (response.status_code, response["Location"].split("?")[0]) == (302, "/accounts/login/")
+        assert not Trigger.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("evidence", "says"),
+        [("", "This field is required."), ("Too short.", "at least 30 characters"), ("x" * 5001, "at most 5000")],
+        ids=["empty", "short", "long"],
+    )
+    def test_what_is_wrong_stands_beside_what_was_typed(
+        self, client: Client, answer: Implementation, alice: User, evidence: str, says: str
+    ) -> None:
+        client.force_login(alice)
+        response: Any = client.post(address(answer), {"evidence": evidence})
+        assert response.status_code == 422
+        assert says in text_of(response)
+        assert f">\n{evidence}</textarea>" in response.content.decode()
+        assert '<details id="appeal" open>' in response.content.decode()
+        assert not Trigger.objects.exists()
+
+    def test_a_second_one_is_refused_in_words(self, client: Client, answer: Implementation, alice: User) -> None:
+        client.force_login(alice)
+        client.post(address(answer), {"evidence": EVIDENCE})
+        response: Any = client.post(address(answer), {"evidence": f"{EVIDENCE} Again."})
+        assert response.status_code == 422
+        assert f"{EVIDENCE} Again." in response.content.decode()
+        assert Trigger.objects.count() == 1
+
+    @pytest.mark.parametrize("facts", [{"state": SubmissionState.RUNNING}], ids=["not measured yet"])
+    def test_what_was_not_measured_cannot_be_appealed(
+        self, client: Client, answer: Implementation, alice: User, facts: dict[str, str]
+    ) -> None:
+        Submission.objects.update(**facts)
+        assert 'id="appeal"' not in page(client, answer, alice).content.decode()
+        assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 404
+
+    def test_a_get_of_the_action_leads_to_the_answer(self, client: Client, answer: Implementation) -> None:
+        response: Any = client.get(address(answer))
+        assert (response.status_code, response["Location"]) == (302, answer.get_absolute_url())

@@ -1,0 +1,299 @@
+"""The list of cases and the page of a settled one: what everybody may read, and what nobody."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
+from benchmark_tasks.facts.categories import CATEGORIES
+from reviews.domain.states import note
+from reviews.enums import CaseKind, CaseState, FinalSource, ReasonCode, Role, TriggerKind
+from reviews.models import Case, TaskFlag, Trigger
+from submissions.enums import SubmissionState, Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.judging import JudgeFactory, judged, show, vote
+from tests.leaderboard.showing import text_of
+from tests.reviews.factories import FINDING, ReviewerFactory, answers, case_of, decided, reviewed
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from submissions.models import Implementation, User
+
+pytestmark = pytest.mark.django_db
+
+LABEL = "A marked note of an annotator."
+DECISION = "A marked note of the decision."
+
+
+def agreed(answer: Implementation | None = None, label: str = "LI", *, days_ago: int = 0, **facts: Any) -> Case:
+    """Two annotators agree on ``label``."""
+    when = timezone.now() - timedelta(days=days_ago)
+    given = {"state": CaseState.AGREED, "label": label, "source": FinalSource.AGREED, "settled": when, **facts}
+    case = case_of(answer, **given)
+    reviewed(case, ReviewerFactory(pseudonym=f"Quiet Owl {case.pk}"), label, note=LABEL)
+    reviewed(case, ReviewerFactory(name="Ada Example", shows_name=True), label)
+    return case
+
+
+def final(answer: Implementation | None = None, *, reason: str = "bad_test", **facts: Any) -> Case:
+    """An adjudicator decided on LI; the annotators had said CC and LC."""
+    given = {
+        "state": CaseState.FINAL,
+        "label": "LI",
+        "source": FinalSource.DECISION,
+        "settled": timezone.now(),
+        **facts,
+    }
+    case = case_of(answer, **given)
+    reviewed(case, ReviewerFactory(), "CC")
+    reviewed(case, ReviewerFactory(), "LC", note=LABEL)
+    decided(
+        case, ReviewerFactory(adjudicator=True, pseudonym=f"Calm Otter {case.pk}"), "LI", reason=reason, note=DECISION
+    )
+    return case
+
+
+def page(client: Client, case: Case, user: User | None = None) -> Any:
+    if user is not None:
+        client.force_login(user)
+    return client.get(case.get_absolute_url())
+
+
+def listed(client: Client, **query: str) -> list[tuple[str, bool]]:
+    """Address and whether it is reported, of each row."""
+    return [(line.address, line.reported) for line in client.get(reverse("cases"), query).context["page"].object_list]
+
+
+class TestPage:
+    def test_three_raters_and_the_decision(self, client: Client) -> None:
+        case = final()
+        answer = case.implementation
+        judge = JudgeFactory(name="Careful Judge")
+        show(answer.submission.suite_version.suite, judge)
+        vote(judged(answer, judge, "CC"), 1, "CC", rationale=["A marked reason of the judge."])
+        judged(answer, JudgeFactory(name="Other Judge"), "LI")
+        TestRunFactory(implementation=answer, done="wrong_output", reason="1 of 4 cases failed")
+        Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
+        Trigger.objects.create(case=case, kind=TriggerKind.HUMANS_DIFFER)
+        text = text_of(page(client, case))
+        for shown in (
+            "logically incorrect, the final label of this round (adjudicator&#x27;s decision)",
+            *("1 of 4 cases failed", "Careful Judge", "A marked reason of the judge.", LABEL, DECISION),
+            "The unit tests accept wrong code, or refuse right code.",
+            f"by Calm Otter {case.pk}, who had labelled it blind before, under revision 1 of the guidelines",
+            *("sampled at random (drawn with probability 10 %)", "the annotators differ", "high confidence"),
+            "under revision 1 of the guidelines",
+        ):
+            assert shown in text, shown
+        assert "Other Judge" not in text
+        assert f'href="{answer.get_absolute_url()}"' in page(client, case).content.decode()
+
+    def test_annotators_are_known_by_pseudonym_unless_they_show_their_name(self, client: Client) -> None:
+        case = agreed()
+        hidden = ReviewerFactory(name="Kept Private", pseudonym="Still Crane")
+        reviewed(case, hidden, "LI")
+        shown = page(client, case).content.decode()
+        assert (f"Quiet Owl {case.pk}" in shown, "Ada Example" in shown, "Still Crane" in shown) == (True, True, True)
+        assert ("Kept Private" in shown, hidden.user.username in shown) == (False, False)
+
+    def test_blind_labels_of_adjudicators_are_not_among_the_annotators(self, client: Client) -> None:
+        case = final()
+        reviewed(case, ReviewerFactory(adjudicator=True), "LC", role=Role.ADJUDICATOR, note="A marked blind note.")
+        assert "A marked blind note." not in text_of(page(client, case))
+
+    @pytest.mark.parametrize("state", [each for each in CaseState if each not in {"agreed", "final", "reopened"}])
+    def test_open_and_void_ones_have_no_page_for_anybody(self, client: Client, state: str) -> None:
+        case = agreed(state=state)
+        users = (None, UserFactory(is_staff=True), case.implementation.submission.owner)
+        assert [page(client, case, user).status_code for user in users] == [404, 404, 404]
+        assert listed(client) == []
+
+    @pytest.mark.parametrize("kind", [CaseKind.REPEAT, CaseKind.PRACTICE])
+    def test_repeats_and_practice_have_none(self, client: Client, kind: str) -> None:
+        case = agreed(kind=kind)
+        assert page(client, case).status_code == 404
+        assert listed(client) == []
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"visibility": Visibility.PRIVATE},
+            {"visibility": Visibility.WITHDRAWN},
+            {"visibility": Visibility.HIDDEN},
+            {"state": SubmissionState.HELD},
+        ],
+        ids=["private", "withdrawn", "hidden", "held"],
+    )
+    def test_what_is_not_published_has_none(self, client: Client, facts: dict[str, str]) -> None:
+        case = agreed()
+        Submission.objects.update(**facts)
+        assert page(client, case).status_code == 404
+        assert listed(client) == []
+
+    def test_without_a_licence_nothing_that_quotes_code_is_shown(self, client: Client) -> None:
+        case = final()
+        reviewed(case, ReviewerFactory(), "LI", findings=[{**FINDING, "text": "A marked finding."}])
+        vote(judged(case.implementation, JudgeFactory(), "CC"), 1, "CC", rationale=["A marked reason."])
+        Submission.objects.update(code_licence="")
+        text = text_of(page(client, case))
+        for hidden in ("return 2 * x", LABEL, DECISION, "A marked finding.", "A marked reason."):
+            assert hidden not in text
+        assert "The owner has not given a licence to show it." in text
+        assert "A marked finding." in text_of(page(client, case, UserFactory(is_staff=True)))
+
+    @pytest.mark.parametrize(("slug", "shown"), [(SHIPPED_SUITE, True), ("secret-suite", False)])
+    def test_findings_on_a_secret_golden_function_stay_secret(self, client: Client, slug: str, shown: bool) -> None:
+        version = SuiteVersionFactory(suite=SuiteFactory(slug=slug))
+        case = agreed(answers(suite_version=version)[0])
+        findings = [{**FINDING, "side": "golden", "text": "A marked golden line."}, dict(FINDING)]
+        reviewed(case, ReviewerFactory(), "LI", findings=findings)
+        text = text_of(page(client, case))
+        assert ("A marked golden line." in text) is shown
+        assert FINDING["text"] in text
+
+    def test_rounds_are_linked_and_the_newest_counts(self, client: Client) -> None:
+        (answer,) = answers()
+        first = agreed(answer, "CC", state=CaseState.REOPENED)
+        assert "Under appeal." in text_of(page(client, first))
+        second = agreed(answer, "LI", round=2)
+        assert f'href="{second.get_absolute_url()}">case {second.pk}</a>' in page(client, first).content.decode()
+        assert "Decided anew." in text_of(page(client, first))
+        assert f'after <a href="{first.get_absolute_url()}">' in page(client, second).content.decode()
+
+    def test_history_is_told_without_who_and_what_only_maintainers_know(self, client: Client) -> None:
+        case = agreed()
+        someone = ReviewerFactory(pseudonym="Hidden Heron")
+        queued, leased, one, two = (CaseState(each) for each in ("queued", "leased", "one_label", "two_labels"))
+        for before, after in ((queued, leased), (leased, queued), (leased, one), (one, two), (two, CaseState.AGREED)):
+            note(case, before=before, after=after, reviewer=someone, what="a secret what")
+        response = page(client, case)
+        assert [what for _, what in response.context["page"].history] == [
+            "the review was opened",
+            "the first label was locked",
+            "the second label was locked",
+            "settled: the annotators agree",
+        ]
+        assert "Hidden Heron" not in response.content.decode()
+        assert "a secret what" not in response.content.decode()
+
+    def test_a_flag_is_shown_and_maintainers_can_lift_it(self, client: Client) -> None:
+        case = final()
+        revision = case.implementation.revision
+        flag = TaskFlag.objects.create(revision=revision, decision=case.decision, reason=ReasonCode.BAD_TEST)
+        lift = reverse("flag_lift", args=[flag.pk])
+        shown = page(client, case).content.decode()
+        assert ("It flags the task." in shown, lift in shown) == (True, False)
+        assert lift in page(client, case, UserFactory(is_staff=True)).content.decode()
+        TaskFlag.objects.update(lifted=timezone.now())
+        assert "It flags the task." not in page(client, case).content.decode()
+
+    def test_foreign_text_is_escaped(self, client: Client) -> None:
+        case = agreed()
+        script = "<script>alert(1)</script>"
+        reviewed(
+            case,
+            ReviewerFactory(pseudonym="Bold <b>Bird</b>"),
+            "LI",
+            note=script,
+            findings=[{**FINDING, "text": script}],
+        )
+        Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail=script)
+        shown = page(client, case).content.decode()
+        assert (script in shown, "<b>Bird" in shown) == (False, False)
+        assert shown.count("&lt;script&gt;alert(1)") == 3
+
+    def test_queries_do_not_grow(self, client: Client) -> None:
+        case = final()
+        counts = []
+        for kind in (TriggerKind.AUDIT, TriggerKind.JUDGE_UNSURE):
+            reviewed(case, ReviewerFactory(), "LI")
+            vote(judged(case.implementation, JudgeFactory(), "CC"), 1, "CC")
+            Trigger.objects.create(case=case, kind=kind)
+            with CaptureQueriesContext(connection) as queries:
+                assert page(client, case).status_code == 200
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
+
+
+class TestList:
+    def test_newest_first_with_what_each_rater_said(self, client: Client) -> None:
+        old, new = agreed(days_ago=3), final()
+        judge = JudgeFactory()
+        show(new.implementation.submission.suite_version.suite, judge)
+        judged(new.implementation, judge, "CC")
+        judged(old.implementation, judge, "LC")
+        TestRunFactory(implementation=new.implementation, done="timeout")
+        first, second = client.get(reverse("cases")).context["page"].object_list
+        assert (first.address, first.judge, first.humans, first.label) == (
+            new.get_absolute_url(),
+            "CC",
+            ("CC", "LC"),
+            "LI",
+        )
+        assert (first.tests.text, first.by, first.reason) == ("timed out", "adjudicator's decision", "bad test")
+        # The board of the other suite shows no judge.
+        assert (second.address, second.judge, second.humans, second.tests, second.reason) == (
+            old.get_absolute_url(),
+            "",
+            ("LI", "LI"),
+            None,
+            "",
+        )
+
+    def test_filters(self, client: Client) -> None:
+        one, two = agreed(), final(reason="judge_error")
+        category = CategoryFactory(slug=CATEGORIES[1].slug)
+        one.implementation.revision.category = category
+        one.implementation.revision.save()
+        suite = two.implementation.submission.suite_version.suite.slug
+        wanted = {
+            ("suite", suite): [two],
+            ("category", category.slug): [one],
+            ("reason", "judge_error"): [two],
+            ("reason", "bad_test"): [],
+            ("source", "agreed"): [one],
+            ("source", "decision"): [two],
+            ("what", "own"): [two, one],
+            ("what", "reported"): [],
+            ("suite", "no-such-suite"): [two, one],
+        }
+        for (name, value), cases in wanted.items():
+            assert listed(client, **{name: value}) == [(case.get_absolute_url(), False) for case in cases], name
+
+    def test_pages_hold_fifty(self, client: Client) -> None:
+        made = [agreed(answer, days_ago=number) for number, answer in enumerate(answers(52))]
+        assert [address for address, _ in listed(client)] == [case.get_absolute_url() for case in made[:50]]
+        assert [address for address, _ in listed(client, page="2")] == [case.get_absolute_url() for case in made[50:]]
+        assert 'rel="next" href="?page=2"' in client.get(reverse("cases")).content.decode()
+
+    def test_an_empty_list_says_what_will_be_there(self, client: Client) -> None:
+        assert "Nothing is decided yet." in text_of(client.get(reverse("cases")))  # type: ignore[arg-type]
+        assert "No case fits these filters." in text_of(client.get(reverse("cases"), {"source": "agreed"}))  # type: ignore[arg-type]
+
+    def test_queries_do_not_grow(self, client: Client) -> None:
+        counts = []
+        for _ in range(2):
+            for case in (agreed(), final()):
+                judge = JudgeFactory()
+                show(case.implementation.submission.suite_version.suite, judge)
+                judged(case.implementation, judge, "CC")
+                TestRunFactory(implementation=case.implementation, done="passed")
+            with CaptureQueriesContext(connection) as queries:
+                client.get(reverse("cases"))
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
+
+    def test_systems_that_are_not_public_stay_unknown(self, client: Client) -> None:
+        agreed(answers(system=SystemFactory(name="Secret System"), visibility=Visibility.PRIVATE)[0])
+        assert "Secret System" not in client.get(reverse("cases")).content.decode()

@@ -1,0 +1,296 @@
+"""Final labels, and what people said, in board rows, on the board and in ``manage.py board``."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from evaluator.models import Judgement, ShownJudge
+from leaderboard.domain.board import BoardQuery, board_rows
+from leaderboard.domain.entries import rebuild_missing, recompute_submission
+from leaderboard.domain.judge_labels import recount_labels
+from leaderboard.models import Entry
+from reviews.domain.states import move
+from reviews.domain.voiding import end, tell
+from reviews.enums import CaseState
+from submissions.enums import SubmissionState
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory, TaskFactory
+from tests.benchmark_tasks.factories import TaskRevisionFactory as RevisionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.leaderboard.factories import label_counts, reported
+from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
+from tests.submissions.factories import SystemFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import JudgeConfig
+    from reviews.models import Case
+    from submissions.models import Implementation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    """Five tasks: four in one category, one outside the nine."""
+    suite = SuiteFactory(slug="small", position=1)
+    category = CategoryFactory(slug="evaluation-metrics")
+    places = [category] * 4 + [None]
+    revisions = [RevisionFactory(task=TaskFactory(suite=suite), category=place) for place in places]
+    made: SuiteVersion = SuiteVersionFactory(suite=suite, revisions=revisions)
+    return made
+
+
+@pytest.fixture
+def judge(version: SuiteVersion) -> JudgeConfig:
+    """The judge that the board shows."""
+    made: JudgeConfig = JudgeFactory()
+    show(version.suite, made)
+    return made
+
+
+def scored(version: SuiteVersion, **facts: Any) -> Submission:
+    submission: Submission = QueuedSubmissionFactory(suite_version=version, published=True, **facts)
+    runs_of(submission, *["passed"] * submission.implementations.count())
+    Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
+    return Submission.objects.get(pk=submission.pk)
+
+
+def answers_of(submission: Submission) -> list[Implementation]:
+    return list(submission.implementations.order_by("revision_id", "trial"))
+
+
+def labelled(answer: Implementation, *labels: str, state: CaseState = CaseState.AGREED) -> Case:
+    case = case_of(answer, state=state, label=labels[0] if state == CaseState.AGREED else "")
+    for label in labels:
+        reviewed(case, ReviewerFactory(), label)
+    return case
+
+
+def decide(answer: Implementation, label: str) -> Case:
+    case = labelled(answer, "LI", "CC", state=CaseState.FINAL)
+    decided(case, ReviewerFactory(adjudicator=True), label)
+    return case
+
+
+def reviewed_row(version: SuiteVersion, judge: JudgeConfig, **facts: Any) -> Submission:
+    """All is CC to the judge, but the last answer, which it abstained from; decided LC, agreed LI, single LI."""
+    submission = scored(version, **facts)
+    first, second, third, fourth, fifth = answers_of(submission)
+    for answer in (first, second, third, fourth):
+        judged(answer, judge, "CC")
+    judged(fifth, judge)
+    decide(first, "LC")
+    labelled(second, "LI", "LI")
+    labelled(third, "LI", state=CaseState.ONE_LABEL)
+    recompute_submission(submission.pk)
+    return submission
+
+
+def said(submission: Submission, category: str | None = None) -> dict[str, Any]:
+    metric = Entry.objects.get(submission=submission).metrics.get(category__slug=category)
+    labels: dict[str, Any] = metric.labels
+    return labels
+
+
+def sources(decision: float = 0, agreed: float = 0, single: float = 0, judge: float = 0) -> dict[str, float]:
+    return {"decision": decision, "agreed": agreed, "single": single, "judge": judge}
+
+
+class TestCounting:
+    def test_the_final_label_says_whose_it_is_and_humans_are_counted_apart(
+        self, version: SuiteVersion, judge: JudgeConfig
+    ) -> None:
+        submission = reviewed_row(version, judge)
+        labels = said(submission)
+        assert labels.keys() == {"judge", "human", "final"}
+        assert labels["human"] == label_counts(0, 1, 2, tasks=5)
+        assert labels["final"] == {**label_counts(1, 1, 2, tasks=5), "sources": sources(1, 1, 1, 1)}
+        assert labels["judge"] == {
+            **label_counts(4, 0, 0, tasks=5, abstained=1),
+            "by": {"slug": judge.slug, "name": judge.name, "model": judge.model},
+        }
+        assert said(submission, "evaluation-metrics")["final"] == {
+            **label_counts(1, 1, 2, tasks=4),
+            "sources": sources(1, 1, 1, 1),
+        }
+
+    def test_where_nobody_reviewed_the_judges_labels_are_not_stored_twice(
+        self, version: SuiteVersion, judge: JudgeConfig
+    ) -> None:
+        submission = scored(version)
+        judged(answers_of(submission)[0], judge, "CC")
+        recompute_submission(submission.pk)
+        assert said(submission).keys() == {"judge"}
+
+    def test_people_count_without_any_judge(self, version: SuiteVersion) -> None:
+        submission = scored(version)
+        labelled(answers_of(submission)[0], "LC", "LC")
+        recompute_submission(submission.pk)
+        assert said(submission) == {
+            "human": label_counts(0, 1, 0, tasks=5),
+            "final": {**label_counts(0, 1, 0, tasks=5), "sources": sources(agreed=1)},
+        }
+
+    def test_trials_are_shares(self, version: SuiteVersion) -> None:
+        submission = scored(version, trials=2)
+        one, two, *_ = answers_of(submission)
+        labelled(one, "LC", "LC")
+        labelled(two, "CC", state=CaseState.ONE_LABEL)
+        recompute_submission(submission.pk)
+        final = said(submission)["final"]
+        assert (final["CC"], final["LC"], final["none"]) == (0.5, 0.5, 4)
+        assert final["sources"] == sources(agreed=0.5, single=0.5)
+        assert final["percent"] == {"CC": 10.0, "LC": 10.0, "LI": 0.0}
+
+    def test_left_out_tasks_do_not_count(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        submission = reviewed_row(version, judge)
+        revision = answers_of(submission)[0].revision_id
+        TaskRevision.objects.filter(pk=revision).update(audit_state=AuditState.WEAK)
+        recompute_submission(submission.pk)
+        expected = {**label_counts(1, 0, 2, tasks=4), "sources": sources(0, 1, 1, 1)}
+        assert said(submission)["final"] == expected
+        assert (recount_labels(submission.pk), said(submission)["final"]) == (True, expected)
+
+    def test_reported_rows_have_no_final_label(self, version: SuiteVersion) -> None:
+        reported(version, metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}})
+        (row,) = board_rows(version=version)
+        assert row.judge is not None
+        assert row.final is None
+
+
+class TestNews:
+    def test_a_settled_case_changes_its_row(
+        self, version: SuiteVersion, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        submission = reviewed_row(version, judge)
+        fourth = answers_of(submission)[3]
+        with django_capture_on_commit_callbacks(execute=True):
+            tell(labelled(fourth, "LI", "LI"))
+        assert said(submission)["final"]["sources"] == sources(1, 2, 1)
+        assert said(submission)["human"] == label_counts(0, 1, 3, tasks=5)
+
+    def test_a_void_case_does(
+        self, version: SuiteVersion, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        submission = reviewed_row(version, judge)
+        case = answers_of(submission)[0].cases.get()
+        with django_capture_on_commit_callbacks(execute=True):
+            end(case, what="the environment was broken", allowed=(CaseState.FINAL,))
+        assert said(submission)["final"]["sources"] == sources(0, 1, 1, 2)
+
+    def computed_after_the_verdicts(self) -> None:
+        """All verdicts are an hour old, and the rows a minute."""
+        an_hour_ago, a_minute_ago = (timezone.now() - timedelta(minutes=minutes) for minutes in (60, 1))
+        Judgement.objects.update(finished=an_hour_ago)
+        ShownJudge.objects.update(changed=an_hour_ago)
+        Entry.objects.update(computed=a_minute_ago)
+
+    def test_lost_news_reaches_the_row_by_the_sweep(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        submission = reviewed_row(version, judge)
+        self.computed_after_the_verdicts()
+        case = labelled(answers_of(submission)[3], "LI", "LI", state=CaseState.TWO_LABELS)
+        assert rebuild_missing() == 0
+        move(case, allowed=[CaseState.TWO_LABELS], after=CaseState.AGREED)
+        assert (rebuild_missing(), said(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
+        assert rebuild_missing() == 0
+
+    def test_taking_a_lease_is_no_news(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        submission = reviewed_row(version, judge)
+        case = case_of(answers_of(submission)[4])
+        self.computed_after_the_verdicts()
+        move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED)
+        assert rebuild_missing() == 0
+
+    def test_counting_anew_takes_as_many_queries_for_every_row(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        small = reviewed_row(version, judge)
+        large = reviewed_row(version, judge)
+        for answer in answers_of(large)[3:]:
+            decide(answer, "LC")
+        counts = []
+        for submission in (small, large):
+            with CaptureQueriesContext(connection) as queries:
+                recount_labels(submission.pk)
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
+        assert said(large)["final"]["sources"] == sources(3, 1, 1)
+
+
+class TestShowing:
+    def cells(self, page: str) -> list[str]:
+        """The text of the cells of the column of final labels."""
+        found = re.findall(r'data-label="Final, %">(.*?)</td>', page, re.DOTALL)
+        return [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in found]
+
+    def test_the_board_has_a_column_that_says_whose_the_labels_are(
+        self, client: Client, version: SuiteVersion, judge: JudgeConfig
+    ) -> None:
+        reviewed_row(version, judge, system=SystemFactory(name="A"))
+        plain = scored(version, system=SystemFactory(name="B"))
+        judged(answers_of(plain)[0], judge, "LC")
+        unlabelled = scored(version, system=SystemFactory(name="C"))
+        for submission in (plain, unlabelled):
+            recompute_submission(submission.pk)
+        reported(version, system=SystemFactory(name="D"))
+        page = client.get("/board/small/?sort=system").content.decode()
+        assert self.cells(page) == [
+            "CC 20.0 LC 20.0 LI 40.0 4 of 5 tasks: 1 decided, 1 by two people, 1 by one person, 1 by the judge alone",
+            "CC 0.0 LC 20.0 LI 0.0 1 of 5 tasks: 1 by the judge alone",
+            "no label yet",
+            "–",
+        ]
+        assert "Final is an adjudicator’s decision" in page
+
+    def test_without_any_review_there_is_no_such_column(
+        self, client: Client, version: SuiteVersion, judge: JudgeConfig
+    ) -> None:
+        submission = scored(version)
+        judged(answers_of(submission)[0], judge, "LC")
+        recompute_submission(submission.pk)
+        page = client.get("/board/small/").content.decode()
+        assert ("1 of 5 tasks" in page, "Final" in page) == (True, False)
+
+    def test_rows_sort_by_final_labels(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        reviewed_row(version, judge, system=SystemFactory(name="A"))
+        plain = scored(version, system=SystemFactory(name="B"))
+        for answer in answers_of(plain)[:2]:
+            judged(answer, judge, "CC")
+        recompute_submission(plain.pk)
+        order = {
+            sort: [row.system for row in board_rows(version=version, query=BoardQuery(sort=sort))]
+            for sort in ("final", "-final", "-judge")
+        }
+        assert order == {"final": ["A", "B"], "-final": ["B", "A"], "-judge": ["A", "B"]}
+
+    def test_the_command_prints_them(self, version: SuiteVersion, judge: JudgeConfig) -> None:
+        reviewed_row(version, judge, system=SystemFactory(name="A"))
+        stream = StringIO()
+        call_command("board", "--suite", "small", stdout=stream)
+        heading, row = ([cell.strip() for cell in re.split(r"\s{2,}", line)] for line in stream.getvalue().splitlines())
+        assert heading[4:7] == ["human CC/LC/LI", "final CC/LC/LI", "final labels"]
+        assert row[4:7] == [
+            "0.0 / 20.0 / 40.0",
+            "20.0 / 20.0 / 40.0",
+            "1 decided, 1 by two people, 1 by one person, 1 by the judge alone",
+        ]
+        stream = StringIO()
+        call_command("board", "--suite", "small", "--json", stdout=stream)
+        (data,) = json.loads(stream.getvalue())["rows"]
+        assert data["final"]["sources"] == sources(1, 1, 1, 1)
+        assert (data["final"]["li"], data["final"]["labelled"], data["human"]["labelled"]) == (40.0, 4, 3)
+        assert "sources" not in data["judge"]

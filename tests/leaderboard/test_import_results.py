@@ -1,0 +1,351 @@
+"""``manage.py import_results``: every trap of upstream's files (DESIGN, section 6), and the numbers they give."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from benchmark_tasks.models import Suite
+from leaderboard.domain.reported import load_published
+from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
+from leaderboard.published.records import NEVER_RAN_NOTE
+from leaderboard.published.upstream import FileFate, read_files
+from submissions.domain.audit import history
+from tests.benchmark_tasks.factories import SuiteFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from submissions.models import AuditEvent
+
+pytestmark = pytest.mark.django_db
+
+JUDGE = "llm_as_a_judge_evaluation/OpenHands/gpt4o"
+DPO = "1-DPO_direct-preference-optimization_0_analysis.txt"
+TESTS = "unit_test_evaluation/OpenHands/gpt4o/results.txt"
+
+# DESIGN, section 6: tests, judge CC/LC/LI, human CC/LC/LI, in percent of 28.
+TABLE = {
+    "no-agent-gpt-4o": (39.3, (17.9, 10.7, 71.4), (25.0, 14.3, 60.7)),
+    "no-agent-gpt-4.1": (42.9, (7.1, 28.6, 64.3), (35.7, 32.1, 32.1)),
+    "no-agent-o4-mini": (42.9, (25.0, 21.4, 53.6), (32.1, 28.6, 39.3)),
+    "openhands-gpt-4o": (25.0, (3.6, 10.7, 85.7), (21.4, 17.9, 60.7)),
+    "openhands-gpt-4.1": (35.7, (17.9, 14.3, 67.9), (32.1, 25.0, 42.9)),
+    "openhands-o4-mini": (35.7, (35.7, 14.3, 50.0), (39.3, 21.4, 39.3)),
+    "openhands-claude-3.7": (50.0, None, None),
+}
+
+
+@pytest.fixture
+def suite() -> Suite:
+    """lmr-bench as it is shipped."""
+    cache.clear()
+    call_command("load_catalogue", stdout=io.StringIO())
+    load_published()
+    return Suite.objects.get(slug="lmr-bench")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    return folder
+
+
+def write(results: Path, place: str, content: str | bytes) -> None:
+    path = results / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def human(code: int, index: int = 0, paper: int = 1, **changes: Any) -> dict[str, Any]:
+    entry = {"annotator": "Jane Roe", "agent_type": "openhands_agent", "model_name": "gpt4o", "comment": "No loop."}
+    return {**entry, "paper_index": paper, "function_index": index, "human_judge_result": code, **changes}
+
+
+def imported(folder: Path, *options: str) -> list[str]:
+    stream = io.StringIO()
+    call_command("import_results", str(folder), "--suite", "lmr-bench", *options, stdout=stream)
+    return stream.getvalue().splitlines()
+
+
+def refused(folder: Path, *options: str) -> list[str]:
+    stream = io.StringIO()
+    with pytest.raises(CommandError, match=r"refused, see above\. The rest was taken\.|Nothing could be read"):
+        call_command("import_results", str(folder), "--suite", "lmr-bench", *options, stdout=stream)
+    return stream.getvalue().splitlines()
+
+
+def result(task: str = "dpo/1", run: str = "openhands-gpt-4o") -> ReportedResult:
+    return ReportedResult.objects.get(run__slug=run, task__slug=task)
+
+
+def events() -> list[AuditEvent]:
+    return list(history(Suite.objects.get(slug="lmr-bench")))
+
+
+def snapshot() -> list[Any]:
+    rows = ReportedResult.objects.order_by("pk").values()
+    return [list(rows), list(ReportedAggregate.objects.order_by("pk").values())]
+
+
+class TestUpstreamsOwnFiles:
+    @pytest.mark.upstream
+    def test_the_table_and_the_168_pairs(self, suite: Suite, shared: Path) -> None:
+        lines = imported(shared)
+        assert lines[-9:] == [
+            "177 files read, 6 skipped, 0 refused",
+            "no-agent-gpt-4o: 0 test outcomes, 28 judge answers, 28 human labels",
+            "no-agent-gpt-4.1: 28 test outcomes, 28 judge answers, 28 human labels",
+            "no-agent-o4-mini: 0 test outcomes, 28 judge answers, 28 human labels",
+            "openhands-gpt-4o: 28 test outcomes, 28 judge answers, 28 human labels",
+            "openhands-gpt-4.1: 28 test outcomes, 28 judge answers, 28 human labels",
+            "openhands-o4-mini: 28 test outcomes, 28 judge answers, 28 human labels",
+            "openhands-claude-3.7: 28 test outcomes, 0 judge answers, 0 human labels",
+            "168 results changed",
+        ]
+        shown = {}
+        for metric in EntryMetric.objects.filter(category=None, entry__reported_run__slug__in=TABLE):
+            labels = {
+                rater: tuple(metric.labels[rater]["percent"][label] for label in ("CC", "LC", "LI"))
+                for rater in ("judge", "human")
+                if rater in metric.labels
+            }
+            assert metric.tests_rate is not None
+            assert metric.entry.reported_run
+            rates = (round(100 * metric.tests_rate, 1), labels.get("judge"), labels.get("human"))
+            shown[metric.entry.reported_run.slug] = rates
+        assert shown == TABLE
+        stream = io.StringIO()
+        call_command("agreement", "--suite", "lmr-bench", "--json", stdout=stream)
+        (pair,) = json.loads(stream.getvalue())["pairs"]
+        assert (pair["n"], pair["conflicts"]) == (168, 16)
+        assert pair["matrix"] == [[72, 3, 2], [24, 10, 5], [14, 15, 23]]
+        assert round(100 * pair["conflict_share"]["value"], 1) == 9.5
+        names = ("agreement", "kappa", "quadratic_kappa", "alpha", "ac1")
+        assert [round(pair[name]["value"], 3) for name in names] == [0.625, 0.381, 0.547, 0.531, 0.468]
+
+    @pytest.mark.upstream
+    def test_words_are_kept_without_names_and_survive_a_restart(self, suite: Suite, shared: Path) -> None:
+        first = imported(shared / "results")
+        judged = ReportedResult.objects.exclude(judge_text="")
+        assert (judged.count(), ReportedResult.objects.exclude(human_annotator=None).count()) == (168, 168)
+        folder = shared / "results"
+        assert result().judge_text == (folder / JUDGE / DPO).read_text(encoding="utf-8")
+        files = sorted((folder / "human_evaluation").glob("*.json"))
+        written = [entry["comment"] for file in files for entry in json.loads(file.read_text(encoding="utf-8"))]
+        kept = ReportedResult.objects.exclude(human_comment="").values_list("human_comment", flat=True)
+        assert sorted(kept) == sorted(comment for comment in written if comment)
+        assert set(ReportedResult.objects.values_list("human_annotator", flat=True)) == {None, 1, 2, 3, 4}
+        stored = json.dumps([*ReportedResult.objects.values(), *(event.data for event in events())], default=str)
+        assert not [file.stem for file in files if file.stem in stored.casefold()]
+        before = snapshot()
+        assert imported(shared / "results")[:-1] == first[:-1]
+        load_published()
+        assert (snapshot(), len(events())) == (before, 1)
+
+
+class TestTraps:
+    def test_codes_from_0_to_2_and_from_1_to_3(self, suite: Suite, results: Path) -> None:
+        write(results, "human_evaluation/a.json", json.dumps([human(0), human(2, paper=2)]))
+        write(results, "human_evaluation/b.json", json.dumps([human(3, paper=3), human(1, 4, paper=16)]))
+        lines = imported(results)
+        assert lines[:2] == [
+            "read     human_evaluation/a.json: 2 labels of 2 tasks, 2 comments",
+            "read     human_evaluation/b.json: 2 labels of 2 tasks, 2 comments",
+        ]
+        tasks = [task.slug for paper in lmr_bench().papers for task in paper.tasks if paper.instance_id in (1, 2, 3)]
+        found = {task: result(task) for task in [*tasks, "knowprob/5"]}
+        assert {task: (row.human_label, row.human_annotator) for task, row in found.items()} == {
+            tasks[0]: ("LI", 1),
+            tasks[1]: ("CC", 1),
+            tasks[2]: ("CC", 2),
+            "knowprob/5": ("LI", 2),
+        }
+        assert {row.human_comment for row in found.values()} == {"No loop."}
+
+    @pytest.mark.parametrize(
+        ("content", "label"),
+        [
+            (b"The loop is right.\n\n**Classification:**\n2", "LC"),
+            (b'```json\n{"category": "3", "rationale": ["fine"]}\n```', "CC"),
+            (b'{"category": 1, "rationale": []}', "LI"),
+            (b"Wrong.\r\n\r\n1\r\n", "LI"),
+            (b'\xef\xbb\xbf{"category": "2"}', "LC"),
+        ],
+    )
+    def test_shapes_of_judge_answers(self, suite: Suite, results: Path, content: bytes, label: str) -> None:
+        write(results, f"{JUDGE}/{DPO}", content)
+        lines = imported(results)
+        assert lines[0] == f"read     {JUDGE}/{DPO}: dpo/1: {label}"
+        assert "judge lacks empathybias/1" not in lines[2]
+        assert "; judge lacks " in lines[2]
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        assert (result().judge_label, result().judge_text) == (label, text)
+
+    def test_tests_that_never_ran_and_foreign_paths(self, suite: Suite, results: Path) -> None:
+        text = (
+            "/home/somebody/out/1-DPO/direct-preference-optimization/unit_test/logs is not a directory\r\n"
+            "15-EmpathyBias/unit_test_1.log: PASS fail_count: 0\r\n"
+            "15-EmpathyBias/unit_test_2.log: FAIL (found 2 failure lines)\r\n"
+            "18-MassActiv/unit_test.log: PASS\r\nTotal log files: 4\r\nPassed files: 2\r\n"
+        )
+        write(results, TESTS, text)
+        assert imported(results)[0] == f"read     {TESTS}: 4 tasks, 2 passed, 2 failed, 1 of these never ran"
+        row = result()
+        assert (row.tests_passed, row.tests_note) == (False, NEVER_RAN_NOTE)
+        assert (result("empathybias/1").tests_passed, result("empathybias/2").tests_passed) == (True, False)
+        assert not [each for each in ReportedResult.objects.values_list("tests_note", flat=True) if "somebody" in each]
+
+    def test_what_is_skipped_says_why(self, suite: Suite, results: Path) -> None:
+        write(results, f"{JUDGE}/{DPO}", "3")
+        write(results, f"{JUDGE}/summary.txt", "Category 1 count: 2")
+        write(results, f"{JUDGE}/.DS_Store", b"\x00\x01")
+        write(results, f"{JUDGE}/notes.md", "x")
+        write(results, ".DS_Store", b"\x00")
+        write(results, "elsewhere/results.txt", "x")
+        assert {line for line in imported(results) if line.startswith("skipped")} == {
+            f"skipped  {JUDGE}/summary.txt: counts only a part of the answers beside it",
+            f"skipped  {JUDGE}/.DS_Store: a hidden file of somebody's computer",
+            f"skipped  {JUDGE}/notes.md: unknown: not called …_analysis.txt",
+            "skipped  .DS_Store: a hidden file of somebody's computer",
+            "skipped  elsewhere/results.txt: unknown: upstream keeps no results here",
+        }
+
+    @pytest.mark.parametrize(
+        ("place", "content", "why"),
+        [
+            (f"{JUDGE}/{DPO.replace('_0_', '_1_')}", "3", "dpo has 1 tasks, no number 2"),
+            (f"{JUDGE}/{DPO.replace('DPO', 'dpo')}", "2", "second answer of the judge for dpo/1"),
+            (f"{JUDGE}/99-X_y_0_analysis.txt", "3", "folder '99-X' is not one of the benchmark's papers"),
+            (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", b"\xff\xfe", "not UTF-8 text"),
+            (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", "x" * 1_000_001, "larger than 1,000,000 bytes"),
+            (TESTS, "1-DPO/unit_test_1.log: PASS\nTotal log files: 2\nPassed files: 1", "stated as ('2', '1')"),
+            ("human_evaluation/a.json", json.dumps([human(3), human(2)]), "more than one label for OpenHands gpt4o"),
+            ("human_evaluation/a.json", json.dumps([human(3, function_index=7)]), "dpo has 1 tasks, no number 8"),
+            ("human_evaluation/a.json", '[{"annotator": "Jane Roe"', "not JSON"),
+        ],
+    )
+    def test_a_bad_file_does_not_stop_the_others(
+        self, suite: Suite, results: Path, place: str, content: str | bytes, why: str
+    ) -> None:
+        write(results, f"{JUDGE}/{DPO}", "Right.\n\n3")
+        write(results, place, content)
+        (line,) = [line for line in refused(results) if line.startswith("refused")]
+        assert line.startswith(f"refused  {place}: ")
+        assert why in line
+        assert result().judge_text == "Right.\n\n3"
+
+    def test_a_second_annotator_of_a_task_is_refused_without_a_name(self, suite: Suite, results: Path) -> None:
+        write(results, "human_evaluation/a.json", json.dumps([human(3)]))
+        write(results, "human_evaluation/b.json", json.dumps([human(0, model_name="gpt4.1")]))
+        lines = refused(results)
+        assert "human_evaluation, file 2: dpo/1 has a second annotator." in lines[1]
+        assert "Jane" not in " ".join(lines)
+        assert (result().human_label, result(run="openhands-gpt-4.1").human_annotator) == ("CC", None)
+
+    def test_long_words_are_cut_and_unstorable_characters_replaced(self, suite: Suite, results: Path) -> None:
+        write(results, f"{JUDGE}/{DPO}", f"\0{'é' * 30_000}\n3")
+        write(results, "human_evaluation/a.json", json.dumps([human(3, comment="half \ud83d here")]))
+        lines = imported(results)
+        assert f"read     {JUDGE}/{DPO}: dpo/1: CC, cut to 20000 of 30003 characters" in lines
+        row = result()
+        assert row.judge_text == f"\N{REPLACEMENT CHARACTER}{'é' * 19_999}"
+        assert row.human_comment == "half \N{REPLACEMENT CHARACTER} here"
+
+    def test_a_run_that_nobody_reported_is_refused(self, suite: Suite, results: Path) -> None:
+        write(results, TESTS.replace("OpenHands/gpt4o", "BaseAgent/claude3.7"), "Total log files: 0\nPassed files: 0")
+        assert "Nothing" not in " ".join(refused(results))
+        text = "15-EmpathyBias/unit_test_1.log: PASS\nTotal log files: 1\nPassed files: 1"
+        write(results, TESTS.replace("OpenHands/gpt4o", "BaseAgent/claude3.7"), text)
+        lines = refused(results)
+        assert "refused  no-agent-claude-3.7: this site has no such reported run (1 test outcomes, 0" in lines[2]
+
+
+def full_tests(results: Path, run: str = "BaseAgent/gpt4o") -> None:
+    papers = [(f"{p.instance_id}-{p.folder_name.split('-', 1)[1]}", len(p.tasks)) for p in lmr_bench().papers]
+    lines = [f"{name}/unit_test_{number + 1}.log: PASS" for name, count in papers for number in range(count)]
+    write(
+        results, f"unit_test_evaluation/{run}/results.txt", "\n".join([*lines, "Total log files: 28\nPassed files: 28"])
+    )
+
+
+def test_a_dry_run_stores_nothing_and_prints_the_same(suite: Suite, results: Path) -> None:
+    write(results, f"{JUDGE}/{DPO}", "Right.\n\n3")
+    before = snapshot()
+    dry = imported(results, "--dry-run")
+    assert dry[-1] == "1 results would change; nothing was stored"
+    assert (snapshot(), events()) == (before, [])
+    assert imported(results)[:-1] == dry[:-1]
+    assert imported(results)[-1] == "nothing changed"
+    (event,) = events()
+    assert (event.verb, event.data) == ("imported", {"runs": ["openhands-gpt-4o"], "results": 1})
+
+
+def test_imported_results_replace_the_papers_total_and_survive_a_restart(suite: Suite, results: Path) -> None:
+    full_tests(results)
+    assert imported(results)[-1] == "28 results changed"
+    metric = EntryMetric.objects.get(entry__reported_run__slug="no-agent-gpt-4o", category=None)
+    assert (metric.tests_passed, metric.tasks) == (28.0, 28)
+    before = snapshot()
+    load_published()
+    assert snapshot() == before
+
+
+def test_loading_the_shipped_results_again_writes_nothing(suite: Suite, django_assert_max_num_queries: Any) -> None:
+    keys = list(EntryMetric.objects.order_by("pk").values_list("pk", flat=True))
+    with django_assert_max_num_queries(14) as queries:
+        load_published()
+    assert not [query["sql"] for query in queries if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert list(EntryMetric.objects.order_by("pk").values_list("pk", flat=True)) == keys
+
+
+def test_a_shipped_result_that_was_damaged_is_stored_anew(suite: Suite) -> None:
+    before = snapshot()
+    ReportedResult.objects.filter(task__slug="dpo/1").update(judge_label="CC")
+    ReportedAggregate.objects.update(printed=1)
+    load_published()
+    assert [[{**row, "id": 0} for row in rows] for rows in snapshot()] == [
+        [{**row, "id": 0} for row in rows] for rows in before
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "absent"], "There is no suite 'absent'. Known: lmr-bench"),
+        (["--suite", "other"], "The suite 'other' has no reported runs here"),
+        (["--suite", "lmr-bench"], "holds no folder 'results'"),
+    ],
+)
+def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path, arguments: list[str], message: str) -> None:
+    SuiteFactory(slug="other")
+    with pytest.raises(CommandError) as error:
+        call_command("import_results", str(tmp_path), *arguments)
+    assert message in str(error.value)
+
+
+def test_an_empty_folder_says_that_nothing_was_read(suite: Suite, results: Path) -> None:
+    with pytest.raises(CommandError, match="Nothing could be read, so nothing was stored"):
+        imported(results.parent)
+
+
+@settings(max_examples=60)
+@given(
+    content=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    place=st.sampled_from([f"{JUDGE}/{DPO}", TESTS, "human_evaluation/a.json"]),
+)
+def test_any_bytes_are_read_or_refused(content: bytes, place: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    results = tmp_path_factory.mktemp("fuzz") / "results"
+    write(results, place, content)
+    (file,) = read_files(results, lmr_bench()).files
+    assert file.fate in (FileFate.READ, FileFate.REFUSED)
+    assert file.what

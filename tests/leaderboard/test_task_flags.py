@@ -1,0 +1,136 @@
+"""What pages say of tasks that a decision put in doubt."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmark_tasks.models import SuiteVersion
+from leaderboard.domain.board import BoardQuery, board_rows
+from reviews.domain.flags import flag_task, lift
+from reviews.enums import CaseState
+from reviews.models import TaskFlag
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory, TaskRevisionFactory
+from tests.leaderboard.factories import MetricFactory, measured, reported
+from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
+from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import TaskRevision
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=3)
+    return made
+
+
+def flagged(revision: TaskRevision, reason: str = "bad_test") -> TaskFlag:
+    """A flag by a decision on another suite version's published answer, which has no row here."""
+    answer = ImplementationFactory(submission=answers()[0].submission, revision=revision)
+    case = case_of(answer, state=CaseState.FINAL, label="CC", source="decision", settled=timezone.now())
+    flag = flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reason=reason))
+    assert flag is not None
+    return flag
+
+
+def task_of(version: SuiteVersion, place: int) -> TaskRevision:
+    return version.revisions.order_by("pk")[place]
+
+
+def text(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+class TestBoard:
+    def test_measured_rows_that_count_a_flagged_task_are_marked(self, version: SuiteVersion) -> None:
+        first, second, third = (task_of(version, place) for place in range(3))
+        measured(version, system=SystemFactory(name="A"))
+        leaving_out = measured(version, system=SystemFactory(name="B"))
+        leaving_out.left_out = [{"task": first.task.slug, "why": "weak test"}]
+        leaving_out.save()
+        reported(version, system=SystemFactory(name="C"))
+        measured(SuiteVersionFactory(suite=version.suite, number=2, revisions=[third]), system=SystemFactory(name="D"))
+        flagged(first)
+        flagged(first)
+        flagged(second, "bad_golden")
+        names = tuple(sorted([first.task.slug, second.task.slug]))
+        rows = board_rows(version=version, query=BoardQuery(sort="system"))
+        assert [row.flagged for row in rows] == [names, (second.task.slug,), ()]
+        (other,) = board_rows(version=version.suite.versions.get(number=2))
+        assert other.flagged == ()
+
+    def test_a_category_counts_its_own(self, version: SuiteVersion) -> None:
+        category = CategoryFactory(slug="evaluation-metrics")
+        inside, outside = TaskRevisionFactory(category=category), task_of(version, 0)
+        version.revisions.add(inside)
+        entry = measured(version)
+        MetricFactory(entry=entry, category=category, tasks=1)
+        for revision in (inside, outside):
+            flagged(revision)
+        (row,) = board_rows(version=version, query=BoardQuery(category=category))
+        assert row.flagged == (inside.task.slug,)
+
+    def test_the_page_says_so_above_and_in_the_row(self, client: Client, version: SuiteVersion) -> None:
+        measured(version)
+        flag = flagged(task_of(version, 0))
+        slug, case = flag.revision.task.slug, flag.decision.case
+        page = client.get("/board/small/").content.decode()
+        assert f"In doubt, found by review: {slug} (bad test, case {case.pk} )." in text(page).replace(" .", ".")
+        assert f'href="{case.get_absolute_url()}"' in page
+        assert f'title="A review found the test or golden function bad: {slug}"' in page
+        assert "counts 1 task in doubt" in page
+
+    def test_a_case_without_a_public_page_is_not_linked(self, client: Client, version: SuiteVersion) -> None:
+        measured(version)
+        flag = flagged(task_of(version, 0))
+        case = flag.decision.case
+        Submission.objects.filter(pk=case.implementation.submission_id).update(visibility=Visibility.WITHDRAWN)
+        for address in ("/board/small/", flag.revision.task.get_absolute_url()):
+            page = client.get(address).content.decode()
+            assert "In doubt" in page
+            assert (f"case {case.pk}" in page, case.get_absolute_url() in page) == (False, False)
+
+    def test_nothing_is_said_when_the_flag_is_lifted(self, client: Client, version: SuiteVersion) -> None:
+        measured(version)
+        flag = flagged(task_of(version, 0))
+        lift(actor=UserFactory(is_staff=True), flag=flag, reason="The tolerance was mended.")
+        for address in ("/board/small/", "/suites/small/", flag.revision.task.get_absolute_url()):
+            assert "n doubt" not in client.get(address).content.decode()
+
+    def test_queries_do_not_grow_with_rows_and_flags(self, client: Client, version: SuiteVersion) -> None:
+        counts = []
+        for place in range(3):
+            measured(version, system=SystemFactory())
+            flagged(task_of(version, place))
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/board/small/")
+            counts.append(len(queries))
+        assert counts[0] == counts[1] == counts[2]
+
+
+def test_the_tasks_page_says_why_since_when_and_where_it_was_found(client: Client, version: SuiteVersion) -> None:
+    flag = flagged(task_of(version, 0), "bad_golden")
+    page = client.get(flag.revision.task.get_absolute_url()).content.decode()
+    assert "In doubt: bad golden function." in text(page)
+    assert f'<time datetime="{timezone.localtime(flag.created).isoformat(timespec="seconds")}"' in page
+    assert f'href="{flag.decision.case.get_absolute_url()}"' in page
+    other = client.get(task_of(version, 1).task.get_absolute_url()).content.decode()
+    assert "In doubt" not in other
+
+
+def test_the_suites_page_lists_them(client: Client, version: SuiteVersion) -> None:
+    flag = flagged(task_of(version, 0))
+    page = client.get("/suites/small/").content.decode()
+    assert f"In doubt, found by review: {flag.revision.task.slug}" in text(page)

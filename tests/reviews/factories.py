@@ -1,0 +1,117 @@
+"""Reviewers, cases and labels for tests, usable by every room's tests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import factory
+from django.utils import timezone
+
+from reviews.enums import AssignmentState, Confidence, FindingSide, Role
+from reviews.models import Assignment, Case, Decision, GuidelineReading, GuidelineRevision, Review, Reviewer
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+
+if TYPE_CHECKING:
+    from submissions.models import Implementation
+
+GUIDELINES = "# Labels\n\nCC, LC or LI.\n"
+FINDING: dict[str, Any] = {
+    "side": FindingSide.CANDIDATE.value,
+    "start": 1,
+    "end": 2,
+    "text": "It doubles where it should square.",
+    "error_class": "comprehension",
+}
+
+
+class ReviewerFactory(factory.django.DjangoModelFactory):
+    """An annotator with an account and a complete profile; ``adjudicator=True`` adds that role.
+
+    ``annotator=False`` takes the annotator's role away. Guidelines are unread: see :func:`ready`.
+    """
+
+    class Meta:
+        model = Reviewer
+
+    class Params:
+        annotator = True
+        adjudicator = False
+
+    user = factory.SubFactory(UserFactory)
+    pseudonym = factory.Sequence(lambda number: f"Quiet Heron {number + 1}")
+    affiliation = "none"
+    is_annotator = factory.SelfAttribute("annotator")
+    is_adjudicator = factory.SelfAttribute("adjudicator")
+
+
+def guideline(number: int = 1, *, text: str = GUIDELINES, changes: str = "") -> GuidelineRevision:
+    """The guidelines' revision ``number``, made unless it is there."""
+    made, _ = GuidelineRevision.objects.get_or_create(number=number, defaults={"text": text, "changes": changes})
+    return made
+
+
+def ready(**facts: Any) -> Reviewer:
+    """A reviewer who has read the newest guidelines (made if there are none) and may label at once."""
+    reviewer: Reviewer = ReviewerFactory(**facts)
+    newest = GuidelineRevision.objects.order_by("-number").first() or guideline()
+    GuidelineReading.objects.create(reviewer=reviewer, revision=newest)
+    return reviewer
+
+
+def answers(number: int = 1, *, answer: dict[str, Any] | None = None, **submission: Any) -> list[Implementation]:
+    """So many answers of one published submission, each to a task of its own. ``answer`` holds facts of each one."""
+    version = submission.pop("suite_version", None) or SuiteVersionFactory()
+    sent = SubmissionFactory(suite_version=version, **{"published": True, **submission})
+    return with_answers(sent, number, **(answer or {}))
+
+
+def case_of(answer: Implementation | None = None, **facts: Any) -> Case:
+    """A queued case of ``answer``, or of a published answer that is made for it. ``facts`` are the case's fields."""
+    return Case.objects.create(implementation=answer or answers()[0], **facts)
+
+
+def assigned(case: Case, reviewer: Reviewer, **facts: Any) -> Assignment:
+    """``reviewer`` works on ``case`` and has it for half an hour. The case's state stays as it is."""
+    until = timezone.now() + timedelta(minutes=30)
+    return Assignment.objects.create(case=case, reviewer=reviewer, **{"lease_until": until, **facts})
+
+
+def reviewed(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.ANNOTATOR, **facts: Any) -> Review:
+    """``reviewer`` has locked ``label``, with a finding unless it is CC. The case's state stays as it is.
+
+    The assignment is done; an adjudicator's is at the evidence, with a lease.
+    """
+    if role == Role.ADJUDICATOR:
+        assignment = assigned(case, reviewer, role=role, state=AssignmentState.EVIDENCE)
+    else:
+        state = {"state": AssignmentState.DONE, "lease_until": None, "ended": timezone.now()}
+        assignment = assigned(case, reviewer, role=role, **state)
+    given = {
+        "confidence": Confidence.HIGH,
+        "findings": [] if label == "CC" else [dict(FINDING)],
+        "guideline": GuidelineRevision.objects.order_by("-number").first() or guideline(),
+        "locked": timezone.now(),
+        **facts,
+    }
+    return Review.objects.create(case=case, assignment=assignment, reviewer=reviewer, role=role, label=label, **given)
+
+
+def labelled(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.ANNOTATOR) -> Assignment:
+    """The assignment of what :func:`reviewed` stores."""
+    assignment = reviewed(case, reviewer, label, role=role).assignment
+    assert assignment is not None
+    return assignment
+
+
+def decided(case: Case, adjudicator: Reviewer, label: str, **facts: Any) -> Decision:
+    """``adjudicator`` has decided on ``label``, without a blind label. The case's state stays as it is."""
+    given = {
+        "reason": "annotator_slip",
+        "note": "The last line was overlooked.",
+        "guideline": GuidelineRevision.objects.order_by("-number").first() or guideline(),
+        "decided": timezone.now(),
+        **facts,
+    }
+    return Decision.objects.create(case=case, adjudicator=adjudicator, label=label, **given)

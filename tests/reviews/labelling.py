@@ -1,0 +1,87 @@
+"""An answer whose task lies in the content store, and somebody who holds it, for the tests of labelling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from reviews.enums import CaseState
+from tests.benchmark_tasks.factories import MASKED, write_suite
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import Settings
+
+    from reviews.models import Assignment, Reviewer
+    from submissions.models import User
+
+CANDIDATE = 'def double(x):\n    """Twice x."""\n    return x + x  # candidate-comment\n'
+HIDDEN = (
+    *("Secret Otter", "secret-otter", "otter-9-2026-01", "Otter Works", "HiddenScaffold", "hidden notes"),
+    *("submitter-olga", "olga@mail.example", "cafe" * 16),
+    *("hidden-trigger", "hidden-raw", "hidden-error", "hidden-usage"),
+)
+"""What no page, header or file of labelling may say."""
+
+
+def stored_task(settings: Settings, tmp_path: Path, **paper: Any) -> TaskRevision:
+    """The task ``alpha/1`` of the suite ``small``, imported into a content store of its own."""
+    settings.DATA_DIR = tmp_path / "data"
+    import_suite(folder=write_suite(tmp_path / "suite", **paper), slug="small")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    return TaskRevision.objects.select_related("task__paper").get(task__slug="alpha/1")
+
+
+def sign_in(client: Client, reviewer: Reviewer) -> None:
+    """Sign ``reviewer`` in, in place of whoever was."""
+    assert reviewer.user is not None
+    client.force_login(reviewer.user)
+
+
+def others() -> list[User]:
+    """People who must find nothing of what somebody else holds: a stranger, a maintainer, another annotator."""
+    other = ready().user
+    assert other is not None
+    return [UserFactory(), UserFactory(is_staff=True), other]
+
+
+def held_by(
+    reviewer: Reviewer, revision: TaskRevision, *, case: Any = None, assignment: Any = None, **answer: Any
+) -> Assignment:
+    """``reviewer`` holds an answer to ``revision`` of which everything that may be hidden is recognisable."""
+    submission = SubmissionFactory(
+        suite_version=SuiteVersion.objects.get(revisions=revision),
+        published=True,
+        owner__username="submitter-olga",
+        owner__email="olga@mail.example",
+        system__name="Secret Otter",
+        system__slug="secret-otter",
+        system__backbone="otter-9-2026-01",
+        system__scaffold="HiddenScaffold",
+        system__organisation="Otter Works",
+        notes="hidden notes",
+        bundle_digest="cafe" * 16,
+    )
+    files = {
+        "scoring/core.py": MASKED.replace(
+            "    # TODO: implement\n    raise NotImplementedError\n", "    return x + x\n", 1
+        )
+    }
+    facts = {
+        "files": files,
+        "goal_source": CANDIDATE,
+        "raw_answer": "hidden-raw",
+        "answer_error": {"message": "hidden-error"},
+        "usage": {"model": "hidden-usage"},
+        **answer,
+    }
+    made = ImplementationFactory(submission=submission, revision=revision, **facts)
+    opened = case_of(made, **{"state": CaseState.LEASED, **(case or {})})
+    opened.triggers.create(kind="appeal", detail="hidden-trigger")
+    return assigned(opened, reviewer, **(assignment or {}))

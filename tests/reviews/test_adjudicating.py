@@ -1,0 +1,163 @@
+"""Deciding: by whoever holds the evidence, once, with a reason that flags what was found bad."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from reviews.domain import adjudicating, claiming
+from reviews.enums import AssignmentState, CaseState, FinalSource, Role
+from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
+from reviews.signals import case_settled
+from submissions.enums import Verb
+from submissions.models import AuditEvent
+from tests.reviews.factories import assigned, case_of, guideline, labelled, ready, reviewed
+
+if TYPE_CHECKING:
+    from pytest_django import DjangoCaptureOnCommitCallbacks
+
+    from reviews.models import Reviewer
+
+pytestmark = pytest.mark.django_db
+
+GIVEN: dict[str, Any] = {"label": "LC", "reason": "judge_error", "note": "The judge took the mask for a bug."}
+
+
+@pytest.fixture
+def assignment(adjudicator: Reviewer) -> Assignment:
+    """At the evidence of a case on which two annotators differ."""
+    case = case_of(state=CaseState.ADJUDICATING)
+    reviewed(case, ready(), "CC")
+    reviewed(case, ready(), "LI")
+    return labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR)
+
+
+def expired(assignment: Assignment) -> None:
+    """Its lease has run out, and the case was given back."""
+    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert claiming.expire() == 1
+
+
+def test_a_decision_settles_the_case(
+    assignment: Assignment,
+    adjudicator: Reviewer,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    told: list[Case] = []
+
+    def hear(case: Case, **_: Any) -> None:
+        told.append(case)
+
+    case_settled.connect(hear)
+    with django_capture_on_commit_callbacks(execute=True):
+        decision = adjudicating.decide(assignment=assignment, **GIVEN)
+    case_settled.disconnect(hear)
+    case = Case.objects.get()
+    assert (case.state, case.label, case.source) == (CaseState.FINAL, "LC", FinalSource.DECISION)
+    assert case.settled == decision.decided
+    assert (decision.case, decision.adjudicator, decision.guideline.number) == (case, adjudicator, 1)
+    assert (decision.label, decision.reason, decision.note) == ("LC", "judge_error", GIVEN["note"])
+    assert (assignment.state, assignment.lease_until) == (AssignmentState.DONE, None)
+    assert told == [case]
+    event = CaseEvent.objects.get()
+    assert (event.before, event.after, event.what) == ("adjudicating", "final", "decided: judge_error")
+    audit = AuditEvent.objects.get()
+    assert (audit.verb, audit.actor, audit.subject_id) == (Verb.DECIDED, adjudicator.user, str(case.pk))
+    assert (audit.reason, audit.data) == (GIVEN["note"], {"label": "LC", "reason": "judge_error"})
+    assert not TaskFlag.objects.exists()
+
+
+@pytest.mark.parametrize("reason", ["bad_test", "bad_golden"])
+def test_a_bad_task_is_flagged(assignment: Assignment, reason: str) -> None:
+    decision = adjudicating.decide(assignment=assignment, **{**GIVEN, "reason": reason})
+    flag = TaskFlag.objects.get()
+    assert (flag.revision, flag.decision, flag.reason) == (assignment.case.implementation.revision, decision, reason)
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"label": ""}, {"label"}),
+        ({"reason": "boredom"}, {"reason"}),
+        ({"note": " too short  "}, {"note"}),
+        ({"note": "x" * 10_001}, {"note"}),
+        ({"note": "with a NUL \0 in it"}, {"note"}),
+        ({"label": [], "reason": None, "note": None}, {"label", "reason", "note"}),
+    ],
+)
+def test_an_incomplete_decision_is_refused_by_field(
+    assignment: Assignment, given: dict[str, Any], fields: set[str]
+) -> None:
+    with pytest.raises(LabelError) as caught:
+        adjudicating.decide(assignment=assignment, **{**GIVEN, **given})
+    assert set(caught.value.errors) == fields
+    assert Case.objects.get().state == CaseState.ADJUDICATING
+
+
+def test_the_same_decision_twice_is_stored_once_and_another_one_is_refused(assignment: Assignment) -> None:
+    first = adjudicating.decide(assignment=assignment, **GIVEN)
+    assert adjudicating.decide(assignment=assignment, **GIVEN) == first
+    with pytest.raises(LeaseLostError, match="decided this case as LC"):
+        adjudicating.decide(assignment=assignment, **{**GIVEN, "label": "CC"})
+    assert Decision.objects.get().label == "LC"
+    assert AuditEvent.objects.count() == 1
+
+
+def test_nobody_decides_before_the_own_label_is_locked(adjudicator: Reviewer) -> None:
+    blind = assigned(case_of(state=CaseState.ADJUDICATING), adjudicator, role=Role.ADJUDICATOR)
+    with pytest.raises(NotReadyError, match="Lock your own label"):
+        adjudicating.decide(assignment=blind, **GIVEN)
+    assert not Decision.objects.exists()
+
+
+def test_an_annotator_decides_nothing(annotator: Reviewer) -> None:
+    done = labelled(case_of(state=CaseState.DISPUTED), annotator, "CC")
+    with pytest.raises(NotReadyError):
+        adjudicating.decide(assignment=done, **GIVEN)
+    assert not Decision.objects.exists()
+
+
+def test_a_late_decision_is_taken_while_nobody_else_has_the_case(assignment: Assignment) -> None:
+    expired(assignment)
+    adjudicating.decide(assignment=assignment, **GIVEN)
+    assert (assignment.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.FINAL)
+
+
+def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case(assignment: Assignment) -> None:
+    expired(assignment)
+    rival = ready(annotator=False, adjudicator=True)
+    claiming.claim(reviewer=rival, role=Role.ADJUDICATOR)
+    with pytest.raises(LeaseLostError, match="not yours any more"):
+        adjudicating.decide(assignment=assignment, **GIVEN)
+    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
+    assert not Decision.objects.exists()
+
+
+def test_what_somebody_else_decided_stays(assignment: Assignment) -> None:
+    expired(assignment)
+    rival = ready(annotator=False, adjudicator=True)
+    taken = labelled(assignment.case, rival, "CC", role=Role.ADJUDICATOR)
+    Case.objects.update(state=CaseState.ADJUDICATING)
+    adjudicating.decide(assignment=taken, **{**GIVEN, "label": "CC"})
+    with pytest.raises(LeaseLostError, match="Somebody else has decided"):
+        adjudicating.decide(assignment=assignment, **GIVEN)
+    assert Decision.objects.get().adjudicator == rival
+    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
+
+
+def test_a_void_case_is_not_decided(assignment: Assignment) -> None:
+    Case.objects.update(state=CaseState.VOID)
+    with pytest.raises(LeaseLostError, match="review has ended"):
+        adjudicating.decide(assignment=assignment, **GIVEN)
+    assert Case.objects.get().state == CaseState.VOID
+
+
+def test_new_guidelines_are_read_before_deciding(assignment: Assignment) -> None:
+    guideline(2, text="# Labels\n\nLook twice.\n")
+    with pytest.raises(NotReadyError, match="revision 2"):
+        adjudicating.decide(assignment=assignment, **GIVEN)
+    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN

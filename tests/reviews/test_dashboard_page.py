@@ -1,0 +1,240 @@
+"""``/reviews/dashboard/``, and the export and import of labels on pages."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from django.utils import timezone
+
+from reviews.domain.exporting import export
+from reviews.domain.states import note
+from reviews.enums import CaseState, Severity
+from reviews.models import Case, Review
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, reviewed
+from tests.reviews.settled import forget_reviewing, record_of_everything, settled
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/reviews/dashboard/"
+
+
+@pytest.fixture
+def maintainer() -> User:
+    user: User = UserFactory(is_staff=True)
+    return user
+
+
+def page(client: Client, user: User, address: str = ADDRESS) -> str:
+    client.force_login(user)
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def body(answer: HttpResponse | Any) -> bytes:
+    return b"".join(answer.streaming_content)
+
+
+def test_strangers_sign_in_and_other_accounts_find_nothing(client: Client) -> None:
+    for address in (ADDRESS, "/reviews/labels/export/?format=csv", "/reviews/labels/import/"):
+        client.logout()
+        assert client.get(address).status_code == 302
+        client.force_login(UserFactory())
+        assert client.get(address).status_code == 404
+
+
+def test_annotators_see_their_own_row_only(client: Client) -> None:
+    mine, other = ReviewerFactory(), ReviewerFactory()
+    case = settled(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
+    reviewed(case, mine, "CC")
+    reviewed(case, other, "LI")
+    text = page(client, mine.user)
+    assert mine.pseudonym in text
+    assert other.pseudonym not in text
+    assert "Your work" in text
+    assert "Export" not in text
+    assert f"Case {case.pk}" not in text
+    assert client.get("/reviews/labels/export/?format=csv").status_code == 404
+    assert client.get("/reviews/labels/import/").status_code == 404
+
+
+def test_annotators_are_told_no_urgency(client: Client) -> None:
+    """Of a single waiting case, "direct conflict" would tell what others said."""
+    case_of(severity=Severity.CONFLICT)
+    case_of(severity=Severity.AUDIT)
+    text = page(client, ReviewerFactory().user)
+    assert text.count("waiting for an annotator") == 1
+    assert "direct conflict" not in text
+    assert "Severity" not in text
+
+
+def test_maintainers_see_everybody_and_what_happened(client: Client, maintainer: User) -> None:
+    people = [ReviewerFactory(), ReviewerFactory()]
+    case = case_of(severity=Severity.CONFLICT)
+    note(case, before="queued", after="leased", reviewer=people[0], what="taken by somebody")
+    text = page(client, maintainer)
+    assert all(person.pseudonym in text for person in people)
+    assert "direct conflict" in text
+    assert f"Case {case.pk}" in text
+    assert "taken by somebody" in text
+
+
+def test_what_was_said_of_open_cases_is_shown_nowhere(client: Client, maintainer: User) -> None:
+    case = case_of(state=CaseState.ONE_LABEL)
+    reviewed(case, ReviewerFactory(), "LI", note="a telling remark")
+    text = page(client, maintainer)
+    assert "1 label," in text
+    assert "a telling remark" not in text
+    assert reverse("case", args=[case.pk]) not in text
+
+
+def test_maintainers_who_label_are_not_told_why_a_case_is_open(client: Client, maintainer: User) -> None:
+    ReviewerFactory(user=maintainer)
+    case = case_of(state=CaseState.DISPUTED, severity=Severity.CONFLICT)
+    note(case, before="two_labels", after="disputed", what="judge_opposes")
+    done = settled(answers()[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+    note(done, before="two_labels", after="agreed", what="the labels agree")
+    text = page(client, maintainer)
+    assert f"Case {case.pk}" in text
+    assert "judge_opposes" not in text
+    assert "direct conflict" not in text
+    assert "the labels agree" in text
+    assert reverse("case", args=[done.pk]) in text
+
+
+def test_what_is_not_published_has_no_public_page_to_link_to(client: Client, maintainer: User) -> None:
+    done = settled(answers(published=False)[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+    text = page(client, maintainer)
+    assert f"Case {done.pk}" in text
+    assert reverse("case", args=[done.pk]) not in text
+
+
+def test_a_suite_of_which_one_holds_an_answer_is_closed(client: Client, maintainer: User) -> None:
+    mine = ReviewerFactory(user=maintainer)
+    held = case_of()
+    suite = held.implementation.submission.suite_version.suite
+    settled_there = settled(
+        answers(suite_version=held.implementation.submission.suite_version)[0],
+        1,
+        state=CaseState.AGREED,
+        label="CC",
+        source="single",
+    )
+    elsewhere = settled(answers()[0], 1, state=CaseState.AGREED, label="CC", source="single")
+    for case in (settled_there, elsewhere):
+        reviewed(case, ReviewerFactory(), "CC")
+    assigned(held, mine)
+    text = page(client, maintainer)
+    assert suite.title in text
+    assert f"Case {settled_there.pk}<" not in text
+    assert f"Case {elsewhere.pk}<" in text
+    everything = body(client.get("/reviews/labels/export/?format=jsonl")).decode()
+    assert str(settled_there.identifier) not in everything
+    assert str(elsewhere.identifier) in everything
+    refused = client.get(f"/reviews/labels/export/?format=jsonl&suite={suite.slug}", follow=True)
+    assert refused.redirect_chain == [(ADDRESS, 302)]
+    assert "its labels are closed to you" in refused.content.decode()
+
+
+def test_cases_are_listed_by_state_and_page(client: Client, maintainer: User) -> None:
+    for answer in answers(27):
+        case_of(answer)
+    done = case_of(state=CaseState.AGREED)
+    text = page(client, maintainer)
+    assert "page 1 of 2" in text
+    assert "28 cases" in text
+    assert f"Case {done.pk}" in text
+    assert "page 2 of 2" in page(client, maintainer, f"{ADDRESS}?page=2")
+    only = page(client, maintainer, f"{ADDRESS}?state=agreed")
+    assert "1 case," in only
+    assert "28 cases" in page(client, maintainer, f"{ADDRESS}?state=nonsense&page=x")
+
+
+def test_empty_pages_say_what_to_do(client: Client, maintainer: User) -> None:
+    text = page(client, maintainer)
+    assert "manage.py sample_disputes" in text
+    assert "Nobody labels yet." in text
+    assert "No case in this state." in page(client, maintainer, f"{ADDRESS}?state=agreed")
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_queries_do_not_grow(
+    client: Client, maintainer: User, number: int, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for answer in answers(number):
+        case = settled(answer, 1, state=CaseState.AGREED, label="CC", source="agreed")
+        note(case, before="", after="agreed", reviewer=ReviewerFactory())
+        reviewed(case, ReviewerFactory(), "CC")
+    client.force_login(maintainer)
+    with django_assert_max_num_queries(15):
+        assert client.get(ADDRESS).status_code == 200
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_export_is_the_commands(client: Client, maintainer: User, form: Any) -> None:
+    record_of_everything()
+    client.force_login(maintainer)
+    answer: Any = client.get(f"/reviews/labels/export/?format={form}&suite=")
+    name = f"labels-all-{timezone.now():%Y%m%d}.{form}"
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert answer["Content-Type"].startswith({"csv": "text/csv", "jsonl": "application/jsonl"}[form])
+    assert "no-store" in answer["Cache-Control"]
+    assert body(answer).decode() == "".join(export(form=form))
+
+
+def test_unknown_formats_and_suites_are_not_there(client: Client, maintainer: User) -> None:
+    client.force_login(maintainer)
+    assert client.get("/reviews/labels/export/").status_code == 404
+    assert client.get("/reviews/labels/export/?format=xls").status_code == 404
+    assert client.get("/reviews/labels/export/?format=csv&suite=none").status_code == 404
+
+
+def test_labels_are_imported_after_a_check(client: Client, maintainer: User) -> None:
+    record_of_everything()
+    content = "".join(export(form="csv")).encode()
+    forget_reviewing()
+    client.force_login(maintainer)
+
+    def send(**fields: str) -> Any:
+        file = SimpleUploadedFile("labels.csv", content)
+        return client.post("/reviews/labels/import/", {"file": file, **fields})
+
+    checked = send(dry_run="on")
+    assert checked.status_code == 200
+    assert "Would be imported: 9 labels and 1 decisions of 5 cases" in checked.content.decode()
+    assert not Review.objects.exists()
+    assert send().url == ADDRESS
+    assert Review.objects.count() == 9
+
+
+def test_a_refused_file_is_explained_line_by_line(client: Client, maintainer: User) -> None:
+    client.force_login(maintainer)
+    address = "/reviews/labels/import/"
+    answer = client.post(address, {"file": SimpleUploadedFile("labels.jsonl", b"{}\n{<b>\n")})
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert "line 1" in text
+    assert "line 2" in text
+    assert "<b>" not in text
+    assert client.post(address, {}).status_code == 422
+    assert "Choose a file." in client.post(address, {}).content.decode()
+    assert "This file is empty." in client.post(address, {"file": io.BytesIO()}).content.decode()
+
+
+def test_ages_are_those_of_the_oldest(client: Client, maintainer: User) -> None:
+    case = case_of()
+    Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=3))
+    assert "3\xa0days ago" in page(client, maintainer)

@@ -1,0 +1,122 @@
+"""Tasks that a decision put in doubt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reviews.domain.flags import flag_task, flags_of, lift
+from reviews.enums import ReasonCode
+from reviews.exceptions import ReviewError
+from reviews.models import TaskFlag
+from reviews.signals import task_flagged
+from submissions.enums import Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import AuditEvent
+from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmark_tasks.models import TaskRevision
+    from reviews.models import Decision
+
+pytestmark = pytest.mark.django_db
+
+REASON = "The tolerance was mended in revision 2."
+
+
+@pytest.fixture
+def heard() -> Iterator[list[TaskRevision]]:
+    """The revisions of which ``task_flagged`` was sent."""
+    found: list[TaskRevision] = []
+
+    def hear(revision: TaskRevision, **_: Any) -> None:
+        found.append(revision)
+
+    task_flagged.connect(hear)
+    yield found
+    task_flagged.disconnect(hear)
+
+
+def decision(reason: str = "bad_test") -> Decision:
+    return decided(case_of(), ReviewerFactory(adjudicator=True), "CC", reason=reason)
+
+
+def flagged(reason: str = "bad_test") -> TaskFlag:
+    flag = flag_task(decision(reason))
+    assert flag is not None
+    return flag
+
+
+@pytest.mark.parametrize("reason", ["bad_test", "bad_golden"])
+def test_a_bad_test_or_golden_function_flags_the_task(
+    reason: str, heard: list[TaskRevision], django_capture_on_commit_callbacks: Any
+) -> None:
+    made = decision(reason)
+    with django_capture_on_commit_callbacks(execute=True):
+        flag = flag_task(made)
+    assert flag is not None
+    revision = made.case.implementation.revision
+    assert (flag.revision, flag.reason, flag.lifted) == (revision, reason, None)
+    assert heard == [revision]
+    event = AuditEvent.objects.get(verb=Verb.TASK_FLAGGED)
+    assert (event.actor, event.subject_kind, event.subject_text) == (
+        made.adjudicator.user,
+        "task",
+        str(revision.task),
+    )
+    assert event.data == {"case": made.case_id, "revision": revision.number}
+
+
+def test_no_other_reason_does(heard: list[TaskRevision], django_capture_on_commit_callbacks: Any) -> None:
+    others = [reason for reason in ReasonCode.values if reason not in {"bad_test", "bad_golden"}]
+    with django_capture_on_commit_callbacks(execute=True):
+        assert [flag_task(decision(reason)) for reason in others] == [None] * 5
+    assert (heard, TaskFlag.objects.count(), AuditEvent.objects.count()) == ([], 0, 0)
+
+
+def test_one_decision_flags_once() -> None:
+    made = decision()
+    assert flag_task(made) == flag_task(made)
+    assert (TaskFlag.objects.count(), AuditEvent.objects.count()) == (1, 1)
+
+
+def test_maintainers_lift_a_flag(heard: list[TaskRevision], django_capture_on_commit_callbacks: Any) -> None:
+    flag, actor = flagged(), UserFactory(is_staff=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        lift(actor=actor, flag=flag, reason=f" {REASON} ")
+    flag.refresh_from_db()
+    assert (flag.lifted is not None, flag.lifted_by, flag.lifted_because) == (True, actor, REASON)
+    assert heard == [flag.revision]
+    event = AuditEvent.objects.get(verb=Verb.FLAG_LIFTED)
+    assert (event.actor, event.reason, event.data["case"]) == (actor, REASON, flag.decision.case_id)
+    with pytest.raises(WrongStateError, match="lifted already"):
+        lift(actor=actor, flag=flag, reason=REASON)
+    assert AuditEvent.objects.filter(verb=Verb.FLAG_LIFTED).count() == 1
+
+
+def test_nobody_else_lifts_it_and_nobody_without_a_reason() -> None:
+    flag = flagged()
+    with pytest.raises(NotAllowedError, match="Only maintainers"):
+        lift(actor=flag.decision.adjudicator.user or UserFactory(), flag=flag, reason=REASON)
+    with pytest.raises(ReviewError, match="at least 10 characters"):
+        lift(actor=UserFactory(is_staff=True), flag=flag, reason="  mended.  ")
+    flag.refresh_from_db()
+    assert flag.lifted is None
+
+
+def test_raised_flags_by_revision(django_assert_num_queries: Any) -> None:
+    first, second = flagged(), flagged("bad_golden")
+    lifted, elsewhere = flagged(), flagged()
+    lift(actor=UserFactory(is_staff=True), flag=lifted, reason=REASON)
+    (unflagged,) = answers()
+    again = TaskFlag.objects.create(revision=first.revision, decision=decision(), reason="bad_test")
+    asked = [first.revision_id, second.revision_id, lifted.revision_id, unflagged.revision_id]
+    with django_assert_num_queries(1):
+        found = flags_of(asked)
+        cases = [flag.decision.case.pk for flags in found.values() for flag in flags]
+    assert found == {first.revision_id: [first, again], second.revision_id: [second]}
+    assert elsewhere.decision.case_id not in cases

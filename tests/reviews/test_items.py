@@ -1,0 +1,143 @@
+"""What somebody who labels gets to see of an answer: all that is needed, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.models import TaskRevision
+from reviews.domain.items import blind_item, line_count, shown_definition
+from reviews.showing import numbered, side_by_side
+from tests.benchmark_tasks.factories import MASKED
+from tests.reviews.factories import assigned, case_of
+from tests.reviews.labelling import CANDIDATE, HIDDEN, held_by, stored_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
+
+    from reviews.models import Reviewer
+
+pytestmark = pytest.mark.django_db
+
+GOLDEN = 'def double(x):\n    """Twice x."""\n    return math.fsum([x, x])  # golden-double'
+HELPER = "--- a/scoring/tables.py\n+++ b/scoring/tables.py\n@@ -1,1 +1,1 @@\n-WEIGHTS = [3.0]\n+WEIGHTS = [4.0]\n"
+GOAL = (
+    "--- a/scoring/core.py\n+++ b/scoring/core.py\n@@ -11 +11 @@\n-    raise NotImplementedError\n+    return x + x\n"
+)
+
+
+@pytest.fixture
+def task(settings: Settings, tmp_path: Path, db: None) -> TaskRevision:
+    return stored_task(settings, tmp_path)
+
+
+def test_an_item_holds_task_golden_and_candidate(task: TaskRevision, annotator: Reviewer) -> None:
+    item = blind_item(held_by(annotator, task))
+    assert (item.task, item.goal, item.category, item.instruction) == (
+        "alpha/1", "double", "Evaluation Metrics", "Implement double.",
+    )  # fmt: skip
+    assert (item.paper_title, item.paper_address, item.paper_year, item.paper_form) == (
+        "Alpha: A Score", "https://example.org/alpha", 2024, "pdf",
+    )  # fmt: skip
+    assert item.golden == GOLDEN
+    assert item.candidate == CANDIDATE.rstrip("\n")
+    assert not item.candidate_is_diff
+    assert [(file.path, file.text) for file in item.context] == [("scoring/tables.py", "WEIGHTS = [3.0]\n")]
+
+
+def test_the_masked_file_says_where_the_goal_is(task: TaskRevision, annotator: Reviewer) -> None:
+    masked = blind_item(held_by(annotator, task)).masked
+    assert (masked.path, masked.text, masked.first, masked.last) == ("scoring/core.py", MASKED, 8, 11)
+
+
+def test_nothing_hidden_is_in_an_item(task: TaskRevision, annotator: Reviewer) -> None:
+    text = str(asdict(blind_item(held_by(annotator, task, diff=HELPER + GOAL))))
+    assert [word for word in HIDDEN if word in text] == []
+    assert "candidate-comment" in text
+
+
+def test_other_changes_are_those_outside_the_goal(task: TaskRevision, annotator: Reviewer) -> None:
+    assert blind_item(held_by(annotator, task, diff=HELPER + GOAL)).other_changes == HELPER.rstrip("\n")
+
+
+def test_a_goal_file_that_is_changed_around_the_goal_counts_as_changed(task: TaskRevision, annotator: Reviewer) -> None:
+    files = {"scoring/core.py": MASKED.replace("import math", "import cmath as math")}
+    item = blind_item(held_by(annotator, task, diff=GOAL, files=files))
+    assert "scoring/core.py" in item.other_changes
+
+
+def test_without_the_goal_the_whole_difference_is_shown(task: TaskRevision, annotator: Reviewer) -> None:
+    assignment = held_by(annotator, task, goal_source="", diff=HELPER)
+    item = blind_item(assignment)
+    assert (item.candidate_is_diff, item.candidate, item.other_changes) == (True, HELPER.rstrip("\n"), "")
+    assert line_count(assignment) == {"candidate": 5, "golden": 3}
+
+
+def test_lines_are_counted_as_shown(task: TaskRevision, annotator: Reviewer) -> None:
+    assignment = held_by(annotator, task, goal_source="def double(x):\r\n    return x\r\n\n")
+    assert line_count(assignment) == {"candidate": 2, "golden": 3}
+
+
+def test_an_instance_without_the_files_shows_what_it_has(annotator: Reviewer) -> None:
+    assignment = assigned(case_of(), annotator)
+    item = blind_item(assignment)
+    assert (item.golden, item.paper_form, item.context) == ("", "missing", ())
+    assert item.masked.text.startswith("def double(x):")
+    assert line_count(assignment)["golden"] == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("    def f(self):\n        return 1\n\n", "def f(self):\n    return 1"),
+        ('    def f(self):\n        return """\nleft"""\n', '    def f(self):\n        return """\nleft"""'),
+        ("def f():\n    return 'a\u202eb'\n", "def f():\n    return 'a\u2039U+202E\u203ab'"),
+    ],
+    ids=["method", "string that holds less", "mark that reorders"],
+)
+def test_definitions_are_shown_dedented_with_nothing_hidden(source: str, shown: str) -> None:
+    assert shown_definition(source) == shown
+
+
+def test_words_that_differ_are_marked_within_the_colours() -> None:
+    blocks = side_by_side("def f(x):\n    return x + 1", "def f(x):\n    return x + 2")
+    same, changed = (row for block in blocks for row in block.rows)
+    assert (same.kind, changed.kind) == ("equal", "changed")
+    assert changed.left is not None
+    assert changed.right is not None
+    assert changed.left.html == '    <span class="k">return</span> x + <mark><span class="mi">1</span></mark>'
+    assert changed.right.html.endswith('<mark><span class="mi">2</span></mark>')
+
+
+def test_code_is_escaped_inside_and_outside_of_marks() -> None:
+    (block,) = side_by_side("a = '<b>'", "a = '<i>'")
+    shown = block.rows[0].left
+    assert shown is not None
+    assert "<b>" not in shown.html
+    assert "&lt;" in shown.html
+
+
+def test_long_unchanged_runs_are_folded_but_for_three_lines_at_each_change() -> None:
+    lines = [f"a{number} = {number}" for number in range(30)]
+    changed = [*lines[:14], "b = 1", *lines[15:]]
+    blocks = side_by_side("\n".join(lines), "\n".join(changed))
+    assert [(block.folded, len(block.rows)) for block in blocks] == [
+        (True, 11),
+        (False, 3),
+        (False, 1),
+        (False, 3),
+        (True, 12),
+    ]
+
+
+def test_equal_texts_are_shown_whole() -> None:
+    text = "\n".join(["x = 1"] * 40)
+    assert [(block.folded, len(block.rows)) for block in side_by_side(text, text)] == [(False, 40)]
+
+
+def test_numbered_lines_are_the_files() -> None:
+    assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]

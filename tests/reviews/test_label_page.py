@@ -1,0 +1,256 @@
+"""The labelling page: what it shows, what it must not show, to whom, and in which state of the work."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.utils import timezone
+from django.utils.html import strip_tags
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.grading.types import Outcome
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.models import Assignment, Review
+from tests.evaluator.factories import TestRunFactory
+from tests.reviews.factories import ReviewerFactory, case_of, ready, reviewed
+from tests.reviews.labelling import HIDDEN, held_by, others, sign_in, stored_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries, Settings
+
+    from reviews.models import Reviewer
+
+pytestmark = pytest.mark.django_db
+
+PAGES = ("", "paper/", "?part=diff&whitespace=ignored")
+
+
+@pytest.fixture
+def task(settings: Settings, tmp_path: Path, db: None) -> TaskRevision:
+    return stored_task(settings, tmp_path)
+
+
+@pytest.fixture
+def held(task: TaskRevision, annotator: Reviewer, client: Client) -> Assignment:
+    """An item that the signed-in annotator holds, with another annotator's label and a failed test."""
+    sign_in(client, annotator)
+    assignment = held_by(annotator, task)
+    reviewed(assignment.case, ready(pseudonym="Hidden Peer"), "LI", note="hidden peer note")
+    TestRunFactory(implementation=assignment.case.implementation, done=Outcome.WRONG_OUTPUT)
+    return assignment
+
+
+def body(client: Client, assignment: Assignment, page: str = "") -> str:
+    response = client.get(f"/reviews/label/{assignment.pk}/{page}")
+    assert response.status_code == 200
+    return both(b"".join(response).decode(errors="replace"))
+
+
+def both(text: str) -> str:
+    """The page and, behind it, its words without the marks that may stand within them."""
+    return text + strip_tags(text)
+
+
+def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> None:
+    text = body(client, held)
+    for needed in (
+        "alpha/1", "Alpha: A Score", "Implement double.", "golden-double", "candidate-comment", "scoring/tables.py",
+        "WEIGHTS", "Logically incorrect", "paper misread", f"/reviews/label/{held.pk}/paper/", "pdf.worker.min",
+    ):  # fmt: skip
+        assert needed in text, needed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
+def test_nothing_hidden_is_in_page_headers_or_addresses(client: Client, held: Assignment, page: str) -> None:
+    response = client.get(f"/reviews/label/{held.pk}/{page}")
+    text = str(response.headers) + both(b"".join(response).decode(errors="replace"))
+    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note", "wrong output") if word in text] == []
+    answer = held.case.implementation
+    ids = {f"/{kind}/{number}/" for kind, number in (("submissions", answer.submission_id), ("cases", held.case_id))}
+    assert [address for address in ids if address in text] == []
+    assert str(held.case.identifier) not in text
+
+
+def test_labels_of_others_change_nothing_on_the_page(client: Client, held: Assignment) -> None:
+    """What a peer or the tests said cannot be read off the page, since it is the same without it."""
+    before = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, held))
+    reviewed(held.case, ready(), "CC")
+    held.case.implementation.test_runs.all().delete()
+    assert re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, held)) == before
+
+
+@pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
+def test_others_find_nothing_here(client: Client, held: Assignment, page: str) -> None:
+    for user in others():
+        client.force_login(user)
+        assert client.get(f"/reviews/label/{held.pk}/{page}").status_code == 404
+
+
+def test_who_is_no_reviewer_any_more_finds_nothing_here(client: Client, held: Assignment) -> None:
+    held.reviewer.active = False
+    held.reviewer.save()
+    assert client.get(f"/reviews/label/{held.pk}/").status_code == 404
+
+
+def test_strangers_are_asked_to_sign_in(client: Client, held: Assignment) -> None:
+    client.logout()
+    assert client.get(f"/reviews/label/{held.pk}/").headers["Location"].startswith("/accounts/login/")
+
+
+def test_the_page_is_never_cached(client: Client, held: Assignment) -> None:
+    assert "no-store" in client.get(f"/reviews/label/{held.pk}/").headers["Cache-Control"]
+
+
+def test_the_paper_has_a_name_that_says_nothing(client: Client, held: Assignment) -> None:
+    response = client.get(f"/reviews/label/{held.pk}/paper/")
+    assert response.headers["Content-Disposition"] == 'inline; filename="paper.pdf"'
+    assert response.headers["Content-Type"] == "application/pdf"
+    assert "private" in response.headers["Cache-Control"]
+    assert b"".join(response) == b"%PDF-1.4\nA small paper.\n"
+
+
+def test_a_paper_that_is_text_is_shown_as_text(
+    client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path
+) -> None:
+    task = stored_task(settings, tmp_path, files={"paper.pdf": None, "paper.json": b'{"body": "Section <b>one</b>"}'})
+    sign_in(client, annotator)
+    assignment = held_by(annotator, task)
+    text = body(client, assignment)
+    assert "Section &lt;b&gt;one&lt;/b&gt;" in text
+    response = client.get(f"/reviews/label/{assignment.pk}/paper/")
+    assert b"".join(response) == b'{"body": "Section <b>one</b>"}'
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.headers["Content-Disposition"] == 'inline; filename="paper.txt"'
+
+
+def test_a_paper_that_is_missing_is_linked_to(
+    client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path
+) -> None:
+    task = stored_task(settings, tmp_path, files={"paper.pdf": None})
+    sign_in(client, annotator)
+    assignment = held_by(annotator, task)
+    assert 'href="https://example.org/alpha"' in body(client, assignment)
+    assert client.get(f"/reviews/label/{assignment.pk}/paper/").status_code == 404
+
+
+def test_the_draft_stands_in_the_fields(client: Client, held: Assignment) -> None:
+    held.draft = {
+        "label": "LC", "confidence": 2, "note": "so <far>", "paper_page": 7,
+        "findings": [{"side": "golden", "start": "2", "end": "", "text": "here", "error_class": "policy"}],
+        "view": {"layout": "unified", "whitespace": "ignored"},
+    }  # fmt: skip
+    held.draft_version = 4
+    held.save()
+    text = body(client, held)
+    assert re.search(r'name="label" value="LC" form="label-form" checked', text)
+    assert re.search(r'name="confidence" value="2" form="label-form" checked', text)
+    assert "so &lt;far&gt;</textarea>" in text
+    assert 'name="paper_page" value="7"' in text
+    assert 'name="finding-0-start" value="2"' in text
+    assert 'data-version="4"' in text
+    assert 'class="label-diff unified"' in text
+
+
+def test_blanks_can_be_ignored_in_the_comparison(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
+    sign_in(client, annotator)
+    source = 'def double(x):\n  """Twice x."""\n  return math.fsum([x,x]) # golden-double\n'
+    assignment = held_by(annotator, task, goal_source=source)
+    assert body(client, assignment, "?part=diff&whitespace=shown").count('class="changed"') == 2
+    assert 'class="changed"' not in body(client, assignment, "?part=diff&whitespace=ignored")
+
+
+def test_a_locked_label_can_be_read_and_is_still_blind(client: Client, held: Assignment) -> None:
+    Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.DONE, lease_until=None)
+    Review.objects.create(
+        case=held.case, assignment=held, reviewer=held.reviewer, role=Role.ANNOTATOR, label="LC", confidence=3,
+        findings=[{"side": "candidate", "start": 2, "end": 3, "text": "own words", "error_class": ""}], note="own note",
+        guideline=Review.objects.first().guideline, locked=timezone.now(),
+    )  # fmt: skip
+    text = body(client, held)
+    assert "own words" in text
+    assert "own note" in text
+    assert "candidate-comment" in text
+    assert "<textarea" not in text
+    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in text] == []
+
+
+@pytest.mark.parametrize("state", [AssignmentState.EXPIRED, AssignmentState.RETURNED])
+def test_an_item_that_ended_shows_the_draft_and_can_be_taken_up(
+    client: Client, held: Assignment, state: AssignmentState
+) -> None:
+    Assignment.objects.filter(pk=held.pk).update(
+        state=state, lease_until=None, draft={"label": "LI", "note": "typed before"}
+    )
+    text = body(client, held)
+    assert "typed before" in text
+    assert f'action="/reviews/label/{held.pk}/resume/"' in text
+    assert [word for word in HIDDEN if word in text] == []
+
+
+def test_a_skipped_item_cannot_be_taken_up(client: Client, held: Assignment) -> None:
+    Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.SKIPPED, skip_reason="I know the authors.")
+    text = body(client, held)
+    assert "I know the authors." in text
+    assert "resume" not in text
+
+
+def test_an_adjudicator_goes_on_to_the_evidence(client: Client, adjudicator: Reviewer, task: TaskRevision) -> None:
+    sign_in(client, adjudicator)
+    facts = {"role": Role.ADJUDICATOR, "state": AssignmentState.EVIDENCE}
+    assignment = held_by(adjudicator, task, assignment=facts)
+    assert client.get(f"/reviews/label/{assignment.pk}/").headers["Location"] == f"/reviews/decide/{assignment.pk}/"
+
+
+def test_an_adjudicator_labels_on_the_same_blind_page_first(
+    client: Client, adjudicator: Reviewer, task: TaskRevision
+) -> None:
+    sign_in(client, adjudicator)
+    assignment = held_by(
+        adjudicator, task, case={"state": CaseState.ADJUDICATING}, assignment={"role": Role.ADJUDICATOR}
+    )
+    reviewed(assignment.case, ready(pseudonym="Hidden Peer"), "LI", note="hidden peer note")
+    text = body(client, assignment)
+    assert "adjudication, blind label first" in text
+    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in text] == []
+
+
+def test_a_repeat_looks_like_any_other_item(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
+    sign_in(client, annotator)
+    assignment = held_by(annotator, task)
+    before = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, assignment))
+    assignment.case.kind = CaseKind.REPEAT
+    assignment.case.reserved_for = annotator
+    assignment.case.save()
+    assert re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, assignment)) == before
+
+
+def test_keys_are_as_the_profile_has_them(client: Client, task: TaskRevision) -> None:
+    reviewer = ready(keys={"label_li": "q", "skip": ""})
+    sign_in(client, reviewer)
+    text = body(client, held_by(reviewer, task))
+    assert '"label_li": "q"' in text
+    assert '"skip": ""' in text
+    assert "<kbd>q</kbd>" in text
+
+
+def test_a_late_lease_that_nobody_ended_still_shows_the_form(client: Client, held: Assignment) -> None:
+    Assignment.objects.filter(pk=held.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+    assert '<form id="label-form"' in body(client, held)
+
+
+def test_queries_do_not_grow_with_the_history_of_the_case(
+    client: Client, held: Assignment, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(11):
+        body(client, held)
+    for _ in range(3):
+        reviewed(held.case, ReviewerFactory(), "CC")
+        case_of(held.case.implementation, round=held.case.round + held.case.reviews.count())
+    with django_assert_num_queries(11):
+        body(client, held)

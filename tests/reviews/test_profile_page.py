@@ -1,0 +1,171 @@
+"""A reviewer's own page: profile, conflicts of interest, keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.urls import reverse
+
+from reviews.domain.keys import DEFAULT_KEYS, keys_of
+from reviews.enums import AssignmentState, CaseState
+from reviews.models import Conflict, Reviewer
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, ready
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import DjangoAssertNumQueries
+
+pytestmark = pytest.mark.django_db
+PROFILE, CONFLICTS, KEYS = "/reviews/profile/", "/reviews/profile/conflicts/", "/reviews/profile/keys/"
+TYPED = {"name": "Dana Doe", "affiliation": "Alpha Lab", "expertise": "Decoding.", "confirmed": "on"}
+
+
+@pytest.fixture
+def dana() -> Reviewer:
+    made: Reviewer = ReviewerFactory(affiliation="")
+    return made
+
+
+@pytest.fixture
+def as_dana(client: Client, dana: Reviewer) -> Client:
+    assert dana.user is not None
+    client.force_login(dana.user)
+    return client
+
+
+@pytest.mark.parametrize("address", [PROFILE, CONFLICTS, KEYS, f"{CONFLICTS}1/remove/"])
+def test_it_is_for_reviewers(client: Client, address: str) -> None:
+    assert client.post(address)["Location"] == f"/accounts/login/?next={PROFILE}"
+    for person in (UserFactory(is_staff=True), ReviewerFactory(active=False).user):
+        client.force_login(person)
+        assert (client.get(PROFILE).status_code, client.post(address).status_code) == (404, 404)
+
+
+class TestProfile:
+    def test_saving_it(self, as_dana: Client, dana: Reviewer) -> None:
+        assert as_dana.post(PROFILE, TYPED)["Location"] == "/reviews/"
+        dana.refresh_from_db()
+        assert (dana.name, dana.affiliation, dana.expertise, dana.public_name) == (
+            "Dana Doe",
+            "Alpha Lab",
+            "Decoding.",
+            dana.pseudonym,
+        )
+        as_dana.post(PROFILE, {**TYPED, "shows_name": "on"})
+        dana.refresh_from_db()
+        assert dana.public_name == "Dana Doe"
+
+    @pytest.mark.parametrize(
+        ("changes", "field", "said"),
+        [
+            ({"affiliation": ""}, "affiliation", "required"),
+            ({"confirmed": ""}, "confirmed", "Look through the conflicts"),
+            ({"name": "", "shows_name": "on"}, "name", "Type the name that shall be shown"),
+            ({"name": "a\u202eb"}, "name", "direction character"),
+        ],
+    )
+    def test_what_is_wrong_is_said_beside_its_field(
+        self, as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
+    ) -> None:
+        response = as_dana.post(PROFILE, {**TYPED, **changes})
+        dana.refresh_from_db()
+        assert (response.status_code, dana.affiliation) == (422, "")
+        assert said in " ".join(response.context["form"].errors[field])
+        assert "Decoding.</textarea>" in response.content.decode()
+
+    def test_an_item_in_conflict_is_handed_back_and_that_is_said(self, client: Client) -> None:
+        reviewer = ready()
+        held = assigned(
+            case_of(answers(system=SystemFactory(organisation="alpha LAB"))[0], state=CaseState.LEASED), reviewer
+        )
+        assert reviewer.user is not None
+        client.force_login(reviewer.user)
+        page = client.post(PROFILE, TYPED, follow=True).content.decode()
+        held.refresh_from_db()
+        assert (held.state, "it was handed back" in page) == (AssignmentState.RETURNED, True)
+
+
+class TestConflicts:
+    def test_adding_and_removing(self, as_dana: Client, dana: Reviewer) -> None:
+        system = answers()[0].submission.system
+        assert as_dana.post(CONFLICTS, {"system": str(system.pk)})["Location"] == f"{PROFILE}#conflicts"
+        as_dana.post(CONFLICTS, {"organisation": "Beta <b> Lab"})
+        page = as_dana.get(PROFILE).content.decode()
+        assert (f"System {system.name}" in page, "Organisation Beta &lt;b&gt; Lab" in page) == (True, True)
+        as_dana.post(reverse("review_conflict_remove", args=[Conflict.objects.get(system=system).pk]))
+        assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
+
+    def test_only_public_systems_are_offered_and_taken(self, as_dana: Client, dana: Reviewer) -> None:
+        secret = answers(published=False, system=SystemFactory(name="Marker System"))[0].submission.system
+        assert "Marker System" not in as_dana.get(PROFILE).content.decode()
+        response = as_dana.post(CONFLICTS, {"system": str(secret.pk)})
+        assert (response.status_code, "Marker System" in response.content.decode()) == (422, False)
+        assert not dana.conflicts.exists()
+
+    @pytest.mark.parametrize("both", [True, False])
+    def test_one_of_both(self, as_dana: Client, dana: Reviewer, both: bool) -> None:
+        system = answers()[0].submission.system
+        typed: dict[str, Any] = {"system": system.pk, "organisation": "Beta"} if both else {}
+        response = as_dana.post(CONFLICTS, typed)
+        assert (response.status_code, "one of both" in response.content.decode()) == (422, True)
+        assert not dana.conflicts.exists()
+
+    def test_declared_twice(self, as_dana: Client) -> None:
+        as_dana.post(CONFLICTS, {"organisation": "Beta"})
+        response = as_dana.post(CONFLICTS, {"organisation": "beta"})
+        assert (response.status_code, "declared already" in response.content.decode()) == (422, True)
+
+    def test_others_conflicts_are_not_ones_own(self, as_dana: Client) -> None:
+        theirs = Conflict.objects.create(reviewer=ReviewerFactory(), organisation="Marker Lab")
+        assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
+        assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
+        assert Conflict.objects.count() == 1
+
+    @pytest.mark.parametrize("number", [1, 4])
+    def test_queries_do_not_grow(
+        self, as_dana: Client, dana: Reviewer, number: int, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for _ in range(number):
+            Conflict.objects.create(reviewer=dana, system=answers()[0].submission.system)
+        with django_assert_num_queries(5):
+            as_dana.get(PROFILE)
+
+
+class TestKeys:
+    def test_changing_and_going_back(self, as_dana: Client, dana: Reviewer) -> None:
+        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "X", "undo": ""})
+        dana.refresh_from_db()
+        assert dana.keys == {"skip": "x", "undo": ""}
+        form = as_dana.get(PROFILE).context["keys_form"]
+        assert (form.initial["skip"], form.initial["undo"], form.initial["help"]) == ("x", "", "?")
+        as_dana.post(KEYS, {"reset": "1"})
+        dana.refresh_from_db()
+        assert dana.keys == {}
+
+    def test_switching_them_off_keeps_them(self, as_dana: Client, dana: Reviewer) -> None:
+        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "x", "off": "on"})
+        dana.refresh_from_db()
+        assert set(keys_of(dana).values()) == {""}
+        initial = as_dana.get(PROFILE).context["keys_form"].initial
+        assert (initial["off"], initial["skip"]) == (True, "x")
+
+    @pytest.mark.parametrize(
+        ("changes", "field", "said"),
+        [
+            ({"undo": "j"}, "undo", "“j” is the key of “Next finding” already."),
+            ({"undo": "J"}, "undo", "“j” is the key of “Next finding” already."),
+            ({"undo": "jj"}, "undo", "is not a key"),
+            ({"undo": "Enter"}, "undo", "needed by the page itself"),
+        ],
+    )
+    def test_what_is_wrong_is_said_beside_its_field(
+        self, as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
+    ) -> None:
+        response = as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "x", **changes})
+        form = response.context["keys_form"]
+        dana.refresh_from_db()
+        assert (response.status_code, list(form.errors), dana.keys) == (422, [field], {})
+        assert said in " ".join(form.errors[field])
+        assert 'name="skip" value="x"' in response.content.decode()
