@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django import forms
 
 from reviews.domain import keys
-from reviews.domain.conflicts import NO_AFFILIATION, systems_to_choose
+from reviews.domain.conflicts import NO_AFFILIATION, UNCONFIRMED, conflicts_confirmed, systems_to_choose
 from reviews.domain.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
@@ -95,26 +95,31 @@ class ProfileForm(forms.Form):
         validators=[refuse_hidden_characters],
     )
     confirmed = forms.BooleanField(
+        required=False,
         label="The list of conflicts on this page is complete",
-        error_messages={"required": "Look through the conflicts on this page, then confirm that none is missing."},
     )
 
-    @classmethod
-    def of(cls, reviewer: Reviewer) -> ProfileForm:
-        """The form filled with what holds now."""
+    def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
+        """The form of what holds now, and of what was typed."""
         known = {name: getattr(reviewer, name) for name in ("name", "shows_name", "affiliation", "expertise")}
-        return cls(initial=known)
+        super().__init__(data, initial=known)
+        self.reviewer = reviewer
+        if conflicts_confirmed(reviewer):
+            again = "You have confirmed it. Do so again when conflicts or affiliation change."
+            self.fields["confirmed"].help_text = again
 
     def clean(self) -> dict[str, Any]:
-        """A name that shall be shown has to be given."""
+        """A name that shall be shown has to be given, and what is new in conflicts and affiliation confirmed."""
         data = super().clean() or self.cleaned_data
+        if not data.get("confirmed") and not conflicts_confirmed(self.reviewer, data.get("affiliation")):
+            self.add_error("confirmed", UNCONFIRMED)
         if data.get("shows_name") and not data.get("name") and "name" not in self.errors:
             self.add_error("name", "Type the name that shall be shown, or take the tick below away.")
         return data
 
     def facts(self) -> dict[str, Any]:
         """What :func:`reviews.domain.reviewers.update_profile` takes."""
-        return {name: value for name, value in self.cleaned_data.items() if name != "confirmed"}
+        return self.cleaned_data
 
 
 class _SystemField(_Systems):
@@ -168,8 +173,7 @@ class KeysForm(forms.Form):
     @classmethod
     def of(cls, reviewer: Reviewer) -> KeysForm:
         """The form filled with what holds now; keys that are off altogether are shown as they would be."""
-        known = {action: str(reviewer.keys.get(action, key)) for action, key in keys.DEFAULT_KEYS.items()}
-        return cls(initial={**known, "off": keys.keys_are_off(reviewer)})
+        return cls(initial={**keys.chosen_keys(reviewer), "off": keys.keys_are_off(reviewer)})
 
     def clean(self) -> dict[str, Any]:
         """Bring keys into one spelling; refuse what is no key, and what two actions would share."""

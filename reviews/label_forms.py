@@ -111,7 +111,7 @@ def entry_of(draft: Mapping[str, Any], errors: Mapping[str, str] | None = None, 
 
 def _shown_finding(number: int, given: Any, errors: Mapping[str, str]) -> dict[str, Any]:
     finding = dict(given) if isinstance(given, dict) else {}
-    return {**finding, "error": errors.get(f"finding_{number + 1}", "")}
+    return {**finding, "error": errors.get(f"finding-{number}", "")}
 
 
 def _findings(data: QueryDict) -> list[dict[str, Any]]:

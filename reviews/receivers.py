@@ -50,5 +50,5 @@ def _follow_visibility(submission: Submission) -> None:
     if submission.visibility in {Visibility.WITHDRAWN, Visibility.HIDDEN}:
         voiding.end_of_submission(submission.pk)
     elif submission.visibility == Visibility.PUBLISHED:
-        voiding.revive_repeats(submission.pk)
+        voiding.revive_asked_for(submission.pk)
         triggers.consider_submission(submission.pk)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LEAST_PEOPLE: Final = 3
 """Of two people the table of first and second labels says all."""
 
+MOST_WAITING: Final = 0.1
+"""Of the randomly drawn answers: above it those that are settled are no random sample any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class PeopleAgreement:
@@ -101,6 +104,7 @@ def judge_trust(ratings: Ratings, rater: Rater) -> JudgeTrust:
     truth, judged = _completely_correct(ratings.truth, sampled), _completely_correct(says, sampled)
     others = _completely_correct(says, [key for key in population if key not in labelled])
     weights = [1 / ratings.audited[key] for key in sampled]
+    unsettled = _unsettled(len(sampled), len(drawn))
     return JudgeTrust(
         n=len(pairs),
         abstained=sum(not pair.second for pair in pairs),
@@ -109,9 +113,21 @@ def judge_trust(ratings: Ratings, rater: Rater) -> JudgeTrust:
         sampled=len(sampled),
         waiting=len(drawn) - len(sampled),
         raw=_share(_completely_correct(says, population)),
-        prediction_powered=ppi_mean(truth, judged, others, weights),
-        rogan_gladen=rogan_gladen(truth, judged, others, weights),
+        prediction_powered=unsettled or ppi_mean(truth, judged, others, weights),
+        rogan_gladen=unsettled or rogan_gladen(truth, judged, others, weights),
     )
+
+
+def _unsettled(sampled: int, drawn: int) -> Coefficient | None:
+    """Why nothing is corrected while too many of the drawn answers wait: agreements are settled before disputes, so
+    those that are settled first flatter the judge.
+    """
+    from leaderboard.agreement.judges import LEAST_LABELS
+
+    if sampled < LEAST_LABELS or drawn - sampled <= MOST_WAITING * drawn:
+        return None
+    why = f"too few of the randomly drawn answers are settled ({sampled} of {drawn}): those that take longer differ"
+    return Coefficient(None, None, why)
 
 
 def _completely_correct(labels: Mapping[str, str], keys: list[str]) -> list[int]:

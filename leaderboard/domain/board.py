@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from benchmark_tasks.models import Category
+from leaderboard.domain.closed_rows import few_answers, without_numbers
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.domain.flags import raised_flags
@@ -103,6 +104,7 @@ class BoardRow:
     ``reported`` rows come from others and were not re-run here; the answers of ``asked_here`` rows were asked from the
     model by this site; ``address`` is the page of the run. ``final`` labels are the judge's where nobody has reviewed.
     ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad.
+    ``closed`` rows are without numbers, because whoever asks is labelling an answer of the suite.
     """
 
     system: str
@@ -125,6 +127,7 @@ class BoardRow:
     asked_here: bool = False
     final: LabelsCell | None = None
     flagged: tuple[str, ...] = ()
+    closed: bool = False
 
     @property
     def left_out_text(self) -> str:
@@ -174,15 +177,20 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None) -> list[BoardRow]:
-    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant."""
+def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None, closed: bool = False) -> list[BoardRow]:
+    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant.
+
+    Where single answers are ``closed``, rows of few answers have no numbers, and are sorted as such.
+    """
     query = query or BoardQuery()
     entries = _filtered(visible_entries().filter(suite_version=version), query)
-    return sorted_rows(entry_rows(entries, category=query.category), query.sort)
+    rows = entry_rows(entries, category=query.category)
+    few = few_answers(entries) if closed else ()
+    return sorted_rows((without_numbers(row) if pk in few else row for pk, row in rows), query.sort)
 
 
-def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[BoardRow]:
-    """Rows for entries, with the numbers of ``category`` (None: overall)."""
+def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[tuple[int, BoardRow]]:
+    """Entries' ids and rows, with the numbers of ``category`` (None: overall)."""
     metrics = EntryMetric.objects.filter(category=category)
     flags = raised_flags().filter(revision__suite_versions=OuterRef("suite_version"))
     selected = (
@@ -194,11 +202,14 @@ def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) ->
     # Hardly ever is a task flagged: the names are asked for only then.
     flagged = flagged_tasks(category=category) if any(entry.on_flagged for entry in selected) else {}
     return [
-        board_row(
-            entry,
-            next(iter(entry.shown_metrics), None),
-            entry.unpublished,
-            flagged=flagged.get(entry.suite_version_id, ()) if entry.submission else (),
+        (
+            entry.pk,
+            board_row(
+                entry,
+                next(iter(entry.shown_metrics), None),
+                entry.unpublished,
+                flagged=flagged.get(entry.suite_version_id, ()) if entry.submission else (),
+            ),
         )
         for entry in selected
     ]

@@ -21,7 +21,7 @@ from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
@@ -60,14 +60,8 @@ def recompute_submission(submission_id: int) -> Entry | None:
         Entry.objects.filter(submission=submission).delete()
         return None
     left_out = tasks_left_out(revisions_of(submission.suite_version))
-    tallies = _empty_tallies(submission.suite_version, without=left_out.keys())
-    for (category, revision), share in _pass_shares(submission).items():
-        for key in {OVERALL, category} if revision not in left_out else ():
-            tallies[key].add_tests(share)
-    judge = shown_judge(submission.suite_version.suite_id)
-    for key, labels in count_labels(submission, judge, without=left_out.keys()).items():
-        tallies[key].labels = labels
     with transaction.atomic():
+        # The row is locked before anything is counted, so that of two at once the later one counts what is newer.
         entry, _ = Entry.objects.update_or_create(
             submission=submission,
             defaults={
@@ -79,8 +73,21 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "left_out": list(left_out.values()),
             },
         )
-        _write_metrics(entry, tallies, judge)
+        judge = shown_judge(submission.suite_version.suite_id)
+        _write_metrics(entry, _counted(submission, judge, left_out), judge)
     return entry
+
+
+def _counted(
+    submission: Submission, judge: JudgeConfig | None, left_out: Mapping[int, dict[str, str]]
+) -> dict[int | None, Tally]:
+    tallies = _empty_tallies(submission.suite_version, without=left_out.keys())
+    for (category, revision), share in _pass_shares(submission).items():
+        for key in {OVERALL, category} if revision not in left_out else ():
+            tallies[key].add_tests(share)
+    for key, labels in count_labels(submission, judge, without=left_out.keys()).items():
+        tallies[key].labels = labels
+    return tallies
 
 
 def recompute_audited(revision_id: int) -> int:

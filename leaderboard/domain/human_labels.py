@@ -19,15 +19,8 @@ if TYPE_CHECKING:
 
 SOURCES: Final = tuple(source.value for source in FinalSource)
 
-# The states in which what people say of an answer may be another than before.
-_TELLING: Final = (
-    CaseState.ONE_LABEL,
-    CaseState.AGREED,
-    CaseState.DISPUTED,
-    CaseState.FINAL,
-    CaseState.VOID,
-    CaseState.REOPENED,
-)
+# The states in which what people say of an answer may be another than before. From AGREED to DISPUTED takes it back.
+_TELLING: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
 
 
 def people_shares(
@@ -35,7 +28,7 @@ def people_shares(
 ) -> dict[str, dict[tuple[int | None, int], dict[str, float]]]:
     """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
 
-    The final ones also say how much comes from each source. Empty where no person has labelled any answer: then the
+    The final ones also say how much comes from each source. Empty where people have settled no answer: then the
     judge's labels, which stand beside it, are the final ones. Four queries.
     """
     answers = Implementation.objects.filter(submission=submission).order_by("pk")

@@ -101,11 +101,14 @@ def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | N
 def recount_labels(submission_id: int) -> bool:
     """Count what judge and humans say in the row of a submission anew; say whether it has a row.
 
-    Cheap, since nothing but labels is touched: this happens after every verdict and every settled case.
+    Cheap, since nothing but labels is touched: this happens after every verdict and every settled case. Two at once
+    count one after the other, and the row is as old as what was read for it: what comes later makes it outdated.
     """
     with transaction.atomic():
+        begun = timezone.now()
         entry = (
-            Entry.objects.select_related("submission", "suite_version")
+            Entry.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("submission", "suite_version")
             .prefetch_related("metrics")
             .filter(submission=submission_id)
             .first()
@@ -117,7 +120,7 @@ def recount_labels(submission_id: int) -> bool:
         for metric in entry.metrics.all():
             metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
         EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
-        Entry.objects.filter(pk=entry.pk).update(computed=timezone.now())
+        Entry.objects.filter(pk=entry.pk).update(computed=begun)
     return True
 
 

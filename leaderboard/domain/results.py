@@ -24,12 +24,13 @@ from leaderboard.domain.board import (
     unpublished_count,
     visible_entries,
 )
+from leaderboard.domain.closed_rows import few_answers, without_numbers
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.published.labels import RaterAxis
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from benchmark_tasks.models import Category, Suite, Task
     from leaderboard.models import EntryMetric
@@ -80,7 +81,7 @@ class PassAtK:
 
 @dataclass(frozen=True, slots=True)
 class SystemRun:
-    """One published row of a system, with its numbers per category."""
+    """One published row of a system, with its numbers per category; none of these where single answers are closed."""
 
     suite: Suite
     version: int
@@ -94,8 +95,11 @@ def results_of_task(task: Task) -> list[TaskResult]:
     return sorted(results, key=lambda result: (result.calibration, result.reported, result.system.casefold()))
 
 
-def runs_of_system(system: System) -> list[SystemRun]:
-    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category."""
+def runs_of_system(system: System, *, closed: Collection[int] = ()) -> list[SystemRun]:
+    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category.
+
+    Of suites with ids in ``closed``, categories and numbers of few answers are left out.
+    """
     entries = (
         visible_entries()
         .filter(system=system)
@@ -104,7 +108,11 @@ def runs_of_system(system: System) -> list[SystemRun]:
         .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
-    return [_system_run(entry, entry.unpublished) for entry in entries]
+    few = few_answers(entries.filter(suite_version__suite__in=closed)) if closed else frozenset()
+    return [
+        _system_run(entry, entry.unpublished, closed=entry.suite_version.suite_id in closed, few=entry.pk in few)
+        for entry in entries
+    ]
 
 
 def pass_at_k_table(submission: Submission) -> list[PassAtK]:
@@ -157,14 +165,15 @@ def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]
     return [(human, [pairs[human.value, judge.value] for judge in CONFUSION_ORDER]) for human in CONFUSION_ORDER]
 
 
-def _system_run(entry: Entry, unpublished: int) -> SystemRun:
+def _system_run(entry: Entry, unpublished: int, *, closed: bool, few: bool) -> SystemRun:
     metrics = list(entry.metrics.all())
     overall = next((metric for metric in metrics if metric.category_id is None), None)
+    row = board_row(entry, overall, unpublished)
     return SystemRun(
         suite=entry.suite_version.suite,
         version=entry.suite_version.number,
-        row=board_row(entry, overall, unpublished),
-        categories=category_numbers(metrics),
+        row=without_numbers(row) if few else row,
+        categories=() if closed else category_numbers(metrics),
     )
 
 

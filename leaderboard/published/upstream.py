@@ -126,6 +126,9 @@ def _results_folder(folder: Path) -> Path:
         return folder / "results"
     if any((folder / name).is_dir() for name in (_TESTS, _JUDGE, _HUMANS)):
         return folder
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise FileNotFoundError(f"{folder} {what}; give the folder of upstream's result files.")
     raise FileNotFoundError(f"{folder.name} holds no folder 'results'; give the folder of upstream's result files.")
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, WrappedLogger
+
+_SECRETS: Final = re.compile(r"(?<=reviews/join/)[\w-]+|(?<=reviews%2Fjoin%2F)[\w-]+", re.IGNORECASE)
+"""What follows in the address of an invitation: whoever reads it can become a reviewer."""
 
 
 def logging_settings(*, level: str, form: str) -> dict[str, Any]:
@@ -18,6 +25,7 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.stdlib.PositionalArgumentsFormatter(),
+        _without_secrets,
     ]
     structlog.configure(
         processors=[
@@ -52,3 +60,7 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
             "rq": {"level": "WARNING"},
         },
     }
+
+
+def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    return {name: _SECRETS.sub("[secret]", value) if isinstance(value, str) else value for name, value in event.items()}

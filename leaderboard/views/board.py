@@ -8,6 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 
 from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.closing import AnswersClosedError, closed, closes
 from leaderboard.domain.action_charts import has_trajectories
 from leaderboard.domain.board import DEFAULT_SORT, BoardQuery, board_rows, categories_of, visible_entries
 from leaderboard.domain.judge_labels import shown_judge
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Category
 
 
+@closes
 def board_default(request: HttpRequest) -> HttpResponse:
     """The first suite's board, at the site's root."""
     suite = Suite.objects.first()
@@ -30,8 +32,12 @@ def board_default(request: HttpRequest) -> HttpResponse:
     return _board(request, suite)
 
 
+@closes
 def board(request: HttpRequest, suite: str) -> HttpResponse:
-    """One suite's board, overall or in one category, as the address asks."""
+    """One suite's board, overall or in one category, as the address asks.
+
+    To somebody who labels an answer of the suite the numbers of one category are closed: they may be of one answer.
+    """
     return _board(request, get_object_or_404(Suite, slug=suite))
 
 
@@ -42,15 +48,19 @@ def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
     categories = categories_of(version)
     if request.GET.get("category") and request.GET["category"] not in {category.slug for category in categories}:
         raise Http404("This suite has no task in that category.")
+    shut = closed(request, suite.pk)
+    if shut and request.GET.get("category"):
+        raise AnswersClosedError(suite.pk)
     form = BoardFilterForm(request.GET, categories=categories)
     query = form.query()
-    rows = board_rows(version=version, query=query)
+    rows = board_rows(version=version, query=query, closed=shut is not None)
     context = {
         "suite": suite,
         "version": version,
         "other_versions": _other_versions(suite, version),
         "form": form,
         "query": query,
+        "closed": shut if any(row.closed for row in rows) else None,
         "filtered": bool(query.inputs or query.text or query.show != "all"),
         "chips": _chips(request.GET, categories, query),
         "columns": _columns(request.GET, query.sort),

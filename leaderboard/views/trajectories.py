@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.generation.trajectory import Action
 from evaluator.models import Trajectory
-from leaderboard.closing import closes, require_open
+from leaderboard.closing import AnswersClosedError, closed_to, closes, require_open
 from leaderboard.domain import action_charts
 from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.domain.trajectory_pages import shown_trajectory
@@ -96,9 +96,11 @@ def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial
 
 @never_cache
 @require_safe
+@closes
 def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
     """What the agent of one submission did, in numbers. Numbers hold no code, so they are shown with the outcomes."""
     submission = visible_submission(request, pk)
+    require_open(request, submission)
     context = {
         "submission": submission,
         "suite": submission.suite_version.suite,
@@ -109,9 +111,15 @@ def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
+@closes
 def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
-    """How the agents of a board worked: everything published on the suite version that has trajectories."""
+    """How the agents of a board worked: everything published on the suite version that has trajectories.
+
+    Few answers may have any, and their number stands beside those that passed: closed to whoever labels one.
+    """
     found = get_object_or_404(Suite, slug=suite)
+    if found.pk in closed_to(request):
+        raise AnswersClosedError(found.pk)
     version = asked_version(request, found)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": found})

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from reviews.comparison.rows import Line, Row, compare, lines_of
+from reviews.comparison.rows import Line, Row, compare, lines_of, opcodes
 
-__all__ = ["Line", "Row", "compare", "lines_of"]
+__all__ = ["Line", "Row", "compare", "lines_of", "opcodes"]

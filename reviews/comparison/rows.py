@@ -57,7 +57,7 @@ def compare(golden: str, candidate: str, *, ignore_whitespace: bool = False) -> 
     left, right = lines_of(golden), lines_of(candidate)
     keys = [["".join(line.split()) for line in side] if ignore_whitespace else side for side in (left, right)]
     rows: list[Row] = []
-    for tag, start, end, other_start, other_end in _opcodes(*keys):
+    for tag, start, end, other_start, other_end in opcodes(*keys):
         if tag == "equal":
             rows.extend(
                 Row(
@@ -72,7 +72,7 @@ def compare(golden: str, candidate: str, *, ignore_whitespace: bool = False) -> 
     return tuple(rows)
 
 
-def _opcodes(left: Sequence[str], right: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+def opcodes(left: Sequence[str], right: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
     """As ``SequenceMatcher.get_opcodes``; only what both begin and end with where more would take too long."""
     counts = [Counter(side) for side in (left, right)]
     if sum(number * counts[1][line] for line, number in counts[0].items()) <= _MOST_EQUAL_PAIRS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db import transaction
 from django.utils import timezone
 
+from evaluator.judging.labels import Label
 from reviews.domain import claiming, drafts, flags, guidelines, states
 from reviews.domain.findings import LABELS, LONGEST_NOTE, clean_text
 from reviews.domain.labelling import require_guidelines_read
@@ -53,6 +54,8 @@ def _clean(label: object, reason: object, note: object) -> _Given:
         errors["label"] = "Choose the final label."
     if reason not in ReasonCode.values:
         errors["reason"] = "Choose why the raters differed."
+    elif (label, reason) == (Label.LI, ReasonCode.EQUIVALENT):
+        errors["reason"] = "An equivalent implementation cannot be logically incorrect. Choose another reason or label."
     text = ""
     try:
         text = clean_text(note, longest=LONGEST_NOTE)

@@ -26,6 +26,8 @@ LONGEST_EVIDENCE: Final = 5000
 SHORTEST_REASON: Final = 10
 
 _SETTLED: Final = (CaseState.AGREED, CaseState.FINAL)
+_OVER: Final = (CaseState.VOID, CaseState.REOPENED)
+"""A newest round in these takes nothing more. An import may leave one reopened: files hold no round that is open."""
 
 
 def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Case:
@@ -112,7 +114,7 @@ def _squeezed(text: str) -> str:
 
 def _heard(newest: Case | None, implementation: Implementation, evidence: str, actor: User) -> Case:
     found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, evidence)
-    if newest is None or newest.state == CaseState.VOID:
+    if newest is None or newest.state in _OVER:
         round_ = newest.round + 1 if newest else 1
         return _opened(open_case(implementation.pk, [found], round_=round_, raised_by=actor.pk))
     before = list(newest.triggers.order_by("pk"))

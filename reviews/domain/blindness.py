@@ -31,8 +31,8 @@ def closed_suites(user: User | AnonymousUser) -> frozenset[int]:
     """Ids of the suites of which ``user`` has an answer to label. One query, none for strangers.
 
     Single answers of such a suite, and what was said of them, are closed to that person on every page: closing the one
-    answer alone would tell which one it is. Rows of boards stay, since no single answer can be read off them. Locking
-    or skipping the item opens the pages.
+    answer alone would tell which one it is. Rows of boards stay where they are of many answers, since no single one
+    can be read off them. Locking or skipping the item opens the pages.
     """
     if not isinstance(user, User):
         return frozenset()

@@ -23,7 +23,7 @@ from reviews.domain.readiness import require_ready
 from reviews.domain.repeats import due_repeats
 from reviews.domain.reviewers import open_cases, roles_of
 from reviews.domain.states import LIVE, TO_LABEL
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LabelError, LeaseLostError
 from reviews.models import Assignment, Case, Review, Reviewer
 
@@ -48,8 +48,6 @@ class QueueCounts:
     mine: int
     unclaimed: int
     disputes: int
-    audits: int
-    appeals: int
 
 
 def lease_end() -> datetime:
@@ -132,6 +130,8 @@ def skip(assignment: Assignment, *, reason: str) -> None:
 
     Raises :class:`LabelError` without a reason of some length, :class:`LeaseLostError` when the label is locked.
     """
+    if assignment.state == AssignmentState.DONE:
+        raise LeaseLostError(why_lost(assignment))
     reason = reason.strip()
     if not SHORTEST_REASON <= len(reason) <= LONGEST_REASON or "\0" in reason:
         msg = f"Say in {SHORTEST_REASON} to {LONGEST_REASON} characters why you cannot label this item."
@@ -175,17 +175,17 @@ def workable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
 
 
 def queue_counts(reviewer: Reviewer) -> QueueCounts:
-    """How many cases wait for ``reviewer``. Three queries."""
+    """How many cases wait for ``reviewer``. Three queries.
+
+    Not why they wait: how many are audits would fall when one is taken, and so tell what it is.
+    """
     to_label, to_decide = (workable(reviewer, role).values("pk") for role in (Role.ANNOTATOR, Role.ADJUDICATOR))
     again = Q(state__in=_AGAIN) & (Q(case__in=to_label) | Q(case__in=to_decide))
     mine = Assignment.objects.filter(Q(state__in=LIVE) | again, reviewer=reviewer)
-    labelling, deciding = _kinds(to_label), _kinds(to_decide)
     return QueueCounts(
         mine=mine.exclude(case__kind=CaseKind.PRACTICE).count(),
-        unclaimed=labelling["all"],
-        disputes=deciding["all"],
-        audits=labelling["audits"],
-        appeals=labelling["appeals"] + deciding["appeals"],
+        unclaimed=to_label.count(),
+        disputes=to_decide.count(),
     )
 
 
@@ -202,14 +202,6 @@ def why_lost(assignment: Assignment) -> str:
     }.get(
         AssignmentState(state),
         "This item was taken up anew in another tab or device. What you typed is kept; go on there, or reload.",
-    )
-
-
-def _kinds(cases: QuerySet[Case, Any]) -> dict[str, int]:
-    return Case.objects.filter(pk__in=cases).aggregate(
-        all=models.Count("pk", distinct=True),
-        audits=models.Count("pk", distinct=True, filter=Q(triggers__kind=TriggerKind.AUDIT)),
-        appeals=models.Count("pk", distinct=True, filter=Q(triggers__kind=TriggerKind.APPEAL)),
     )
 
 

@@ -15,7 +15,7 @@ from django.db.models import Q
 from reviews.enums import AssignmentState, CaseKind
 from reviews.exceptions import LeaseLostError, ReviewError
 from reviews.models import Assignment, Case, Conflict, Reviewer
-from submissions.domain.audit import record
+from submissions.domain.audit import history, record
 from submissions.enums import Verb, Visibility
 from submissions.models import System
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 NO_AFFILIATION: Final = "none"
 MOST_CONFLICTS: Final = 200
+CONFIRMED: Final = "conflicts_confirmed"
+UNCONFIRMED: Final = "Look through the conflicts on this page, then confirm that none is missing."
+_CONFIRMS: Final = frozenset({CONFIRMED, "affiliation"})
+"""What a changed profile has among its parts when the list was confirmed with it."""
 
 
 def folded(organisation: str) -> str:
@@ -116,6 +120,23 @@ def systems_to_choose(reviewer: Reviewer) -> QuerySet[System]:
     """Systems that a conflict may be declared with: public ones, and one's own. Others are nobody's business."""
     public = Q(owner=None) | Q(submissions__visibility=Visibility.PUBLISHED)
     return System.objects.filter(public | Q(owner=reviewer.user_id)).distinct().order_by("name", "pk")
+
+
+def conflicts_confirmed(reviewer: Reviewer, affiliation: str | None = None) -> bool:
+    """Whether the reviewer has said that the list of conflicts is complete, and nothing of it is new since.
+
+    A new ``affiliation`` asks for it again; a profile without one was never confirmed.
+    """
+    if not reviewer.affiliation:
+        return False
+    if affiliation is not None and folded(affiliation) != folded(reviewer.affiliation):
+        return False
+    for data in history(reviewer).filter(verb=Verb.REVIEWER_CHANGED).values_list("data", flat=True):
+        if "conflict" in data:
+            return False
+        if not _CONFIRMS.isdisjoint(data.get("changed", ())):
+            return True
+    return True
 
 
 def _told(reviewer: Reviewer, *, before: str, after: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +30,7 @@ class FinalLabel:
 
 
 def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None) -> dict[int, FinalLabel]:
-    """Answer's id -> its final label: decision, else two that agree, else a single human, else the ``judge``'s.
+    """Answer's id -> its final label: decision, else two that agree, else a person's, else the ``judge``'s.
 
     The newest settled round counts, so that an appeal changes nothing before it is settled. Answers on which nobody
     has said anything, or of which the judge abstained, are missing. Three queries, however many answers.
@@ -48,25 +47,18 @@ def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None)
 
 
 def human_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
-    """The final labels that people gave; two queries. Annotators who differ have given none until it is decided."""
-    cases = (
-        Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW)
-        .exclude(state=CaseState.VOID)
+    """The final labels that people gave; two queries.
+
+    Labels of open cases count nowhere, since somebody is to label the same answer blind.
+    """
+    settled = (
+        Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW, state__in=_SETTLED)
         .select_related("decision")
         .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind_labels"))
-        .order_by("-round")
+        .order_by("round")
     )
-    rounds: dict[int, list[Case]] = defaultdict(list)
-    for case in cases:
-        rounds[case.implementation_id].append(case)
-    made = {answer: _of_rounds(newest_first) for answer, newest_first in rounds.items()}
-    return {answer: label for answer, label in made.items() if label is not None}
-
-
-def _of_rounds(newest_first: list[Case]) -> FinalLabel | None:
-    """What the newest settled round says; where none is, what the newest one has so far."""
-    settled = (_of_round(case) for case in newest_first if case.state in _SETTLED)
-    return next((label for label in settled if label is not None), None) or _of_round(newest_first[0])
+    # The newest round that says something is written last.
+    return {case.implementation_id: said for case in settled if (said := _of_round(case)) is not None}
 
 
 def _of_round(case: Case) -> FinalLabel | None:

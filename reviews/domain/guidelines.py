@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import IntegrityError, transaction
 
+from reviews.comparison import opcodes
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
 from submissions.domain.audit import record
@@ -125,29 +124,32 @@ def last_read(reviewer: Reviewer) -> GuidelineRevision | None:
 def difference(old: str, new: str) -> list[Line]:
     """How two texts differ by lines, with three unchanged lines around each change. Empty when they are equal."""
     before, after = old.splitlines(), new.splitlines()
-    groups = list(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT_LINES))
+    if before == after:
+        return []
+    operations = opcodes(before, after)
     lines: list[Line] = []
-    for number, group in enumerate(groups):
-        begins = group[0][1] == 0 and group[0][3] == 0
-        if number or not begins:
-            lines.append(Line("gap", None, None, ""))
-        for operation in group:
-            lines.extend(_lines(operation, before, after))
-    if lines and (groups[-1][-1][2] < len(before) or groups[-1][-1][4] < len(after)):
-        lines.append(Line("gap", None, None, ""))
+    for place, (tag, start, end, new_start, new_end) in enumerate(operations):
+        if tag == "equal":
+            lines.extend(
+                _around(before[start:end], start, new_start, is_first=place == 0, is_last=place == len(operations) - 1)
+            )
+            continue
+        lines.extend(Line("removed", number, None, text) for number, text in enumerate(before[start:end], start + 1))
+        lines.extend(
+            Line("added", None, number, text) for number, text in enumerate(after[new_start:new_end], new_start + 1)
+        )
     return lines
 
 
-def _lines(operation: tuple[str, int, int, int, int], before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
-    tag, old_start, old_end, new_start, new_end = operation
-    if tag == "equal":
-        for offset, text in enumerate(islice(before, old_start, old_end)):
-            yield Line("same", old_start + offset + 1, new_start + offset + 1, text)
-        return
-    for number, text in enumerate(before[old_start:old_end], start=old_start + 1):
-        yield Line("removed", number, None, text)
-    for number, text in enumerate(after[new_start:new_end], start=new_start + 1):
-        yield Line("added", None, number, text)
+def _around(same: Sequence[str], old: int, new: int, *, is_first: bool, is_last: bool) -> Iterator[Line]:
+    """Unchanged lines after the 0-based ``old`` and ``new``: those next to a change, and a gap for the rest."""
+    head = 0 if is_first else _CONTEXT_LINES
+    tail = len(same) - (0 if is_last else _CONTEXT_LINES)
+    for place, text in enumerate(same):
+        if place < head or place >= tail:
+            yield Line("same", old + place + 1, new + place + 1, text)
+        elif place == head:
+            yield Line("gap", None, None, "")
 
 
 def _tidied(text: str) -> str:

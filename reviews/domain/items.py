@@ -14,6 +14,7 @@ from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.domain.queries import goal_of
 from benchmark_tasks.domain.references import golden_definition
 from reviews.comparison import lines_of
+from submissions.enums import Visibility
 from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ PaperForm: TypeAlias = Literal["pdf", "text", "missing"]
 
 LONGEST_FILE: Final = 200_000
 """Characters of a repository's file that a page shows."""
+_TAKEN_AWAY: Final = (Visibility.WITHDRAWN, Visibility.HIDDEN)
 _MISSING: Final = (ContentMissingError, SourceError, OSError)
 
 
@@ -55,7 +57,8 @@ class BlindItem:
     ``golden`` and ``candidate`` are the definitions as they are shown and as findings count their lines: dedented, no
     line end at their end, marks that hide code written out. ``golden`` is empty where this instance does not have it.
     With ``candidate_is_diff`` the goal was not found in the answer, and ``candidate`` is its whole difference.
-    ``other_changes`` is a unified diff of everything else that the answer changes.
+    ``other_changes`` is a unified diff of everything else that the answer changes. Of an answer that was taken away
+    from the public since (``withheld``) both are empty.
     """
 
     task: str
@@ -72,6 +75,7 @@ class BlindItem:
     candidate: str
     candidate_is_diff: bool
     other_changes: str
+    withheld: bool = False
 
 
 def blind_item(assignment: Assignment) -> BlindItem:
@@ -80,6 +84,7 @@ def blind_item(assignment: Assignment) -> BlindItem:
     revision = answer.revision
     paper = revision.task.paper
     masked = _masked_file(revision)
+    withheld = answer.submission.visibility in _TAKEN_AWAY
     return BlindItem(
         task=revision.task.slug,
         goal=revision.goal,
@@ -92,9 +97,10 @@ def blind_item(assignment: Assignment) -> BlindItem:
         masked=masked,
         context=_context(revision),
         golden=_golden(revision),
-        candidate=_candidate(answer),
+        candidate="" if withheld else _candidate(answer),
         candidate_is_diff=not answer.goal_source,
-        other_changes=_other_changes(answer, masked) if answer.goal_source else "",
+        other_changes=_other_changes(answer, masked) if answer.goal_source and not withheld else "",
+        withheld=withheld,
     )
 
 

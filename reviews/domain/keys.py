@@ -23,8 +23,21 @@ DEFAULT_KEYS: Final[dict[str, str]] = {
     "undo": "u",
     "help": "?",
     "submit": "Ctrl+Enter",
+    "next_confidence": "c",
+    "find": "f",
+    "add_finding": "a",
+    "ignore_blanks": "w",
+    "unfold": "x",
+    "wide": "e",
+    "pane_label": "l",
+    "pane_task": "t",
+    "pane_paper": "p",
+    "pane_code": "m",
+    "pane_changes": "o",
+    "search_paper": "/",
+    "save": "r",
 }
-"""Action to key, as JUDGING section 4 has them."""
+"""Action to key: first as JUDGING section 4 has them, then the rest, since every action has one."""
 
 ACTIONS: Final[dict[str, str]] = {
     "label_li": "Logically incorrect (LI)",
@@ -39,24 +52,53 @@ ACTIONS: Final[dict[str, str]] = {
     "undo": "Undo the last change",
     "help": "Show the keys",
     "submit": "Lock the label",
+    "next_confidence": "Next confidence: low, medium, high",
+    "find": "Finding on the chosen lines",
+    "add_finding": "Add a finding",
+    "ignore_blanks": "Ignore blanks",
+    "unfold": "Unfold all",
+    "wide": "Wider pane",
+    "pane_label": "Show the label",
+    "pane_task": "Show the task",
+    "pane_paper": "Show the paper",
+    "pane_code": "Show the masked code",
+    "pane_changes": "Show other changes",
+    "search_paper": "Search the paper",
+    "save": "Save the draft now",
 }
 """Action to what pages call it."""
 
 _OFF: Final = "off"
-_NAMED = "Enter|Escape|Space|Home|End|PageUp|PageDown|Insert|Delete|F[1-9]|F1[0-2]"
+_NAMES: Final = ("Enter", "Escape", "Space", "Tab", "Home", "End", "PageUp", "PageDown", "Insert", "Delete")
+_NAMED = "|".join([*_NAMES, "F[1-9]", "F1[0-2]"])
 _KEY: Final = re.compile(rf"(?P<modifiers>(?:(?:Ctrl|Alt|Shift)\+)*)(?P<key>[!-~]|{_NAMED})", re.ASCII | re.IGNORECASE)
 _MODIFIERS: Final = ("Ctrl", "Alt", "Shift")
-_IN_USE: Final = frozenset({"Enter", "Space", "Escape", "f"})
-"""What the page and the browser need for themselves when pressed without Ctrl or Alt: buttons, dialogs, starting a
-finding on a line."""
+_IN_USE: Final = frozenset({"Enter", "Space", "Escape", "Tab"})
+"""What the page needs for itself when pressed without Ctrl or Alt: buttons, dialogs, moving on, lines."""
+_OF_BROWSERS: Final = {
+    "Ctrl": frozenset("acflnpqrtvwxyz0123456789+-") | {"Tab", "PageUp", "PageDown", "Delete", "F4", "F5"},
+    "Alt": frozenset({"Tab", "Space", "Escape", "Home", "F4"}),
+    "": frozenset({"F1", "F5", "F6", "F11", "F12"}),
+}
+"""What browsers keep for themselves with Ctrl, with Alt, and alone, with or without Shift: tabs, windows, reloading,
+zoom, search, and what one needs while typing. Pages do not get some of them at all."""
 
 
 def keys_of(reviewer: Reviewer) -> dict[str, str]:
     """The key of each action of :data:`DEFAULT_KEYS`, empty where it is switched off."""
     if keys_are_off(reviewer):
         return dict.fromkeys(DEFAULT_KEYS, "")
-    own = reviewer.keys
-    return {action: str(own.get(action, default)) for action, default in DEFAULT_KEYS.items()}
+    return chosen_keys(reviewer)
+
+
+def chosen_keys(reviewer: Reviewer) -> dict[str, str]:
+    """As :func:`keys_of`, whether or not they are all switched off.
+
+    A shipped key that the reviewer has given to another action is that other action's alone.
+    """
+    own = {action: str(key) for action, key in reviewer.keys.items() if action in DEFAULT_KEYS}
+    taken = set(own.values())
+    return {action: own.get(action, "" if default in taken else default) for action, default in DEFAULT_KEYS.items()}
 
 
 def keys_are_off(reviewer: Reviewer) -> bool:
@@ -67,7 +109,7 @@ def keys_are_off(reviewer: Reviewer) -> bool:
 def written(key: str) -> str:
     """A typed key in the one spelling that pages compare: ``ctrl + enter`` becomes ``Ctrl+Enter``, empty stays empty.
 
-    Raises ``ValueError`` with a sentence for what is no key, or one that the page needs for itself.
+    Raises ``ValueError`` with a sentence for what is no key, or one that page or browser need themselves.
     """
     typed = re.sub(r"\s+", "", key)
     if not typed:
@@ -84,7 +126,11 @@ def written(key: str) -> str:
         raise ValueError(msg)
     if len(name) == 1 and not name.isalpha():
         given.discard("Shift")  # Which characters need Shift depends on the keyboard.
-    return "+".join([*(modifier for modifier in _MODIFIERS if modifier in given), name])
+    spelt = "+".join([*(modifier for modifier in _MODIFIERS if modifier in given), name])
+    if name in _OF_BROWSERS.get("+".join(sorted(given - {"Shift"}, reverse=True)), ()):
+        msg = f"Browsers keep {spelt} for themselves; choose another key."
+        raise ValueError(msg)
+    return spelt
 
 
 def changed_keys(chosen: Mapping[str, str], *, off: bool) -> dict[str, str | bool]:
@@ -102,5 +148,4 @@ def twice_used(chosen: Mapping[str, str]) -> dict[str, str]:
 
 
 def _named(name: str) -> str:
-    known = ("Enter", "Escape", "Space", "Home", "End", "PageUp", "PageDown", "Insert", "Delete")
-    return next((each for each in known if each.lower() == name.lower()), name.upper())
+    return next((each for each in _NAMES if each.lower() == name.lower()), name.upper())

@@ -23,6 +23,7 @@ Format: TypeAlias = Literal["csv", "jsonl"]
 REVIEW, DECISION = "review", "decision"
 MOST_PROBLEMS: Final = 100
 MOST_ROWS: Final = 20_000
+_MOST_NAMES: Final = 10
 _LONGEST_CELL: Final = 2**24
 # The last four are full-width forms of the first, which some spreadsheets take for them.
 _RUN_BY_SPREADSHEETS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
@@ -94,7 +95,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "identifier": values.uuid,
     "case": values.uuid,
     "kind": values.one_of(values.KINDS),
-    "round": values.whole(1, 32_767),
+    "round": values.whole(1, 1000),
     "state": values.one_of(values.STATES),
     "case_label": values.one_of((*values.LABELS, "")),
     "case_source": values.one_of((*values.SOURCES, "")),
@@ -106,7 +107,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "submission": values.whole(1, 10**15),
     "bundle_digest": values.text(64, needed=True),
     "task": values.text(200, needed=True),
-    "trial": values.whole(1, 32_767),
+    "trial": values.whole(1, 1000),
     "system": values.text(120, needed=True),
     "reviewer": values.uuid,
     "pseudonym": values.text(60, needed=True),
@@ -227,7 +228,7 @@ def _header_problem(header: list[str]) -> str:
     if sorted(header) == sorted(COLUMNS):
         return ""
     missing = [name for name in COLUMNS if name not in header]
-    surplus = sorted({name[:40] for name in header if name not in COLUMNS or header.count(name) > 1})
+    surplus = sorted({name[:40] for name in header if name not in COLUMNS or header.count(name) > 1})[:_MOST_NAMES]
     said = [f"lacks {', '.join(missing)}"] if missing else []
     said += [f"has {', '.join(map(repr, surplus))} in surplus"] if surplus else []
     return f"The header {' and '.join(said)}; keep the columns as they were exported."
@@ -248,7 +249,9 @@ def _row(line: int, found: Mapping[str, Any], problems: list[Problem]) -> LabelR
     """The row, or None with what is wrong added to ``problems``."""
     names = set(found)
     if names != set(COLUMNS):
-        differing = ", ".join(sorted(name[:40] for name in names ^ set(COLUMNS)))
+        # What is no column may hold anything, such as half of a pair, which no page can be written with.
+        surplus = sorted(repr(name[:40]) for name in names - set(COLUMNS))[:_MOST_NAMES]
+        differing = ", ".join([*(name for name in sorted(COLUMNS) if name not in names), *surplus])
         problems.append(Problem(line, f"has other members than an export: {differing} missing or in surplus."))
         return None
     made, wrong = {}, []

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 2**31 - 1
 MOST_FINDINGS: Final = 500
+LEAST_SHARE: Final = 1e-6
+"""Of an inclusion probability: its inverse weighs the answer."""
 KINDS: Final = (CaseKind.REVIEW.value, CaseKind.REPEAT.value)
 STATES: Final = (CaseState.AGREED.value, CaseState.FINAL.value, CaseState.REOPENED.value)
 LABELS: Final = tuple(label.value for label in Label)
@@ -112,8 +114,8 @@ def triggers(value: Any) -> list[dict[str, Any]]:
     for row in rows:
         share = row["inclusion_probability"]
         one_of(TriggerKind.values)(row["kind"])
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            msg = f"must have inclusion probabilities above 0 and up to 1, not {_shown(share)}"
+        if isinstance(share, bool) or not isinstance(share, int | float) or not LEAST_SHARE <= share <= 1:
+            msg = f"must have inclusion probabilities from {LEAST_SHARE} to 1, not {_shown(share)}"
             raise ValueError(msg)
         row["inclusion_probability"] = float(share)
     if len({row["kind"] for row in rows}) != len(rows):

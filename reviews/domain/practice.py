@@ -145,16 +145,18 @@ def next_practice(reviewer: Reviewer) -> Assignment | None:
 
     Nobody else waits for a practice item, so a lease that ran out, or an item handed back, is simply taken up again.
     """
-    case = _not_labelled(reviewer).first()
-    if case is None:
-        return None
     until = timezone.now() + timedelta(seconds=settings.ENVIRONMENT.review_lease_seconds)
-    with transaction.atomic():
-        assignment, _ = Assignment.objects.select_for_update().get_or_create(
-            case=case, reviewer=reviewer, defaults={"role": Role.ANNOTATOR, "lease_until": until}
-        )
-        if assignment.state != AssignmentState.ACTIVE:
-            assignment.token, assignment.ended, assignment.skip_reason = uuid.uuid4(), None, ""
-        assignment.state, assignment.lease_until = AssignmentState.ACTIVE, until
-        assignment.save(update_fields=["state", "token", "lease_until", "ended", "skip_reason"])
-    return assignment
+    for case in _not_labelled(reviewer):
+        with transaction.atomic():
+            assignment, _ = Assignment.objects.select_for_update().get_or_create(
+                case=case, reviewer=reviewer, defaults={"role": Role.ANNOTATOR, "lease_until": until}
+            )
+            # Locked in another tab just now.
+            if assignment.state == AssignmentState.DONE:
+                continue
+            if assignment.state != AssignmentState.ACTIVE:
+                assignment.token, assignment.ended, assignment.skip_reason = uuid.uuid4(), None, ""
+            assignment.state, assignment.lease_until = AssignmentState.ACTIVE, until
+            assignment.save(update_fields=["state", "token", "lease_until", "ended", "skip_reason"])
+            return assignment
+    return None

@@ -11,7 +11,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from reviews.domain.conflicts import hand_back, hand_back_conflicting, held_by, in_conflict
+from reviews.domain.conflicts import (
+    CONFIRMED,
+    UNCONFIRMED,
+    conflicts_confirmed,
+    hand_back,
+    hand_back_conflicting,
+    held_by,
+    in_conflict,
+)
 from reviews.domain.pseudonyms import unused_pseudonym
 from reviews.enums import CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
@@ -193,11 +201,14 @@ def _hand_back_without_role(reviewer: Reviewer) -> int:
     return hand_back(held_by(reviewer).exclude(role__in=allowed))
 
 
-def update_profile(*, reviewer: Reviewer, name: str, shows_name: bool, affiliation: str, expertise: str) -> int:
-    """Store what a reviewer says of oneself, conflicts confirmed; answer how many held items were handed back.
+def update_profile(
+    *, reviewer: Reviewer, name: str, shows_name: bool, affiliation: str, expertise: str, confirmed: bool
+) -> int:
+    """Store what a reviewer says of oneself; answer how many held items were handed back.
 
-    ``affiliation`` may be “none”, not empty: a profile with one is complete. Raises :class:`ReviewError` for an empty
-    one, and for a name to be shown that is not given.
+    ``confirmed`` says that the list of conflicts is complete. ``affiliation`` may be “none”, not empty: a profile with
+    one is complete. Raises :class:`ReviewError` for an empty one, for a name to be shown that is not given, and for
+    conflicts that have to be confirmed (:func:`reviews.domain.conflicts.conflicts_confirmed`).
     """
     facts = {
         "name": " ".join(name.split()),
@@ -214,15 +225,21 @@ def update_profile(*, reviewer: Reviewer, name: str, shows_name: bool, affiliati
     with transaction.atomic():
         stored = Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
         before = {name: getattr(stored, name) for name in facts}
+        was_confirmed = conflicts_confirmed(stored, str(facts["affiliation"]))
+        if not (confirmed or was_confirmed):
+            raise ReviewError(UNCONFIRMED)
+        changed = {key for key in facts if facts[key] != before[key]}
+        if not was_confirmed and "affiliation" not in changed:
+            changed.add(CONFIRMED)
         Reviewer.objects.filter(pk=reviewer.pk).update(**facts)
         for key, value in facts.items():
             setattr(reviewer, key, value)
-        if before != facts:
+        if changed:
             record(
                 verb=Verb.REVIEWER_CHANGED,
                 subject=reviewer,
                 actor=reviewer.user,
-                data={"changed": sorted(key for key in facts if facts[key] != before[key])},
+                data={"changed": sorted(changed)},
             )
         return hand_back_conflicting(reviewer)
 

@@ -6,12 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from reviews.domain import states
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Case, CaseEvent
 from reviews.signals import case_settled
+from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,10 +49,18 @@ def end_of_submission(submission_id: int) -> int:
     return sum(end(case, what=_NOT_PUBLIC) for case in cases.exclude(kind=CaseKind.PRACTICE).order_by("pk"))
 
 
-def revive_repeats(submission_id: int) -> int:
-    """Take up the repeats that were void because the submission was not public; say how many."""
-    repeats = Case.objects.filter(implementation__submission=submission_id, kind=CaseKind.REPEAT, state=CaseState.VOID)
-    return sum(revive(case) for case in repeats.order_by("pk") if is_revivable(case))
+def revive_asked_for(submission_id: int) -> int:
+    """Take up what was void because the submission was not public, and what no rating opens again; say how many.
+
+    These are repeats, and the newest rounds of a calibration sample.
+    """
+    void = Case.objects.filter(implementation__submission=submission_id, state=CaseState.VOID)
+    later = Case.objects.filter(
+        implementation=OuterRef("implementation"), kind=CaseKind.REVIEW, round__gt=OuterRef("round")
+    )
+    sample = Q(kind=CaseKind.REVIEW, implementation__submission__kind=Kind.CALIBRATION) & ~Exists(later)
+    cases = void.filter(Q(kind=CaseKind.REPEAT) | sample).order_by("pk")
+    return sum(revive(case) for case in cases if is_revivable(case))
 
 
 def is_revivable(case: Case) -> bool:

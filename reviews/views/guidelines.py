@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 @never_cache
 @require_safe
 def guidelines(request: HttpRequest) -> HttpResponse:
-    """The revision in force."""
-    return _shown(request, domain.current())
+    """The revision in force. To whoever has read an earlier one and not this, what it changes comes first."""
+    reviewer = reviewer_of(request.user)
+    before = domain.last_read(reviewer) if reviewer and domain.unread(reviewer) else None
+    return _shown(request, domain.current(), since=before)
 
 
 @never_cache

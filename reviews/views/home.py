@@ -53,7 +53,7 @@ def _of(reviewer: Reviewer) -> dict[str, Any]:
 
 def _held(reviewer: Reviewer) -> Assignment | None:
     states = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
-    return Assignment.objects.filter(reviewer=reviewer, state__in=states).order_by("-pk").first()
+    return Assignment.objects.filter(reviewer=reviewer, state__in=states).select_related("case").order_by("-pk").first()
 
 
 def _today(reviewer: Reviewer) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -56,7 +57,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     assignment = asked(request, pk)
     if assignment.state == AssignmentState.EVIDENCE:
         return redirect("adjudicate", pk=pk)
-    review = Review.objects.filter(assignment=assignment).select_related("guideline").first()
+    review = locked(assignment)
     if review is not None:
         return _locked(request, assignment, review)
     if assignment.state != AssignmentState.ACTIVE:
@@ -68,11 +69,28 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
             {**assignment.draft, "view": {**view_of(assignment), "whitespace": "ignored" if ignores else ""}}
         )
         return render(request, "reviews/label_diff.html", _context(request, assignment, entry))
-    return page(request, assignment, entry_of(assignment.draft))
+    return _form(request, assignment, entry_of(assignment.draft))
 
 
 def page(request: HttpRequest, assignment: Assignment, entry: Entry, *, status: int = 200, **more: Any) -> HttpResponse:
-    """The page with ``entry`` in its fields. ``more`` joins the template's context."""
+    """The page with ``entry`` in its fields. ``more`` joins the template's context.
+
+    Once the label is locked there are no fields: then it is shown with ``entry`` beside it, as what came too late.
+    """
+    review = locked(assignment)
+    if review is not None:
+        return _locked(request, assignment, review, late=entry)
+    return _form(request, assignment, entry, status=status, **more)
+
+
+def locked(assignment: Assignment) -> Review | None:
+    """The label that was locked for ``assignment``, if it was."""
+    return Review.objects.filter(assignment=assignment).select_related("guideline").first()
+
+
+def _form(
+    request: HttpRequest, assignment: Assignment, entry: Entry, *, status: int = 200, **more: Any
+) -> HttpResponse:
     context = _context(request, assignment, entry)
     context |= _form_context(assignment, context["item"]) | more
     return render(request, "reviews/label.html", context, status=status)
@@ -106,7 +124,7 @@ def asked(request: HttpRequest, pk: int) -> Assignment:
         raise Http404("There is no such item.") from error
 
 
-def _locked(request: HttpRequest, assignment: Assignment, review: Review) -> HttpResponse:
+def _locked(request: HttpRequest, assignment: Assignment, review: Review, *, late: Entry | None = None) -> HttpResponse:
     said = {
         "label": review.label,
         "confidence": review.confidence,
@@ -116,9 +134,8 @@ def _locked(request: HttpRequest, assignment: Assignment, review: Review) -> Htt
     }
     context = _context(request, assignment, entry_of(said, blanks=False))
     choice = next(choice for choice in _choices({}) if choice["label"] == review.label)
-    return render(
-        request, "reviews/label_locked.html", context | {"review": review, "choice": choice, "read_only": True}
-    )
+    context |= {"review": review, "choice": choice, "read_only": True, "late": late}
+    return render(request, "reviews/label_locked.html", context, status=HTTPStatus.GONE if late else HTTPStatus.OK)
 
 
 def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict[str, Any]:
@@ -133,12 +150,14 @@ def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict
         "blocks": side_by_side(item.golden, item.candidate, ignore_whitespace=ignores, is_diff=item.candidate_is_diff),
         "ignores_whitespace": ignores,
         "read_only": False,
+        "keys": keys_of(assignment.reviewer),
     }
 
 
 def _form_context(assignment: Assignment, item: BlindItem) -> dict[str, Any]:
     """What the page shows where one types: choices, keys, guidelines, everything beside the code."""
     keys = keys_of(assignment.reviewer)
+    named = {name: text for name, text in ACTIONS.items() if item.other_changes or name != "pane_changes"}
     guideline = guidelines.current()
     return {
         "choices": _choices(keys),
@@ -146,9 +165,7 @@ def _form_context(assignment: Assignment, item: BlindItem) -> dict[str, Any]:
         "sides": FindingSide.choices,
         "error_classes": ErrorClass.choices,
         "blank": {"side": FindingSide.CANDIDATE.value},
-        "keys": keys,
-        "keys_off": not any(keys.values()),
-        "key_rows": [(keys[action], name) for action, name in ACTIONS.items()],
+        "key_rows": [(keys[action], name) for action, name in named.items()],
         "guideline": guideline,
         "guideline_html": _guideline_html(guideline),
         "is_practice": assignment.case.kind == CaseKind.PRACTICE,

@@ -18,7 +18,7 @@ from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, CaseKind, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError, StaleDraftError
 from reviews.label_forms import Sent, entry_of, is_json, sent_form, sent_json
-from reviews.views.labelling import asked, page, view_of
+from reviews.views.labelling import asked, locked, page, view_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -81,8 +81,7 @@ def label_lock(request: HttpRequest, pk: int) -> HttpResponse:
     except LeaseLostError as error:
         if by_script:
             return _gone(assignment, error)
-        messages.error(request, str(error))
-        place = reverse("label", args=[pk])
+        return _lost(request, assignment, sent, error)
     except NotReadyError as error:
         messages.error(request, str(error))
         place = getattr(error, "address", reverse("reviews"))
@@ -194,10 +193,18 @@ def _draft_by_form(request: HttpRequest, assignment: Assignment) -> HttpResponse
         assignment.draft_version = error.version
         return page(request, assignment, entry_of(sent.draft or {}), status=CONFLICT, conflict=error.draft)
     except LeaseLostError as error:
-        messages.error(request, str(error))
+        return _lost(request, assignment, sent, error)
     else:
         if "whitespace" not in request.POST:
             messages.success(request, "Draft saved.")
+    return redirect("label", pk=assignment.pk)
+
+
+def _lost(request: HttpRequest, assignment: Assignment, sent: Sent, error: LeaseLostError) -> HttpResponse:
+    """Where what was sent by form can be read: in the draft, or, once the label is locked, on the page itself."""
+    if locked(assignment) is not None:
+        return page(request, assignment, entry_of(sent.draft or {}))
+    messages.error(request, str(error))
     return redirect("label", pk=assignment.pk)
 
 

@@ -33,7 +33,7 @@ def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
     """Everything on one page; a POST stores the profile."""
     if request.method != "POST":
         return _page(request, reviewer)
-    form = ProfileForm(request.POST)
+    form = ProfileForm(reviewer, request.POST)
     if form.is_valid():
         try:
             returned = reviewers.update_profile(reviewer=reviewer, **form.facts())
@@ -100,7 +100,7 @@ def _page(request: HttpRequest, reviewer: Reviewer, *, status: int = 200, **boun
     """``bound`` are forms with errors: ``form``, ``conflict_form``, ``keys_form``."""
     context = {
         "reviewer": reviewer,
-        "form": ProfileForm.of(reviewer),
+        "form": ProfileForm(reviewer),
         "conflicts": reviewer.conflicts.select_related("system"),
         "conflict_form": ConflictForm(reviewer),
         "keys_form": KeysForm.of(reviewer),

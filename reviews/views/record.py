@@ -44,8 +44,9 @@ def review_dashboard(request: HttpRequest) -> HttpResponse:
     closed = closed_suites(user)
     people = dashboards.people_at_work() if user.is_staff else [reviewer] if reviewer else []
     context: dict[str, Any] = {
-        # Of a single waiting case its urgency would tell something.
+        # Of a single waiting case its urgency, and why it is there, would tell something.
         "queue": dashboards.queue(closed=closed, by_severity=reviewer is None),
+        "reasons": dashboards.reasons(closed=closed) if reviewer is None else [],
         "work": dashboards.work(people),
         "reviewer": reviewer,
         "closed": list(Suite.objects.filter(pk__in=closed)) if closed else [],

@@ -110,7 +110,7 @@ export class Drafts {
     this.failures = 0;
     this.#clear();
     if (!this.dirty) this.forget();
-    this.#say(`Saved ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`);
+    this.#say(`Saved ${new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`);
   }
 
   #refused({ status, data }) {

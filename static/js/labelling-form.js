@@ -65,6 +65,14 @@ export class LabelForm extends EventTarget {
     this.#committed();
   }
 
+  // From low to high, and from there to low again.
+  nextConfidence() {
+    const levels = [...this.element.elements.confidence];
+    levels[(levels.findIndex((radio) => radio.checked) + 1) % levels.length].checked = true;
+    this.#changed();
+    this.#committed();
+  }
+
   setView(part) {
     this.view = { ...this.view, ...part };
     this.#changed();
@@ -123,9 +131,9 @@ export class LabelForm extends EventTarget {
       bar.closest("fieldset").classList.add("has-errors");
       return true;
     }
-    const number = /^finding_(\d+)$/.exec(field);
+    const number = /^finding-(\d+)$/.exec(field);
     const places = { findings: this.list, note: this.element.elements.note };
-    const place = number ? this.#rows()[Number(number[1]) - 1] : places[field];
+    const place = number ? this.#rows()[Number(number[1])] : places[field];
     if (!place) return false;
     const shown = document.createElement(number ? "p" : "div");
     shown.className = "errorlist by-script";

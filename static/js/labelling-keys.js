@@ -15,8 +15,6 @@ export function named(event) {
 
 export function startKeys(keys, actions) {
   const byKey = new Map(Object.entries(keys).filter(([, key]) => key).map(([action, key]) => [key, action]));
-  const own = byKey.size > 0;
-  if (own) byKey.set("f", "find");
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.repeat) return;
     const typing = event.target.matches?.(TYPING);

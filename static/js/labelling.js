@@ -22,7 +22,16 @@ const dialogs = {
   help: document.getElementById("keys-help"),
   guidelines: document.getElementById("guidelines"),
 };
-const toggle = (dialog) => (dialog.open ? dialog.close() : dialog.showModal());
+const toggle = (dialog) => {
+  if (dialog.open) return dialog.close();
+  dialog.showModal();
+  // A long list is read from its top, and not from its first link.
+  dialog.querySelector("[data-first]")?.focus();
+};
+const press = (act) => document.querySelector(`[data-act="${act}"]`)?.click();
+const pane = (id) => {
+  if (document.getElementById(id)) form.setView({ tab: panes.show(id, { focus: true }) });
+};
 const showFinding = (item) => { panes.show("pane-label"); form.focusFinding(item); };
 form.onfinding = (finding) => comparison.reveal(finding);
 
@@ -38,7 +47,22 @@ const actions = {
   skip: () => toggle(dialogs.leave),
   undo: () => form.undo(),
   help: () => toggle(dialogs.help),
-  submit: () => document.querySelector('[data-act="lock"]').click(),
+  submit: () => press("lock"),
+  next_confidence: () => form.nextConfidence(),
+  add_finding: () => { panes.show("pane-label"); form.addFinding({}).querySelector("textarea").focus(); },
+  ignore_blanks: () => comparison.toggleWhitespace(),
+  unfold: () => press("unfold"),
+  wide: () => comparison.toggleWide(),
+  pane_label: () => pane("pane-label"),
+  pane_task: () => pane("pane-task"),
+  pane_paper: () => pane("pane-paper"),
+  pane_code: () => pane("pane-code"),
+  pane_changes: () => pane("pane-changes"),
+  search_paper: () => {
+    pane("pane-paper");
+    document.querySelector('#pane-paper [data-paper="query"], #pane-paper .paper-text')?.focus();
+  },
+  save: () => drafts.save(),
   find: () => {
     const chosen = comparison.chosen();
     if (!chosen) return;
@@ -48,6 +72,12 @@ const actions = {
 };
 startKeys(json("label-keys"), actions);
 startLocking(work, form, drafts);
+// What was refused in a dialog is said there, with what was typed.
+const refused = document.querySelector("dialog[data-opens]");
+if (refused) {
+  refused.showModal();
+  refused.querySelector("[autofocus]")?.focus();
+}
 
 const buttons = {
   find: actions.find,
@@ -56,11 +86,11 @@ const buttons = {
   guidelines: actions.guidelines,
   leave: actions.skip,
   undo: actions.undo,
-  whitespace: () => comparison.toggleWhitespace(),
+  whitespace: actions.ignore_blanks,
   unfold: (button) => comparison.unfoldAll(button),
-  wide: () => comparison.toggleWide(),
-  save: () => drafts.save(),
-  "add-finding": () => form.addFinding({}).querySelector("textarea").focus(),
+  wide: actions.wide,
+  save: actions.save,
+  "add-finding": actions.add_finding,
   close: (button) => button.closest("dialog").close(),
 };
 document.addEventListener("click", (event) => {

@@ -31,9 +31,13 @@ open = TestRun.objects.filter(implementation__in=Case.objects.values("implementa
 print("waiting", open.count())
 """
 MEASURED_SECONDS = 300
-SAMPLES = "/agreement/lmr-mini/?samples=on"
+COMPUTED_MS = 120_000
+SAMPLES = "/agreement/lmr-mini/?samples=1"
 TYPED = "The reduction should be a mean, not a sum."
+NOTE = "To be looked at again."
 MOST_TABS = 400
+AGAIN = "form[action$='/resume/'] button"
+NEXT = "form[action='/reviews/next/'] button"
 
 
 class Person:
@@ -72,22 +76,25 @@ class Person:
         self.follow("main form button")
         self.page.goto("/reviews/profile/")
         self.write("[name=affiliation]", "none")
-        if self.page.locator("[name=conflicts_confirmed]").count():
-            self.reach("[name=conflicts_confirmed]")
-            self.press("Space")
+        self.reach("[name=confirmed]")
+        self.press("Space")
         self.follow("form[action*='/reviews/profile/#about'] button")
         self.page.goto("/reviews/guidelines/")
         self.follow("form.have-read button")
         self.page.goto("/reviews/")
-        self.follow("form[action='/reviews/next/'] button")
+        self.follow(NEXT)
         while "/label/" in self.page.url:
             self.label("LI")
-            self.follow(".practice-next")
+            expect(self.page.locator("main")).to_contain_text("The known label")
+            if self.page.get_by_text("Next practice item").count():
+                self.follow(NEXT)
+        expect(self.page.locator("main")).to_contain_text("You have seen all of them")
 
     def take(self) -> None:
-        """The next item, from the reviewers' page."""
-        self.page.goto("/reviews/")
-        self.follow("form[action='/reviews/next/'] button")
+        """The next item, unless locking the one before has brought it already."""
+        if "/label/" not in self.page.url:
+            self.page.goto("/reviews/")
+            self.follow(NEXT)
 
     def label(self, label: str, *, typed: str = TYPED) -> None:
         """Give a label with high confidence, with a finding unless it is CC, and lock it."""
@@ -158,8 +165,7 @@ def test_ten_disputes_from_the_queue_to_their_decisions(
     for _ in range(CASES - 1):
         first.take()
         first.label("CC")
-    first.take()
-    expect(first.page.locator("main")).to_contain_text("Nothing")
+    expect(first.page).to_have_url(re.compile("/reviews/$"))
 
     for number in range(CASES):
         second.take()
@@ -172,12 +178,17 @@ def test_ten_disputes_from_the_queue_to_their_decisions(
     page.goto("/cases/?suite=lmr-mini")
     expect(page.locator("main table tbody tr")).to_have_count(CASES)
     page.locator("main table tbody a[href^='/cases/']").first.click()
-    expect(page.locator("main")).to_contain_text("judge's error")
+    expect(page.locator("main")).to_contain_text(re.compile("judge.s error", re.IGNORECASE))
     page.goto("/board/lmr-mini/")
-    expect(page.locator("main")).to_contain_text(f"{decided} decided")
+    # The samples are three trials of each task, and a row counts tasks.
+    tasks = f"{decided / 3:.1f}".removesuffix(".0")
+    expect(page.locator("main")).to_contain_text(f"{tasks} decided")
     page.goto(SAMPLES)
     expect(page.locator("main")).to_contain_text("Annotators, first label")
     expect(page.locator("main")).to_contain_text("Decisions")
+    # A worker computes them, and the page follows by itself.
+    expect(page.locator("main")).not_to_contain_text("not computed yet", timeout=COMPUTED_MS)
+    expect(page.locator("main")).to_contain_text("Krippendorff")
     for context in contexts:
         context.close()
 
@@ -190,7 +201,8 @@ def _label_with_a_draft_and_an_expired_lease(person: Person) -> None:
     person.choose("LC")
     person.find(TYPED)
     person.press("Escape", "n")
-    page.keyboard.type("To be looked at again.")
+    with page.expect_response(lambda answer: NOTE in (answer.request.post_data or "")):
+        page.keyboard.type(NOTE)
     expect(page.locator("#save-state")).to_have_text(re.compile("^Saved"))
     page.reload()
     _expect_draft(page)
@@ -198,6 +210,9 @@ def _label_with_a_draft_and_an_expired_lease(person: Person) -> None:
     time.sleep(REVIEW_LEASE_SECONDS + 1)
     page.goto("/reviews/")
     page.goto(item)
+    # The sweep may or may not have come by: what expired is taken up again with its draft.
+    if page.locator(AGAIN).count():
+        person.follow(AGAIN)
     _expect_draft(page)
     expect(page.locator("html.has-js")).to_have_count(1)
     with page.expect_navigation():
@@ -208,7 +223,7 @@ def _expect_draft(page: Page) -> None:
     expect(page.locator("[name=label][value=LC]")).to_be_checked()
     expect(page.locator("[name=confidence][value='3']")).to_be_checked()
     expect(page.locator("[name=finding-0-text]")).to_have_value(TYPED)
-    expect(page.locator("#note")).to_have_value("To be looked at again.")
+    expect(page.locator("#note")).to_have_value(NOTE)
 
 
 def _decide_all(person: Person) -> int:

@@ -10,15 +10,17 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.models import TaskRevision
 from evaluator.enums import ReevaluationState
 from evaluator.generation.trajectory import Action
 from evaluator.models import Reevaluation, TestRun
-from leaderboard.domain.entries import recompute_submission
+from leaderboard.domain.entries import recompute_reported, recompute_submission
 from leaderboard.models import ReportedRun
 from reviews.enums import CaseState, FinalSource
 from submissions.domain.audit import record
 from submissions.enums import Verb
 from submissions.models import Submission
+from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.asked import CHAT_REQUEST, asked, called
 from tests.leaderboard.factories import ReportedResultFactory, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, walked
@@ -72,6 +74,7 @@ def world() -> World:
     judged(answer, old, "CC")
     judged(answer, new, "LI")
     walked(answer, Action.MESSAGE, thought="a marked thought")
+    TaskRevision.objects.filter(pk=answer.revision_id).update(category=CategoryFactory(slug="evaluation-metrics"))
     submission.bundle.save("answers.jsonl", ContentFile(b'{"marked": "bundle"}'))
     _measured_again(submission)
     recompute_submission(submission.pk)
@@ -91,6 +94,7 @@ def _own_pages(answer: Implementation, submission: Submission, settled: Case, ju
     run = TestRun.objects.get(implementation=answer)
     one, at = answer.get_absolute_url(), [submission.pk]
     listed = f'href="{one}"'
+    compared = reverse("judge_differences", args=[judge]) + f"?suite={suite.slug}"
     cell = "?first=tests&second=judge:" + judge
     return {
         "implementation": Page(one, "because wrong_output", FORBIDDEN),
@@ -106,9 +110,28 @@ def _own_pages(answer: Implementation, submission: Submission, settled: Case, ju
         "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed, FORBIDDEN),
         "cases": Page(reverse("cases"), f'href="{settled.get_absolute_url()}"'),
         "case": Page(settled.get_absolute_url(), "A marked note of the decision.", FORBIDDEN),
-        "judge_differences": Page(reverse("judge_differences", args=[judge]) + f"?suite={suite.slug}", f"{one}#judges"),
+        "judge_differences": Page(compared, f"{one}#judges"),
+        "judge_matrix": Page(compared, "Labels before and after"),
+        "judge_counts": Page(compared, "judged by both"),
+        "judge_places": Page(compared, "By the share of all tasks labelled CC"),
         "reevaluate": Page(reverse("reevaluate"), "a marked outcome", for_maintainers=True),
         "task": Page(task.get_absolute_url(), listed),
+    } | _numbers_pages(submission)
+
+
+def _numbers_pages(submission: Submission) -> dict[str, Page]:
+    """Numbers of one category, which are of one answer here, and of a suite of two tasks."""
+    board = reverse("board", args=[submission.suite_version.suite.slug])
+    system = reverse("system", args=[submission.system.slug])
+    one_task, two_tasks = "0 of 1 tasks", "1 of 2 tasks"
+    return {
+        "category": Page(f"{board}?category=evaluation-metrics", one_task, FORBIDDEN),
+        "front": Page(f"{reverse('board_default')}?category=evaluation-metrics", one_task, FORBIDDEN),
+        "few_tasks": Page(board, two_tasks),
+        "system": Page(system, two_tasks),
+        "system_categories": Page(system, "By category"),
+        "actions": Page(reverse("submission_actions", args=[submission.pk]), "those that did not", FORBIDDEN),
+        "board_actions": Page(f"{board}actions/", "those that did not", FORBIDDEN),
     }
 
 
@@ -139,6 +162,7 @@ def _reported(submission: Submission) -> ReportedRun:
         "human_comment": "a marked word",
     }
     ReportedResultFactory(run=run, task=submission.implementations.first().revision.task, **facts)
+    recompute_reported(run, submission.suite_version)
     return run
 
 
@@ -147,6 +171,9 @@ def _reported_pages(answer: Implementation, run: ReportedRun) -> dict[str, Page]
     one = reverse("reported_case", args=[run.slug, task.paper.slug, task.index])
     return {
         "reported_run": Page(reverse("reported_run", args=[run.slug]), "a marked remark"),
+        "reported_categories": Page(reverse("reported_run", args=[run.slug]), "Counted per category"),
+        "reported_totals": Page(reverse("reported_run", args=[run.slug]), "1 of 2 tasks"),
+        "reported_confusion": Page(reverse("reported_run", args=[run.slug]), "Judge against humans"),
         "reported_case": Page(one, "a marked word", FORBIDDEN),
         "reported_cases": Page(reverse("cases") + "?what=reported", f'href="{one}"'),
     }

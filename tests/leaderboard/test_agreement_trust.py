@@ -135,6 +135,20 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
     assert found.prediction_powered.interval is not None
 
 
+def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> None:
+    """Agreements are settled before disputes: sixty of the easy ones are no random sample."""
+    answers = judged_answers(version, ["CC", "LI"] * 40)
+    settled(answers[:60], ["CC", "LI"] * 30)
+    for answer in answers[60:67]:
+        Trigger.objects.create(case=case_of(answer), kind=TriggerKind.AUDIT, inclusion_probability=0.1)
+    found = trust(version)
+    assert (found.sampled, found.waiting) == (60, 7)
+    why = "too few of the randomly drawn answers are settled (60 of 67): those that take longer differ"
+    assert (found.prediction_powered.why, found.rogan_gladen.why) == (why, why)
+    Trigger.objects.filter(case__implementation=answers[66])._raw_delete(using="default")
+    assert trust(version).prediction_powered.value is not None
+
+
 def test_fifty_nine_are_too_few(version: SuiteVersion) -> None:
     settled(judged_answers(version, ["CC", "LI"] * 40), ["CC", "LI"] * 29 + ["CC"])
     found = trust(version)

@@ -30,6 +30,9 @@ PAGES = (
     *("implementation", "run", "trajectory", "trajectory_json", "submission", "total", "reevaluated", "traced"),
     *("progress", "cell", "cases", "case", "judge_differences", "task", "reported_run", "reported_case"),
     *("reported_cases", "answer_calls", "model_call", "raw_call"),
+    *("category", "front", "few_tasks", "system", "system_categories", "actions", "board_actions"),
+    *("reported_categories", "reported_totals", "reported_confusion"),
+    *("judge_matrix", "judge_counts", "judge_places"),
 )
 MAINTAINERS_PAGES = ("bundle", "reevaluate")
 

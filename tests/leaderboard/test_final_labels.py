@@ -76,7 +76,8 @@ def answers_of(submission: Submission) -> list[Implementation]:
 
 
 def labelled(answer: Implementation, *labels: str, state: CaseState = CaseState.AGREED) -> Case:
-    case = case_of(answer, state=state, label=labels[0] if state == CaseState.AGREED else "")
+    label = labels[0] if state == CaseState.AGREED else ""
+    case = case_of(answer, state=state, label=label, labels_wanted=max(1, len(labels)))
     for label in labels:
         reviewed(case, ReviewerFactory(), label)
     return case
@@ -97,7 +98,7 @@ def reviewed_row(version: SuiteVersion, judge: JudgeConfig, **facts: Any) -> Sub
     judged(fifth, judge)
     decide(first, "LC")
     labelled(second, "LI", "LI")
-    labelled(third, "LI", state=CaseState.ONE_LABEL)
+    labelled(third, "LI")
     recompute_submission(submission.pk)
     return submission
 
@@ -138,6 +139,21 @@ class TestCounting:
         recompute_submission(submission.pk)
         assert said(submission).keys() == {"judge"}
 
+    @pytest.mark.parametrize("state", [CaseState.ONE_LABEL, CaseState.DISPUTED, CaseState.ADJUDICATING])
+    def test_an_open_cases_labels_appear_in_no_row(
+        self, version: SuiteVersion, judge: JudgeConfig, state: CaseState
+    ) -> None:
+        submission = scored(version)
+        judged(answers_of(submission)[0], judge, "CC")
+        labelled(answers_of(submission)[0], "LI", "LI", state=state)
+        labelled(answers_of(submission)[1], "LI", state=state)
+        recompute_submission(submission.pk)
+        metrics = Entry.objects.get(submission=submission).metrics.all()
+        assert [metric.labels.keys() for metric in metrics] == [{"judge"}] * 2
+        labelled(answers_of(submission)[2], "LC", "LC")
+        recount_labels(submission.pk)
+        assert said(submission)["human"] == label_counts(0, 1, 0, tasks=5)
+
     def test_people_count_without_any_judge(self, version: SuiteVersion) -> None:
         submission = scored(version)
         labelled(answers_of(submission)[0], "LC", "LC")
@@ -151,7 +167,7 @@ class TestCounting:
         submission = scored(version, trials=2)
         one, two, *_ = answers_of(submission)
         labelled(one, "LC", "LC")
-        labelled(two, "CC", state=CaseState.ONE_LABEL)
+        labelled(two, "CC")
         recompute_submission(submission.pk)
         final = said(submission)["final"]
         assert (final["CC"], final["LC"], final["none"]) == (0.5, 0.5, 4)

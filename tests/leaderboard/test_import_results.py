@@ -290,6 +290,25 @@ def test_a_dry_run_stores_nothing_and_prints_the_same(suite: Suite, results: Pat
     assert (event.verb, event.data) == ("imported", {"runs": ["openhands-gpt-4o"], "results": 1})
 
 
+def test_a_dry_run_with_refused_files_says_that_nothing_was_stored(suite: Suite, results: Path) -> None:
+    write(results, f"{JUDGE}/{DPO}", "Right.\n\n3")
+    write(results, "human_evaluation/a.json", "{")
+    before = snapshot()
+    with pytest.raises(CommandError, match=r"Nothing was stored; without --dry-run the rest would be\.$"):
+        imported(results, "--dry-run")
+    assert snapshot() == before
+    with pytest.raises(CommandError, match=r"^1 refused, see above\. The rest was taken\.$"):
+        imported(results)
+    assert snapshot() != before
+
+
+def test_a_path_that_is_no_folder_says_so(suite: Suite, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name, said in (("nope", "does not exist"), ("file", "is not a folder")):
+        with pytest.raises(CommandError, match=rf"{name} {said}; give the folder of upstream's result files"):
+            imported(tmp_path / name)
+
+
 def test_imported_results_replace_the_papers_total_and_survive_a_restart(suite: Suite, results: Path) -> None:
     full_tests(results)
     assert imported(results)[-1] == "28 results changed"

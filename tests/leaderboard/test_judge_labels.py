@@ -17,8 +17,9 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, ShownJudge, TestRun
 from evaluator.signals import implementation_rated
+from leaderboard.domain import entries, judge_labels
 from leaderboard.domain.entries import rebuild_missing, recompute_submission
-from leaderboard.domain.judge_labels import judge_suite, recount_labels, show_judge, shown_judge
+from leaderboard.domain.judge_labels import judge_suite, recount_labels, recount_outdated, show_judge, shown_judge
 from leaderboard.domain.results import pass_at_k_table
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
@@ -37,6 +38,8 @@ from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
@@ -107,6 +110,32 @@ def test_only_the_shown_judge_counts_and_only_what_it_decided() -> None:
     judged(third, config, "CC", state=WorkState.RUNNING)
     recompute_submission(submission.pk)
     assert said(submission)["judge"] == {**label_counts(0, 1, 0, tasks=4), "by": by(config)}
+
+
+@pytest.mark.parametrize("again", [recount_labels, recompute_submission])
+def test_what_is_said_while_a_row_is_counted_makes_it_outdated(
+    monkeypatch: pytest.MonkeyPatch, again: Callable[[int], object]
+) -> None:
+    version, config = version_of(), JudgeFactory()
+    show(version.suite, config)
+    submission = scored(version)
+    first, second, *_ = answers_of(submission)
+    judged(first, config, "CC")
+    recompute_submission(submission.pk)
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        found = judge_labels.count_labels(*arguments, **named)
+        judged(second, config, "LI")
+        return found
+
+    monkeypatch.setattr(judge_labels, "count_labels", counted)
+    monkeypatch.setattr(entries, "count_labels", counted)
+    again(submission.pk)
+    assert said(submission)["judge"]["LI"] == 0
+    assert recount_outdated() == 1
+    assert said(submission)["judge"]["LI"] == 1
+    assert recount_outdated() == 0
 
 
 def test_a_judge_that_said_nothing_has_no_numbers() -> None:

@@ -60,7 +60,7 @@ class Instance:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: "answers at" in self.said() or self.process.poll() is not None, seconds=60)
+        wait_for(lambda: "answers at" in self.said() or self.process.poll() is not None, seconds=240)
         assert self.process.poll() is None, self.said()
         return self.process.pid
 

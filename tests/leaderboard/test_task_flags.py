@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.domain.board import BoardQuery, board_rows
+from reviews.domain.appeals import void
 from reviews.domain.flags import flag_task, lift
 from reviews.enums import CaseState
 from reviews.models import TaskFlag
@@ -128,6 +130,37 @@ def test_the_tasks_page_says_why_since_when_and_where_it_was_found(client: Clien
     assert f'href="{flag.decision.case.get_absolute_url()}"' in page
     other = client.get(task_of(version, 1).task.get_absolute_url()).content.decode()
     assert "In doubt" not in other
+
+
+@pytest.mark.parametrize("ended", ["void", "withdrawn"])
+def test_maintainers_lift_it_on_the_tasks_page_whatever_became_of_the_case(
+    client: Client, version: SuiteVersion, ended: str
+) -> None:
+    flag, maintainer = flagged(task_of(version, 0)), UserFactory(is_staff=True)
+    case = flag.decision.case
+    if ended == "void":
+        void(actor=maintainer, case=case, reason="The environment was broken.")
+    else:
+        Submission.objects.filter(pk=case.implementation.submission_id).update(visibility=Visibility.WITHDRAWN)
+    here, action = f"{flag.revision.task.get_absolute_url()}?version=1", reverse("flag_lift", args=[flag.pk])
+    client.force_login(ReviewerFactory(adjudicator=True).user)
+    assert action not in client.get(here).content.decode()
+    client.force_login(maintainer)
+    page = client.get(here).content.decode()
+    assert f'action="{action}"' in page
+    assert f'name="next" value="{here}"' in page
+    response = client.post(action, {"reason": "The tolerance was mended.", "next": here}, follow=True)
+    assert response.redirect_chain == [(here, 302)]
+    assert ("The flag is lifted" in response.content.decode(), "In doubt" in response.content.decode()) == (True, False)
+
+
+def test_lists_lead_to_the_revision_that_is_flagged(client: Client, version: SuiteVersion) -> None:
+    flag = flagged(task_of(version, 0))
+    SuiteVersionFactory(
+        suite=version.suite, number=2, revisions=[TaskRevisionFactory(task=flag.revision.task, number=2)]
+    )
+    page = client.get("/suites/small/?version=1").content.decode()
+    assert f'href="{flag.revision.task.get_absolute_url()}?version=1"' in page
 
 
 def test_the_suites_page_lists_them(client: Client, version: SuiteVersion) -> None:

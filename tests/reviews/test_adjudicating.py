@@ -83,6 +83,7 @@ def test_a_bad_task_is_flagged(assignment: Assignment, reason: str) -> None:
     [
         ({"label": ""}, {"label"}),
         ({"reason": "boredom"}, {"reason"}),
+        ({"label": "LI", "reason": "equivalent"}, {"reason"}),
         ({"note": " too short  "}, {"note"}),
         ({"note": "x" * 10_001}, {"note"}),
         ({"note": "with a NUL \0 in it"}, {"note"}),

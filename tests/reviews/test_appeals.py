@@ -182,6 +182,17 @@ class TestSettledCases:
             "queued",
         ]
 
+    def test_a_round_that_an_import_left_reopened_is_followed_by_the_next(
+        self, answer: Implementation, heard: list[int]
+    ) -> None:
+        """On the site that wrote the file the next round was open still, so it was not in it."""
+        old = settled(answer, CaseState.REOPENED)
+        Trigger.objects.create(case=old, kind=TriggerKind.APPEAL)
+        new = appeal(actor=maintainer(), implementation=answer, evidence=EVIDENCE)
+        old.refresh_from_db()
+        assert (old.state, old.label, old.triggers.count(), heard) == ("reopened", "LI", 1, [])
+        assert (new.round, new.state, new.triggers.get().detail) == (2, "queued", EVIDENCE)
+
     def test_a_void_case_makes_room_for_the_next_round(self, answer: Implementation) -> None:
         case_of(answer, state=CaseState.VOID)
         assert appeal(actor=maintainer(), implementation=answer, evidence=EVIDENCE).round == 2

@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from reviews.domain import claiming
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
-from reviews.models import Assignment, Case, CaseEvent, Trigger
+from reviews.models import Assignment, Case, CaseEvent
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, guideline, labelled, ready, reviewed
 
 if TYPE_CHECKING:
@@ -382,17 +382,12 @@ def test_counts_are_of_what_waits_for_this_person(annotator: Reviewer, other_ann
     assigned(held, annotator)
     assigned(case_of(), annotator, state=AssignmentState.RETURNED, lease_until=None)
     assigned(case_of(kind=CaseKind.PRACTICE, known_label="CC"), annotator)
-    audit, appeal = case_of(), case_of()
-    Trigger.objects.create(case=audit, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
-    Trigger.objects.create(case=audit, kind=TriggerKind.JUDGE_UNSURE)
-    Trigger.objects.create(case=appeal, kind=TriggerKind.APPEAL)
+    case_of()
+    case_of()
     case_of(answers(owner=annotator.user)[0])
-    dispute = case_of(state=CaseState.DISPUTED)
-    Trigger.objects.create(case=dispute, kind=TriggerKind.APPEAL)
-    assert claiming.queue_counts(annotator) == claiming.QueueCounts(
-        mine=2, unclaimed=3, disputes=0, audits=1, appeals=1
-    )
+    case_of(state=CaseState.DISPUTED)
+    assert claiming.queue_counts(annotator) == claiming.QueueCounts(mine=2, unclaimed=3, disputes=0)
     both = ready(adjudicator=True)
-    assert claiming.queue_counts(both) == claiming.QueueCounts(mine=0, unclaimed=5, disputes=1, audits=1, appeals=2)
+    assert claiming.queue_counts(both) == claiming.QueueCounts(mine=0, unclaimed=5, disputes=1)
     other_annotator.active = False
-    assert claiming.queue_counts(other_annotator) == claiming.QueueCounts(0, 0, 0, 0, 0)
+    assert claiming.queue_counts(other_annotator) == claiming.QueueCounts(0, 0, 0)

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from reviews.domain.exporting import export
 from reviews.domain.states import note
-from reviews.enums import CaseState, Severity
-from reviews.models import Case, Review
+from reviews.enums import CaseState, Severity, TriggerKind
+from reviews.models import Case, Review, Trigger
+from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, reviewed
 from tests.reviews.settled import forget_reviewing, record_of_everything, settled
 from tests.submissions.factories import UserFactory
@@ -90,6 +91,19 @@ def test_maintainers_see_everybody_and_what_happened(client: Client, maintainer:
     assert "direct conflict" in text
     assert f"Case {case.pk}" in text
     assert "taken by somebody" in text
+
+
+def test_only_maintainers_who_do_not_label_see_why_cases_wait(client: Client, maintainer: User) -> None:
+    """How many are audits, or appeals, falls when somebody takes one, and so tells what was taken."""
+    for kind, days in ((TriggerKind.AUDIT, 3), (TriggerKind.AUDIT, 5), (TriggerKind.APPEAL, 1)):
+        case = case_of()
+        Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
+        Trigger.objects.create(case=case, kind=kind)
+    client.force_login(maintainer)
+    assert "an appeal 1 1 day ago sampled at random 2 5 days ago" in text_of(client.get(ADDRESS))  # type: ignore[arg-type]
+    for user in (ReviewerFactory(user=maintainer).user, ReviewerFactory(adjudicator=True).user):
+        text = page(client, user)
+        assert ("an appeal" in text, "sampled at random" in text) == (False, False)
 
 
 def test_what_was_said_of_open_cases_is_shown_nowhere(client: Client, maintainer: User) -> None:

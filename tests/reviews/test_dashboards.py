@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from reviews.domain.dashboards import OPEN, Pairs, Work, cases, people_at_work, queue, work
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
-from reviews.models import Case, Reviewer
+from reviews.domain.dashboards import OPEN, Pairs, Work, cases, people_at_work, queue, reasons, work
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
+from reviews.models import Case, Reviewer, Trigger
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, reviewed
 from tests.reviews.settled import settled
 
@@ -48,6 +48,31 @@ def test_the_queue_tells_states_severities_and_ages() -> None:
     assert [(line.state, line.severity, line.count) for line in lines] == [
         *((CaseState.QUEUED, None, 3), (CaseState.DISPUTED, None, 1)),
     ]
+
+
+def test_reasons_tell_why_cases_wait_and_since_when() -> None:
+    kinds = TriggerKind
+    for state, days, found in (
+        (CaseState.QUEUED, 3, [kinds.AUDIT]),
+        (CaseState.LEASED, 9, [kinds.AUDIT, kinds.JUDGE_UNSURE]),
+        (CaseState.DISPUTED, 2, [kinds.APPEAL]),
+        (CaseState.AGREED, 30, [kinds.AUDIT]),
+        (CaseState.VOID, 30, [kinds.APPEAL]),
+        (CaseState.REOPENED, 30, [kinds.APPEAL]),
+    ):
+        case = case_of(state=state)
+        Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
+        for kind in found:
+            Trigger.objects.create(case=case, kind=kind)
+    lines = reasons(closed=())
+    assert [(line.kind, line.count, line.percent) for line in lines] == [
+        (kinds.JUDGE_UNSURE, 1, 50),
+        (kinds.APPEAL, 1, 50),
+        (kinds.AUDIT, 2, 100),
+    ]
+    assert [(timezone.now() - line.oldest).days for line in lines] == [9, 2, 9]
+    suites = Case.objects.values_list("implementation__submission__suite_version__suite", flat=True)
+    assert reasons(closed=set(suites)) == []
 
 
 def test_open_states_are_those_that_are_not_settled() -> None:

@@ -75,22 +75,32 @@ class TestPeople:
     def judge_says_cc(self, answer: Implementation, judge: JudgeConfig) -> None:
         judged(answer, judge, "CC")
 
-    def test_a_single_label_beats_the_judge(self, answer: Implementation, judge: JudgeConfig) -> None:
-        case = labelled(answer, "LI", state=CaseState.ONE_LABEL)
-        assert final(answer, judge) == ("LI", "single", case)
+    @pytest.mark.parametrize(
+        ("state", "labels"),
+        [
+            (CaseState.QUEUED, ("LI",)),
+            (CaseState.LEASED, ("LI",)),
+            (CaseState.ONE_LABEL, ("LI",)),
+            (CaseState.TWO_LABELS, ("LI", "LI")),
+            (CaseState.DISPUTED, ("LI", "LI")),
+            (CaseState.ADJUDICATING, ("LI", "LI")),
+        ],
+    )
+    def test_what_was_said_in_an_open_case_counts_nowhere(
+        self, answer: Implementation, judge: JudgeConfig, state: CaseState, labels: tuple[str, ...]
+    ) -> None:
+        labelled(answer, *labels, state=state)
+        assert final(answer, judge) == ("CC", "judge", None)
+        assert human_labels([answer.pk]) == {}
 
-    def test_a_single_label_where_one_was_wanted(self, answer: Implementation, judge: JudgeConfig) -> None:
+    def test_a_single_label_where_one_was_wanted_beats_the_judge(
+        self, answer: Implementation, judge: JudgeConfig
+    ) -> None:
         case = labelled(answer, "LI", state=CaseState.AGREED, labels_wanted=1)
         assert final(answer, judge) == ("LI", "single", case)
 
     def test_two_that_agree(self, answer: Implementation, judge: JudgeConfig) -> None:
         case = labelled(answer, "LI", "LI", state=CaseState.AGREED)
-        assert final(answer, judge) == ("LI", "agreed", case)
-
-    def test_two_that_agree_count_while_an_adjudicator_looks_at_the_judge(
-        self, answer: Implementation, judge: JudgeConfig
-    ) -> None:
-        case = labelled(answer, "LI", "LI", state=CaseState.DISPUTED)
         assert final(answer, judge) == ("LI", "agreed", case)
 
     def test_two_that_differ_leave_it_to_the_judge_until_it_is_decided(
@@ -107,8 +117,8 @@ class TestPeople:
         assert final(answer, judge) == ("LC", "decision", case)
 
     def test_an_adjudicators_blind_label_is_not_counted(self, answer: Implementation, judge: JudgeConfig) -> None:
-        case = labelled(answer, "LI", state=CaseState.ADJUDICATING, labels_wanted=1)
-        reviewed(case, ReviewerFactory(adjudicator=True), "LI", role=Role.ADJUDICATOR)
+        case = labelled(answer, "LI", state=CaseState.AGREED, labels_wanted=1)
+        reviewed(case, ReviewerFactory(adjudicator=True), "LC", role=Role.ADJUDICATOR)
         assert final(answer, judge) == ("LI", "single", case)
 
     @pytest.mark.parametrize("kind", [CaseKind.REPEAT, CaseKind.PRACTICE])
@@ -142,7 +152,7 @@ class TestRounds:
 
     def test_a_round_after_a_void_one_starts_anew(self, answer: Implementation) -> None:
         labelled(answer, "LI", "LI", state=CaseState.VOID)
-        new = labelled(answer, "CC", state=CaseState.ONE_LABEL, round=2)
+        new = labelled(answer, "CC", state=CaseState.AGREED, labels_wanted=1, round=2)
         assert final(answer) == ("CC", "single", new)
 
 

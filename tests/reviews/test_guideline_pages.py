@@ -85,6 +85,16 @@ class TestReading:
 
 
 class TestHavingRead:
+    def test_what_is_new_comes_first_for_whoever_has_read_an_earlier_revision(self, client: Client) -> None:
+        reviewer = ready()
+        guideline(2, text="# Labels\n\nCC, LC, LI, or none.\n", changes="None is a label.")
+        heading = "What revision 2 changes since revision 1"
+        page = text(signed_in(client, reviewer).get("/reviews/guidelines/"))
+        assert heading in page
+        assert page.index(heading) < page.index("CC, LC, LI, or none.")
+        guidelines.acknowledge(reviewer)
+        assert heading not in text(client.get("/reviews/guidelines/"))
+
     def test_a_reviewer_says_so_once(self, client: Client) -> None:
         reviewer = ReviewerFactory()
         page = signed_in(client, reviewer).get("/reviews/guidelines/").content.decode()

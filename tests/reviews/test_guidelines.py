@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -160,6 +161,16 @@ class TestDifference:
             Line("same", 9, 10, "line 9"),
             Line("gap", None, None, ""),
         ]
+
+    def test_texts_that_repeat_a_line_for_ever_take_no_time(self) -> None:
+        """Blank lines alone would take minutes, on a page that everybody may ask for."""
+        old = "first\n" + "a\n\n" * 12_000 + "last"
+        new = old.replace("first", "1st") + "\nmore"
+        begun = time.monotonic()
+        lines = difference(old, new)
+        assert time.monotonic() - begun < 5
+        assert (lines[0], lines[-1]) == (Line("removed", 1, None, "first"), Line("added", None, 24_003, "more"))
+        assert difference(old, old) == []
 
     def test_equal_texts_have_none(self) -> None:
         assert difference("a\nb\n", "a\nb") == []

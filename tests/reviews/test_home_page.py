@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.domain.reviewers import invite
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role
-from reviews.models import Assignment, Invitation, Reviewer
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
+from reviews.models import Assignment, Invitation, Reviewer, Trigger
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, guideline, ready, reviewed
 from tests.submissions.factories import PASSWORD, SystemFactory, UserFactory
@@ -93,6 +93,14 @@ class TestReviewers:
         page = home(client).content.decode()
         assert (reverse("adjudicate", args=[held.pk]) in page, "an item to decide on" in page) == (True, True)
 
+    def test_a_practice_item_is_nobody_elses(self, client: Client) -> None:
+        reviewer = ready()
+        case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
+        assigned(case, reviewer, lease_until=timezone.now() - timedelta(minutes=1))
+        page = text_of(home(client, reviewer))
+        assert ("You hold a practice item" in page, "practice is not counted" in page) == (True, True)
+        assert [words in page for words in ("ran out", "anybody", "nobody else", "yours for")] == [False] * 4
+
     def test_others_items_are_not_ones_own(self, client: Client) -> None:
         assigned(case_of(state=CaseState.LEASED), ready())
         assert "The item at hand" not in text_of(home(client, ready()))
@@ -104,14 +112,21 @@ class TestReviewers:
         case_of(state=CaseState.DISPUTED)
         response = home(client, reviewer)
         counts = response.context["counts"]
-        assert (counts.unclaimed, counts.disputes, counts.appeals, counts.mine) == (1, 0, 0, 0)
+        assert (counts.unclaimed, counts.disputes, counts.mine) == (1, 0, 0)
         page = response.content.decode()
         assert [word in page for word in ("Marker", "Disputes", "Audits", "Appeals")] == [False] * 4
 
-    def test_adjudicators_see_all_queues(self, client: Client) -> None:
+    def test_adjudicators_see_what_is_disputed(self, client: Client) -> None:
         case_of(state=CaseState.DISPUTED)
         page = text_of(home(client, ready(annotator=False, adjudicator=True)))
-        assert ("Disputes1to adjudicate Audits0" in page, "Unclaimed" in page) == (True, False)
+        assert ("Disputes1to adjudicate" in page, "Unclaimed" in page) == (True, False)
+
+    def test_nobody_who_labels_is_told_how_many_are_audits_or_appeals(self, client: Client) -> None:
+        """They would fall by one when an audit is taken, and so tell why it is reviewed."""
+        Trigger.objects.create(case=case_of(), kind=TriggerKind.AUDIT, inclusion_probability=0.1)
+        Trigger.objects.create(case=case_of(state=CaseState.DISPUTED), kind=TriggerKind.APPEAL)
+        page = text_of(home(client, ready(adjudicator=True)))
+        assert [word in page for word in ("Unclaimed1", "Disputes1", "Audits", "Appeals")] == [True, True, False, False]
 
     def test_the_own_numbers_of_today(self, client: Client) -> None:
         reviewer = ready()

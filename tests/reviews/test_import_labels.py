@@ -195,7 +195,11 @@ def test_cancelled_submissions_are_no_place_for_labels() -> None:
         (lambda text: changed(text, 2, findings=[{"side": "x"}]), "line 3: findings must be a JSON list of objects"),
         (lambda text: changed(text, 0, confidence=True), "line 1: confidence must be a whole number from 1 to 3"),
         (lambda text: changed(text, 0, reason="bad_test"), "line 1: a review has a confidence"),
-        (lambda text: changed(text, 0, extra=1), "line 1: has other members than an export: extra"),
+        (lambda text: changed(text, 0, extra=1), "line 1: has other members than an export: 'extra' missing or in"),
+        (
+            lambda text: changed(text, 0, **{"\ud800<b>": 1}),
+            r"line 1: has other members than an export: '\ud800<b>' mis",
+        ),
         (lambda text: text + text.splitlines()[0] + b"\n", "line 11: has the same identifier as line 1"),
         (lambda text: text.splitlines()[0] + b"\n{nonsense\n", "line 2: is not JSON"),
         (lambda text: text.splitlines()[0] + b"\n[1]\n", "line 2: is JSON, and no object"),
@@ -321,6 +325,13 @@ _JSON = st.recursive(
 def test_no_value_breaks_the_reader(column: str, value: Any) -> None:
     reading = read(json.dumps({**VALID, column: value}).encode())
     assert (len(reading.rows), bool(reading.problems)) in {(1, False), (0, True)}
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=[]), min_size=1), min_size=1, max_size=40, unique=True))
+def test_members_of_any_name_are_named_so_that_every_page_can_show_them(names: list[str]) -> None:
+    (problem,) = read(json.dumps({**VALID, **dict.fromkeys(names, "")}).encode()).problems
+    assert str(problem).isprintable()
+    assert len(str(problem)) < 3000
 
 
 @given(note=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -230,7 +231,9 @@ def test_what_is_missing_is_said_beside_the_fields_and_nothing_is_lost(client: C
     text = response.content.decode()
     assert response.status_code == 400
     assert "Say how sure you are." in text
-    assert "Finding 1 is on lines 2 to 99" in text
+    beside = re.search(r'<li class="finding has-errors".*?</li>', text, re.DOTALL)
+    assert beside is not None
+    assert "Finding 1 is on lines 2 to 99" in beside[0]
     assert "kept &lt;note&gt;</textarea>" in text
     assert "Twice, not once.</textarea>" in text
     assert 'value="99"' in text

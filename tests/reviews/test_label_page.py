@@ -14,6 +14,8 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.grading.types import Outcome
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Review
+from submissions.enums import Visibility
+from submissions.models import Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.reviews.factories import ReviewerFactory, case_of, ready, reviewed
 from tests.reviews.labelling import HIDDEN, held_by, others, sign_in, stored_task
@@ -180,6 +182,20 @@ def test_a_locked_label_can_be_read_and_is_still_blind(client: Client, held: Ass
     assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in text] == []
 
 
+@pytest.mark.parametrize("visibility", [Visibility.WITHDRAWN, Visibility.HIDDEN])
+def test_code_that_was_taken_away_is_not_shown_to_who_labelled_it(
+    client: Client, held: Assignment, visibility: Visibility
+) -> None:
+    Submission.objects.filter(implementations=held.case.implementation_id).update(visibility=visibility)
+    review = reviewed(case_of(held.case.implementation, round=2), held.reviewer, "LC", note="own note")
+    assert review.assignment is not None
+    for assignment in (held, review.assignment):
+        text = body(client, assignment)
+        assert ("candidate-comment" in text, "golden-double" in text) == (False, False)
+        assert "is not public any more, so its code is not shown" in text
+    assert "own note" in text
+
+
 @pytest.mark.parametrize("state", [AssignmentState.EXPIRED, AssignmentState.RETURNED])
 def test_an_item_that_ended_shows_the_draft_and_can_be_taken_up(
     client: Client, held: Assignment, state: AssignmentState
@@ -239,6 +255,26 @@ def test_keys_are_as_the_profile_has_them(client: Client, task: TaskRevision) ->
     assert "<kbd>q</kbd>" in text
 
 
+def test_every_action_has_a_key_and_shows_it(client: Client, held: Assignment) -> None:
+    text = body(client, held)
+    overlay = strip_tags(text[text.index('id="keys-help"') :].split("</dialog>")[0])
+    for key, name in (("c", "Next confidence"), ("f", "Finding on the chosen lines"), ("r", "Save the draft now")):
+        assert f"{key}{name}" in overlay
+    for shown in ("Ignore blanks <kbd>w<", "Unfold all <kbd>x<", "Paper <kbd>p<", "Confidence <kbd>c<", "line <kbd>f<"):
+        assert shown in text
+    assert "line <kbd>f<" in body(client, held, "?part=diff")
+
+
+def test_keys_that_are_off_or_others_are_not_shown_as_shipped(client: Client, held: Assignment) -> None:
+    held.reviewer.keys = {"find": "Alt+f", "unfold": ""}
+    held.reviewer.save()
+    text = body(client, held)
+    assert ("line <kbd>Alt+f<" in text, "<kbd>f<" in text, "Unfold all</button>" in text) == (True, False, True)
+    held.reviewer.keys = {"off": True}
+    held.reviewer.save()
+    assert "line</button>" in body(client, held)
+
+
 def test_a_late_lease_that_nobody_ended_still_shows_the_form(client: Client, held: Assignment) -> None:
     Assignment.objects.filter(pk=held.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
     assert '<form id="label-form"' in body(client, held)
@@ -247,10 +283,23 @@ def test_a_late_lease_that_nobody_ended_still_shows_the_form(client: Client, hel
 def test_queries_do_not_grow_with_the_history_of_the_case(
     client: Client, held: Assignment, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         body(client, held)
     for _ in range(3):
         reviewed(held.case, ReviewerFactory(), "CC")
         case_of(held.case.implementation, round=held.case.round + held.case.reviews.count())
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         body(client, held)
+
+
+def test_a_refused_reason_opens_its_dialog_again(client: Client, held: Assignment) -> None:
+    """With scripts the dialog is closed otherwise; what is wrong and what was typed would not be seen."""
+    page = client.post(f"/reviews/label/{held.pk}/skip/", {"reason": "short"}).content.decode()
+    dialog = page[page.index('<dialog id="leave"') :].split("</dialog>")[0]
+    assert re.match(r"<dialog [^>]* data-opens>", dialog)
+    assert re.search(
+        r'<textarea id="skip-reason"[^>]* autofocus [^>]*aria-describedby="skip-help skip-error">short<', dialog
+    )
+    assert 'id="skip-error">' in dialog
+    page = client.get(f"/reviews/label/{held.pk}/").content.decode()
+    assert ("data-opens" in page, "autofocus" in page) == (False, False)

@@ -173,7 +173,9 @@ class TestRoles:
         reviewer = accept(user=UserFactory(), secret=invite(actor=UserFactory(is_staff=True), **BOTH)[1])
         add_conflict(reviewer=reviewer, organisation="Gamma <b>")
         remove_conflict(reviewer=reviewer, conflict=reviewer.conflicts.get())
-        update_profile(reviewer=reviewer, name="Dana", shows_name=True, affiliation="Alpha", expertise="")
+        update_profile(
+            reviewer=reviewer, name="Dana", shows_name=True, affiliation="Alpha", expertise="", confirmed=True
+        )
         page = as_carol.get(reverse("review_person", args=[reviewer.pk])).content.decode()
         told = re.findall(r"(?:changed the reviewer|joined the reviewers), ([^<]+)</li>", page)
         assert told == [

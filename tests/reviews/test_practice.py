@@ -116,6 +116,21 @@ def test_items_are_met_in_order_and_by_everybody() -> None:
     assert others.case == cases[0]
 
 
+def test_what_another_tab_has_just_locked_is_not_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = practice_of("CC LC")
+    reviewer: Reviewer = ready()
+    first = next_practice(reviewer)
+    assert first is not None
+    waiting = list(practice._not_labelled(reviewer))
+    locked(first, "CC")
+    monkeypatch.setattr(practice, "_not_labelled", lambda _: Case.objects.filter(pk__in=[case.pk for case in waiting]))
+    second = next_practice(reviewer)
+    assert second is not None
+    assert second.case == cases[1]
+    first.refresh_from_db()
+    assert (first.state, first.lease_until) == (AssignmentState.DONE, None)
+
+
 def test_the_round_ends_when_all_were_seen_right_or_not() -> None:
     practice_of("CC LC")
     reviewer: Reviewer = ready()

@@ -75,6 +75,23 @@ class TestProfile:
         assert said in " ".join(response.context["form"].errors[field])
         assert "Decoding.</textarea>" in response.content.decode()
 
+    def test_conflicts_are_confirmed_once_and_again_when_something_is_new(
+        self, as_dana: Client, dana: Reviewer
+    ) -> None:
+        unticked = {key: text for key, text in TYPED.items() if key != "confirmed"}
+
+        def status(**changes: str) -> int:
+            return as_dana.post(PROFILE, {**unticked, **changes}).status_code
+
+        assert [status(), status(confirmed="on"), status(name="Dana Roe")] == [422, 302, 302]
+        dana.refresh_from_db()
+        assert (dana.name, status(affiliation="ALPHA  lab"), status(affiliation="Beta")) == ("Dana Roe", 302, 422)
+        as_dana.post(CONFLICTS, {"organisation": "Gamma"})
+        assert [status(name="Dana Poe"), status(confirmed="on"), status(name="Dana Poe")] == [422, 302, 302]
+        as_dana.post(reverse("review_conflict_remove", args=[dana.conflicts.get().pk]))
+        page = as_dana.post(PROFILE, {**unticked, "name": "Dana Loe"}).content.decode()
+        assert ("Look through the conflicts" in page, 'value="Dana Loe"' in page) == (True, True)
+
     def test_an_item_in_conflict_is_handed_back_and_that_is_said(self, client: Client) -> None:
         reviewer = ready()
         held = assigned(
@@ -135,21 +152,28 @@ class TestConflicts:
 
 class TestKeys:
     def test_changing_and_going_back(self, as_dana: Client, dana: Reviewer) -> None:
-        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "X", "undo": ""})
+        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "Z", "undo": ""})
         dana.refresh_from_db()
-        assert dana.keys == {"skip": "x", "undo": ""}
+        assert dana.keys == {"skip": "z", "undo": ""}
         form = as_dana.get(PROFILE).context["keys_form"]
-        assert (form.initial["skip"], form.initial["undo"], form.initial["help"]) == ("x", "", "?")
+        assert (form.initial["skip"], form.initial["undo"], form.initial["help"]) == ("z", "", "?")
         as_dana.post(KEYS, {"reset": "1"})
         dana.refresh_from_db()
         assert dana.keys == {}
 
+    def test_a_key_that_another_action_was_shipped_with_shows_that_one_as_off(
+        self, as_dana: Client, dana: Reviewer
+    ) -> None:
+        Reviewer.objects.filter(pk=dana.pk).update(keys={"skip": "x"})
+        initial = as_dana.get(PROFILE).context["keys_form"].initial
+        assert (initial["skip"], initial["unfold"], initial["find"]) == ("x", "", "f")
+
     def test_switching_them_off_keeps_them(self, as_dana: Client, dana: Reviewer) -> None:
-        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "x", "off": "on"})
+        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "z", "off": "on"})
         dana.refresh_from_db()
         assert set(keys_of(dana).values()) == {""}
         initial = as_dana.get(PROFILE).context["keys_form"].initial
-        assert (initial["off"], initial["skip"]) == (True, "x")
+        assert (initial["off"], initial["skip"]) == (True, "z")
 
     @pytest.mark.parametrize(
         ("changes", "field", "said"),
@@ -158,14 +182,16 @@ class TestKeys:
             ({"undo": "J"}, "undo", "“j” is the key of “Next finding” already."),
             ({"undo": "jj"}, "undo", "is not a key"),
             ({"undo": "Enter"}, "undo", "needed by the page itself"),
+            ({"undo": "ctrl+W"}, "undo", "Browsers keep Ctrl+w for themselves"),
+            ({"undo": "f"}, "find", "“f” is the key of “Undo the last change” already."),
         ],
     )
     def test_what_is_wrong_is_said_beside_its_field(
         self, as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
     ) -> None:
-        response = as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "x", **changes})
+        response = as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "z", **changes})
         form = response.context["keys_form"]
         dana.refresh_from_db()
         assert (response.status_code, list(form.errors), dana.keys) == (422, [field], {})
         assert said in " ".join(form.errors[field])
-        assert 'name="skip" value="x"' in response.content.decode()
+        assert 'name="skip" value="z"' in response.content.decode()

@@ -14,8 +14,8 @@ from evaluator.models import Judgement, TestRun
 from evaluator.signals import implementation_rated, submission_reevaluated, submission_scored
 from reviews.enums import AssignmentState, CaseState
 from reviews.models import Case
-from submissions.domain.publishing import hide, publish, withdraw
-from submissions.enums import Visibility
+from submissions.domain.publishing import hide, publish, unhide, withdraw
+from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory
@@ -126,6 +126,26 @@ def test_withdrawing_for_a_moment_gets_nobody_rid_of_a_review(
     case.refresh_from_db()
     repeat.refresh_from_db()
     assert (case.state, repeat.state, Case.objects.count()) == ("one_label", "queued", 2)
+
+
+def test_a_sample_that_is_hidden_for_a_moment_is_reviewed_again(
+    contradiction: Implementation, django_capture_on_commit_callbacks: Any
+) -> None:
+    Submission.objects.update(visibility=Visibility.PRIVATE)
+    submission, maintainer = Submission.objects.get(), UserFactory(is_staff=True)
+    case_of(contradiction, state=CaseState.VOID)
+    case = case_of(contradiction, round=2, state=CaseState.ONE_LABEL)
+    reviewed(case, ReviewerFactory(), "LI")
+    case_of(state=CaseState.VOID)
+    with django_capture_on_commit_callbacks(execute=True):
+        publish(submission=submission, actor=submission.owner, code_licence="MIT", consent=True)
+    Submission.objects.filter(pk=submission.pk).update(kind=Kind.CALIBRATION)
+    with django_capture_on_commit_callbacks(execute=True):
+        hide(submission=submission, actor=maintainer, reason="Looked at.")
+    assert states() == ["void", "void", "void"]
+    with django_capture_on_commit_callbacks(execute=True):
+        unhide(submission=submission, actor=maintainer, reason="It is fine.")
+    assert states() == ["void", "one_label", "void"]
 
 
 def test_the_sweep_ends_late_leases_and_finds_lost_news(contradiction: Implementation) -> None:

@@ -210,6 +210,7 @@ class TestPeople:
 
 class TestProfile:
     FACTS: dict[str, Any] = {"name": " Dana  Doe ", "shows_name": True, "affiliation": "Alpha  Lab", "expertise": "NLP"}
+    FACTS["confirmed"] = True
 
     def test_it_is_stored_and_told(self, reviewer: Reviewer) -> None:
         assert reviewers.update_profile(reviewer=reviewer, **self.FACTS) == 0

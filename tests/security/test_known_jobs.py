@@ -53,6 +53,8 @@ def work(redis_url: str) -> None:
     [
         "os.mkdir",
         "evaluator.jobs.os.mkdir",
+        "leaderboard.jobs.os.mkdir",
+        "leaderboard.jobs.Any",
         "evaluator.jobs._evaluate_next",
         "evaluator.jobs.log",
         "evaluator.jobs.",

@@ -47,7 +47,10 @@ class Command(BaseCommand):
         if not report.runs:
             raise CommandError("Nothing could be read, so nothing was stored.")
         if report.refused:
-            raise CommandError(f"{report.refused} refused, see above. The rest was taken.")
+            rest = "The rest was taken."
+            if options["dry_run"]:
+                rest = "Nothing was stored; without --dry-run the rest would be."
+            raise CommandError(f"{report.refused} refused, see above. {rest}")
 
 
 def _lines(report: ResultsImport, *, dry_run: bool) -> Iterator[str]:
