@@ -42,8 +42,6 @@ def settle(case: Case, *, reviewer: Reviewer | None = None) -> None:
             )
         else:
             _settle_or_dispute(case, labels, reviewer)
-        if case.kind == CaseKind.REVIEW:
-            # A first label, too, changes what the final label is made of.
             transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
 
 
