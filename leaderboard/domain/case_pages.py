@@ -9,7 +9,7 @@ from evaluator.domain.shown_judgements import judges_of
 from evaluator.judging.labels import Label
 from leaderboard.domain.audits import reference_is_shipped
 from reviews.domain.evidence import REASON_TEXTS, shown_label, shown_tests, why_here
-from reviews.domain.items import shown_definition
+from reviews.domain.items import shown_definition, shown_golden
 from reviews.enums import CaseKind, CaseState, FindingSide, Role
 from reviews.models import Case, TaskFlag
 from submissions.enums import SubmissionState, Visibility
@@ -118,10 +118,11 @@ def case_page(case: Case, *, sees_code: bool) -> CasePage:
 
 def _public_label(review: Review, answer: Implementation, candidate: str, *, sees_code: bool) -> ShownLabel:
     """A label without what quotes code that may not be shown: the answer's, or a golden function that is secret."""
-    shown = shown_label(review, candidate=candidate, golden="")
+    shipped = reference_is_shipped(answer.revision)
+    shown = shown_label(review, candidate=candidate, golden=shown_golden(answer.revision) if shipped else "")
     if not sees_code:
         return replace(shown, findings=(), note="")
-    if reference_is_shipped(answer.revision):
+    if shipped:
         return shown
     public = (stored["side"] != FindingSide.GOLDEN for stored in review.findings)
     findings = tuple(finding for finding, is_public in zip(shown.findings, public, strict=True) if is_public)

@@ -96,7 +96,7 @@ def blind_item(assignment: Assignment) -> BlindItem:
         instruction=revision.instruction,
         masked=masked,
         context=_context(revision),
-        golden=_golden(revision),
+        golden=shown_golden(revision),
         candidate="" if withheld else _candidate(answer),
         candidate_is_diff=not answer.goal_source,
         other_changes=_other_changes(answer, masked) if answer.goal_source and not withheld else "",
@@ -107,7 +107,7 @@ def blind_item(assignment: Assignment) -> BlindItem:
 def line_count(assignment: Assignment) -> dict[str, int]:
     """How many lines each side has on which a finding can lie, by :class:`~reviews.enums.FindingSide`."""
     answer = assignment.case.implementation
-    return {"candidate": len(lines_of(_candidate(answer))), "golden": len(lines_of(_golden(answer.revision)))}
+    return {"candidate": len(lines_of(_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
 
 
 def paper_file(revision: TaskRevision) -> Path | None:
@@ -139,7 +139,8 @@ def shown_definition(source: str) -> str:
     return with_visible_marks("\n".join(lines))
 
 
-def _golden(revision: TaskRevision) -> str:
+def shown_golden(revision: TaskRevision) -> str:
+    """The golden function as pages show it, and as findings count its lines; empty where it is not here."""
     try:
         return shown_definition(golden_definition(revision))
     except _MISSING:

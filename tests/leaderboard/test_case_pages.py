@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
+from benchmark_tasks.models import Suite
+from reviews.domain.items import shown_golden
 from reviews.domain.states import note
 from reviews.enums import CaseKind, CaseState, FinalSource, ReasonCode, Role, TriggerKind
 from reviews.models import Case, TaskFlag, Trigger
@@ -23,9 +25,12 @@ from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import FINDING, ReviewerFactory, answers, case_of, decided, reviewed
+from tests.reviews.labelling import stored_task
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from django.test import Client
 
     from submissions.models import Implementation, User
@@ -161,6 +166,18 @@ class TestPage:
         text = text_of(page(client, case))
         assert ("A marked golden line." in text) is shown
         assert FINDING["text"] in text
+
+    @pytest.mark.parametrize("slug", [SHIPPED_SUITE, "secret-suite"])
+    def test_lines_of_a_shipped_golden_function_are_quoted(
+        self, client: Client, settings: Any, tmp_path: Path, slug: str
+    ) -> None:
+        revision = stored_task(settings, tmp_path)
+        Suite.objects.update(slug=slug)
+        case = agreed(answers(suite_version=revision.suite_versions.get(), answer={"revision": revision})[0])
+        reviewed(case, ReviewerFactory(), "LI", findings=[{**FINDING, "side": "golden", "start": 1, "end": 1}])
+        quoted = f'<pre class="plain-text" tabindex="0">{shown_golden(revision).splitlines()[0]}</pre>'
+        assert "def double(" in quoted
+        assert (quoted in page(client, case).content.decode()) is (slug == SHIPPED_SUITE)
 
     def test_rounds_are_linked_and_the_newest_counts(self, client: Client) -> None:
         (answer,) = answers()
