@@ -11,12 +11,12 @@ from django.urls import reverse
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.domain.shown_outcomes import Badge, badge_of, newest
-from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
-from evaluator.models import Judgement, ShownJudge, TestRun
+from evaluator.models import TestRun
 from leaderboard.domain.board import visible_entries
 from leaderboard.domain.case_pages import public_cases
 from leaderboard.models import ReportedResult
+from reviews.domain.ratings import ratings_of
 from reviews.enums import Role
 from reviews.models import Review
 from submissions.enums import Inputs
@@ -135,7 +135,7 @@ def _own_lines(cases: QuerySet[Case]) -> list[CaseLine]:
         .prefetch_related(Prefetch("reviews", blind, to_attr="blind"))
     )
     answers = [case.implementation_id for case in listed]
-    tests, judges = _tests(answers), _judge_labels(listed)
+    tests, judges = _tests(answers), _judge_labels(answers)
     return [_own_line(case, tests.get(case.implementation_id), judges) for case in listed]
 
 
@@ -167,16 +167,10 @@ def _tests(answers: Iterable[int]) -> dict[int, Badge]:
     return {answer: badge_of(newest(listed)) for answer, listed in each.items()}
 
 
-def _judge_labels(cases: Iterable[Case]) -> dict[int, str]:
-    """Answer's id -> the label of the judge that its suite's board shows, or ``abstained``. Two queries."""
-    suites = {case.implementation_id: case.implementation.submission.suite_version.suite_id for case in cases}
-    shown = set(ShownJudge.objects.filter(suite__in=set(suites.values())).values_list("suite", "config"))
-    rows = Judgement.objects.filter(implementation__in=suites, state=WorkState.DONE)
-    return {
-        answer: "abstained" if abstained else label
-        for answer, config, label, abstained in rows.values_list("implementation", "config", "label", "abstained")
-        if (suites[answer], config) in shown
-    }
+def _judge_labels(answers: Collection[int]) -> dict[int, str]:
+    """Answer's id -> the label of the judge that disputes go by, or ``abstained``. Two queries."""
+    ratings = ratings_of(answers)
+    return {answer: rating.label or "abstained" for answer, rating in ratings.items() if rating.decided}
 
 
 def _reported_lines(results: QuerySet[ReportedResult]) -> list[CaseLine]:

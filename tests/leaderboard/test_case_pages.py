@@ -259,10 +259,10 @@ class TestList:
             "LI",
         )
         assert (first.tests.text, first.by, first.reason) == ("timed out", "adjudicator's decision", "bad test")
-        # The board of the other suite shows no judge.
+        # The board of the other suite shows no judge, so the one that disputes go by is named.
         assert (second.address, second.judge, second.humans, second.tests, second.reason) == (
             old.get_absolute_url(),
-            "",
+            "LC",
             ("LI", "LI"),
             None,
             "",
