@@ -22,7 +22,7 @@ export function startLocking(work, form, drafts) {
     }
     if (answer.status === 400) return showErrors(form, answer.data);
     if (answer.status === 410) return drafts.lost(answer.data);
-    if (answer.status !== 409) showErrors(form, { message: "The site cannot be reached. Lock again once the draft is saved." });
+    if (!answer.status || answer.status >= 500) showErrors(form, { message: "The site cannot be reached. Lock again once the draft is saved." });
     drafts.dirty = true;
     drafts.save();
   });
