@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.conftest import PROJECT_ROOT
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
+
+# Playwright's five seconds are short where a whole instance, its workers and a browser share two processors.
+expect.set_options(timeout=20_000)
 
 START_SECONDS = 600
 STOP_SECONDS = 60
