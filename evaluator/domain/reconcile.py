@@ -63,7 +63,8 @@ def reconcile() -> Sweep:
         push_check(pk)
     uploads.sweep()
     sweep_scratch()
-    reconciled.send(sender=Sweep)
+    # What a higher room fails at (Django logs it) must not keep a worker from its runs.
+    reconciled.send_robust(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
 
 

@@ -76,6 +76,7 @@ class Instance:
                 undo.callback(self.docker.close)
                 self.docker.start()
             self.manage("migrate", "--verbosity", "0")
+            self.manage("createcachetable")
             self._undo = undo.pop_all()
         return self
 

@@ -76,6 +76,17 @@ def test_higher_rooms_are_told(redis_url: str) -> None:
     assert heard == [Sweep]
 
 
+def test_what_a_higher_room_fails_at_keeps_no_sweep_from_its_end() -> None:
+    def fails(**_: object) -> None:
+        raise RuntimeError("a receiver's fault")
+
+    reconciled.connect(fails)
+    try:
+        assert isinstance(reconcile(), Sweep)
+    finally:
+        reconciled.disconnect(fails)
+
+
 def test_the_command_prints_what_it_did(redis_url: str) -> None:
     runs_of(QueuedSubmissionFactory())
     out = io.StringIO()
