@@ -76,7 +76,7 @@ def test_higher_rooms_are_told(redis_url: str) -> None:
     assert heard == [Sweep]
 
 
-def test_what_a_higher_room_fails_at_keeps_no_sweep_from_its_end() -> None:
+def test_what_a_higher_room_fails_at_keeps_no_sweep_from_its_end(redis_url: str) -> None:
     def fails(**_: object) -> None:
         raise RuntimeError("a receiver's fault")
 
