@@ -1,4 +1,6 @@
-"""What this room does on news from the lower ones."""
+"""What this room does on news from the lower ones. A fault here, which Django logs, stops no evaluation: the sweep
+catches up.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +20,25 @@ from submissions.signals import submission_changed
 @receiver(implementation_rated)
 def review_if_needed(implementation: Implementation, **_: Any) -> None:
     """Open a case where the verdict calls for one (in the worker that stored it)."""
-    transaction.on_commit(partial(triggers.consider, implementation))
+    transaction.on_commit(partial(triggers.consider, implementation), robust=True)
 
 
 @receiver(submission_scored)
 def review_submission(submission: Submission, **_: Any) -> None:
     """Open the cases of a newly scored submission: it may have been judged, and published, before its last run."""
-    transaction.on_commit(partial(triggers.consider_submission, submission.pk))
+    transaction.on_commit(partial(triggers.consider_submission, submission.pk), robust=True)
 
 
 @receiver(submission_reevaluated)
 def review_again(submission: Submission, **_: Any) -> None:
     """Look at the new outcomes once they are stored. What people have labelled stays as it is."""
-    transaction.on_commit(partial(triggers.consider_submission, submission.pk))
+    transaction.on_commit(partial(triggers.consider_submission, submission.pk), robust=True)
 
 
 @receiver(submission_changed)
 def follow_visibility(submission: Submission, **_: Any) -> None:
     """Review what everybody may see, and end the review of what was taken away."""
-    transaction.on_commit(partial(_follow_visibility, submission))
+    transaction.on_commit(partial(_follow_visibility, submission), robust=True)
 
 
 @receiver(reconciled)
