@@ -96,6 +96,7 @@ class TestWithAWorker:
     def test_a_page_asks_once_and_shows_the_numbers_when_they_are_there(self, client: Client) -> None:
         first = client.get(SMALL).content.decode()
         assert 'hx-get="?part=1" hx-trigger="every 3s" hx-swap="outerHTML"' in first
+        assert re.search(r'<script src="[^"]*htmx[^"]*"', first)
         assert WAITS in first
         assert "n = 12 answers" in first
         assert "The statistics of this pair are not computed yet." in first
