@@ -24,7 +24,7 @@ from leaderboard.domain.judge_labels import COUNTED, judge_suite, show_judge, sh
 from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
-from leaderboard.views.maintain import maintainers_only
+from reviews.views.guards import maintainers_only
 from submissions.exceptions import SubmissionError
 from submissions.models import User
 from submissions.views.acting import action

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -22,6 +19,7 @@ from leaderboard.domain.held import held_in_full
 from leaderboard.domain.queue_state import infra_causes, queue_state
 from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm
 from leaderboard.http import query_with
+from reviews.views.guards import maintainers_only
 from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import SubmissionError
@@ -35,18 +33,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 EVENTS_A_PAGE = 50
-
-
-def maintainers_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Ask strangers to sign in; for everybody else who is no maintainer the page does not exist."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not getattr(request.user, "is_staff", False):
-            raise Http404
-        return view(request, *args, **kwargs)
-
-    return login_required(guarded)
 
 
 def _address() -> str:

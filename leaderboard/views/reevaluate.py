@@ -17,7 +17,7 @@ from leaderboard.closing import closed_to
 from leaderboard.domain import reevaluations
 from leaderboard.domain.held import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
-from leaderboard.views.maintain import maintainers_only
+from reviews.views.guards import maintainers_only
 from submissions.exceptions import SubmissionError
 from submissions.models import User
 from submissions.views.acting import action
