@@ -10,7 +10,7 @@ export class Comparison {
     this.side = "candidate";
     this.from = this.to = null;
     this.work.addEventListener("click", (event) => this.#clicked(event));
-    this.work.addEventListener("keydown", (event) => this.#pressed(event));
+    document.addEventListener("keydown", (event) => this.#pressed(event));
     form.addEventListener("changed", () => this.#drawFindings());
     startFolding(work);
     // Two columns of code do not fit a phone.
@@ -19,6 +19,11 @@ export class Comparison {
   }
 
   get section() { return document.getElementById("label-diff"); }
+
+  // The keyboard's place on the page. `scroll: false` leaves the page's head in sight.
+  focus({ scroll = true } = {}) {
+    this.work.querySelector('button.line[tabindex="0"]')?.focus({ preventScroll: !scroll });
+  }
 
   chosen() {
     if (this.from === null) return null;
@@ -32,17 +37,22 @@ export class Comparison {
   }
 
   toggleWide() {
+    if (!this.section.querySelector('[data-act="wide"]').offsetParent) return "the window is too narrow for it.";
     const wide = this.work.classList.toggle("wide");
     this.#press("wide", wide);
     this.form.setView({ wide });
   }
 
-  unfoldAll(button) { foldAll(this.section, button); }
+  unfoldAll() {
+    const button = this.section.querySelector('[data-act="unfold"]');
+    if (!this.section.querySelector("tbody.fold-button")) return "no unchanged lines are folded here.";
+    foldAll(this.section, button);
+  }
 
   async toggleWhitespace() {
     const ignored = this.form.view.whitespace === "ignored" ? "shown" : "ignored";
     const response = await fetch(`${this.work.dataset.page}?part=diff&whitespace=${ignored}`).catch(() => null);
-    if (!response?.ok) return;
+    if (!response?.ok) return "the site cannot be reached.";
     const fetched = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("label-diff");
     fetched.classList.toggle("unified", this.section.classList.contains("unified"));
     this.section.replaceWith(fetched);
@@ -63,12 +73,14 @@ export class Comparison {
     lines[0]?.scrollIntoView({ block: "nearest" });
   }
 
+  // The first line that differs is chosen, so that a finding can be made at once.
   #refresh() {
-    const first = this.#lines(this.side)[0] ?? this.#lines("golden")[0];
-    if (first) first.tabIndex = 0;
+    const changed = this.section.querySelector('.changes button.line[data-side="candidate"]');
+    const first = changed ?? this.#visible("candidate")[0] ?? this.#visible("golden")[0];
     this.#press("layout", this.section.classList.contains("unified"));
     this.from = this.to = null;
-    this.#draw();
+    if (first) this.#choose(first, false);
+    else this.#draw();
     this.#drawFindings();
   }
 
@@ -82,7 +94,9 @@ export class Comparison {
   }
 
   #pressed(event) {
-    const line = event.target.closest?.("button.line");
+    // Where nothing has the focus (what had it is gone), arrows go on from the chosen line.
+    const lost = event.target === document.body && !document.querySelector("dialog[open]");
+    const line = (lost ? this.work.querySelector('button.line[tabindex="0"]') : event.target.closest?.("button.line"));
     if (!line || event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.key === "Enter") {
       event.preventDefault();

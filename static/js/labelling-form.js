@@ -91,23 +91,21 @@ export class LabelForm extends EventTarget {
     return row;
   }
 
-  // The finding after (or before) the one in use; stays at the ends.
+  // The finding after (or before) the one in use; null beyond the ends.
   neighbour(step) {
     const rows = this.#rows();
     const place = rows.indexOf(this.current);
-    const next = place < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(place + step, 0), rows.length - 1);
-    return rows[next] ?? null;
+    return rows[place < 0 ? (step > 0 ? 0 : rows.length - 1) : place + step] ?? null;
   }
 
   focusFinding(row) {
-    if (!row) return;
     row.focus();
     row.scrollIntoView({ block: "nearest" });
   }
 
   undo() {
     const before = this.past.pop();
-    if (!before) return;
+    if (!before) return "there is nothing to undo.";
     this.write(JSON.parse(before));
     this.#drawUndo();
   }

@@ -1,5 +1,7 @@
 // Shortcuts: off while one types, remappable, and none of them where they are switched off.
 const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
+const WRITES = new Set(["find", "search_paper"]);
+const PAUSE = 1000;
 
 // As the profile writes keys: "Ctrl+Enter", "j", "?"; Shift only where the key does not say it already.
 export function named(event) {
@@ -13,19 +15,29 @@ export function named(event) {
   return [...parts, key].join("+");
 }
 
-export function startKeys(keys, actions) {
+// An action that cannot act returns the reason, which `say` shows. `leave` is called when Escape ends typing.
+export function startKeys(keys, actions, { say, leave }) {
   const byKey = new Map(Object.entries(keys).filter(([, key]) => key).map(([action, key]) => [key, action]));
-  document.addEventListener("keydown", (event) => {
+  let refused = -Infinity;
+  document.addEventListener("keydown", async (event) => {
     if (event.defaultPrevented || event.isComposing || event.repeat) return;
     const typing = event.target.matches?.(TYPING);
-    if (event.key === "Escape" && typing && !event.target.closest("dialog")) return void event.target.blur();
+    if (event.key === "Escape" && typing && !event.target.closest("dialog")) return void leave();
     const name = named(event);
+    const commands = /^(Ctrl|Alt)\+/.test(name);
+    if (typing && !commands) return;
+    // A key was refused that would have led to a field: the rest of the words that were meant for it do nothing.
+    if (!commands && event.key.length === 1 && performance.now() - refused < PAUSE) {
+      refused = performance.now();
+      return void event.preventDefault();
+    }
     const action = byKey.get(name);
-    if (!action || (typing && !/^(Ctrl|Alt)\+/.test(name))) return;
+    if (!action) return;
+    event.preventDefault();
     const dialog = document.querySelector("dialog[open]");
     const closes = { help: "keys-help", guidelines: "guidelines", skip: "leave" }[action];
-    if (dialog && dialog.id !== closes) return;
-    event.preventDefault();
-    actions[action]();
+    const why = dialog && dialog.id !== closes ? "Close this first, with Esc." : await actions[action]();
+    if (why && WRITES.has(action)) refused = performance.now();
+    say(why ? `${name}: ${why}` : "");
   });
 }

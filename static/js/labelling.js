@@ -28,11 +28,23 @@ const toggle = (dialog) => {
   // A long list is read from its top, and not from its first link.
   dialog.querySelector("[data-first]")?.focus();
 };
-const press = (act) => document.querySelector(`[data-act="${act}"]`)?.click();
 const pane = (id) => {
-  if (document.getElementById(id)) form.setView({ tab: panes.show(id, { focus: true }) });
+  if (!document.getElementById(id)) return "the answer changes nothing else.";
+  form.setView({ tab: panes.show(id, { focus: true }) });
 };
-const showFinding = (item) => { panes.show("pane-label"); form.focusFinding(item); };
+const showFinding = (item) => {
+  panes.show("pane-label");
+  if (!item) return form.read().findings.length ? "there is no further finding." : "there is no finding yet.";
+  form.focusFinding(item);
+};
+const write = (finding) => { panes.show("pane-label"); form.addFinding(finding).querySelector("textarea").focus(); };
+// Said where it is seen: an open dialog makes the rest of the page inert.
+const said = document.getElementById("key-said");
+const bar = said.parentElement;
+const say = (text) => {
+  (document.querySelector("dialog[open] > div") ?? bar).prepend(said);
+  said.textContent = text;
+};
 form.onfinding = (finding) => comparison.reveal(finding);
 
 const actions = {
@@ -47,11 +59,11 @@ const actions = {
   skip: () => toggle(dialogs.leave),
   undo: () => form.undo(),
   help: () => toggle(dialogs.help),
-  submit: () => press("lock"),
+  submit: () => document.querySelector('[data-act="lock"]').click(),
   next_confidence: () => form.nextConfidence(),
-  add_finding: () => { panes.show("pane-label"); form.addFinding({}).querySelector("textarea").focus(); },
+  add_finding: () => write({}),
   ignore_blanks: () => comparison.toggleWhitespace(),
-  unfold: () => press("unfold"),
+  unfold: () => comparison.unfoldAll(),
   wide: () => comparison.toggleWide(),
   pane_label: () => pane("pane-label"),
   pane_task: () => pane("pane-task"),
@@ -60,23 +72,27 @@ const actions = {
   pane_changes: () => pane("pane-changes"),
   search_paper: () => {
     pane("pane-paper");
-    document.querySelector('#pane-paper [data-paper="query"], #pane-paper .paper-text')?.focus();
+    const field = document.querySelector('#pane-paper [data-paper="query"]');
+    if (field) return field.focus();
+    if (!document.querySelector("#pane-paper .paper-text")) return "there is no paper to search here.";
+    return "the paper is plain text here; search it with the browser (Ctrl+F).";
   },
-  save: () => drafts.save(),
+  save: async () => { if (!await drafts.save()) return "the draft could not be saved."; },
   find: () => {
     const chosen = comparison.chosen();
-    if (!chosen) return;
-    panes.show("pane-label");
-    form.addFinding(chosen).querySelector("textarea").focus();
+    if (!chosen) return "there is no line to choose.";
+    write(chosen);
   },
 };
-startKeys(json("label-keys"), actions);
+startKeys(json("label-keys"), actions, { say, leave: () => comparison.focus() });
 startLocking(work, form, drafts);
 // What was refused in a dialog is said there, with what was typed.
 const refused = document.querySelector("dialog[data-opens]");
 if (refused) {
   refused.showModal();
   refused.querySelector("[autofocus]")?.focus();
+} else {
+  comparison.focus({ scroll: false });
 }
 
 const buttons = {
@@ -87,7 +103,7 @@ const buttons = {
   leave: actions.skip,
   undo: actions.undo,
   whitespace: actions.ignore_blanks,
-  unfold: (button) => comparison.unfoldAll(button),
+  unfold: actions.unfold,
   wide: actions.wide,
   save: actions.save,
   "add-finding": actions.add_finding,
@@ -98,5 +114,6 @@ document.addEventListener("click", (event) => {
   const act = button && buttons[button.dataset.act];
   if (!act) return;
   event.preventDefault();
+  say("");
   act(button);
 });

@@ -45,6 +45,10 @@ class Instance:
     mixed: bytes
     outcomes: dict[str, str]
 
+    def manage(self, *arguments: str) -> str:
+        """Run one of the instance's commands; what it prints."""
+        return _manage(self.environment, *arguments)
+
     def bundle(self, *, system: str) -> bytes:
         """The mixed sample as a ranked bundle of ``system``; the answer that raises also prints :data:`PRINTED`."""
         target = io.BytesIO()
@@ -59,9 +63,9 @@ class Instance:
         return target.getvalue()
 
 
-def _manage(environment: dict[str, str], *arguments: str) -> None:
+def _manage(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, "manage.py", *arguments]
-    subprocess.run(command, cwd=PROJECT_ROOT, env=environment, check=True, capture_output=True)
+    return subprocess.run(command, cwd=PROJECT_ROOT, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +81,10 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         "PORT": str(port),
         "LEASE_SECONDS": "20",
         "REVIEW_LEASE_SECONDS": str(REVIEW_LEASE_SECONDS),
+        # Which answers are reviewed is then decided by what tests and judges say, and not by chance.
+        "REVIEW_AUDIT_SHARE": "0",
+        "REVIEW_GAP_SHARE": "0",
+        "REVIEW_REPEAT_SHARE": "0",
         "ENDPOINT_NETWORKS": "127.0.0.0/8",
         # The whole audit is a test of its own; here it would only delay the first page.
         "AUDIT_MUTANTS": "3",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import PROJECT_ROOT
 from tests.e2e.conftest import sign_up
 from tests.provider_server.server import ProviderServer
 
@@ -45,17 +42,9 @@ def provider() -> Iterator[ProviderServer]:
 @pytest.fixture(scope="module")
 def judge(instance: Instance, provider: ProviderServer) -> None:
     """A judge with one vote, as an operator makes it."""
-    manage(instance, "shell", "-c", MAKE_JUDGE.format(url=provider.url))
-    said = manage(instance, "add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
+    instance.manage("shell", "-c", MAKE_JUDGE.format(url=provider.url))
+    said = instance.manage("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
     assert said.startswith("judge-honest: judge-honest, 1 votes, 1 when they differ.")
-
-
-def manage(instance: Instance, *arguments: str) -> str:
-    command = [sys.executable, "manage.py", *arguments]
-    done = subprocess.run(
-        command, cwd=PROJECT_ROOT, env=instance.environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout
 
 
 def register(page: Page, provider: ProviderServer, name: str, model: str) -> None:

@@ -1,0 +1,272 @@
+"""Each shortcut of the labelling page in a real browser: what it does, and what it says if it cannot."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from reviews.domain.keys import DEFAULT_KEYS
+from tests.e2e.keyboard import NEXT, Maintainer, Person
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page, Route
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+FIRST_CHANGE = "#label-diff .changes button.line[data-side=candidate] >> nth=0"
+SAID = "#key-said"
+LAST_TEXT = ".finding:last-child textarea"
+
+
+@pytest.fixture(scope="module")
+def annotator(instance: Instance, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[Person]:
+    """Somebody who has joined and holds the first practice item."""
+    instance.manage("sample_disputes", "--count", "1")
+    contexts = [browser.new_context(**browser_context_args) for _ in range(2)]
+    link = Maintainer(contexts[0].new_page(), "stoat", instance).invite("annotator")
+    person = Person(contexts[1].new_page(), "weasel")
+    person.accept(link)
+    person.follow(NEXT)
+    yield person
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(annotator: Person) -> Page:
+    """The item, loaded anew. What earlier tests typed is still there: each compares before with after."""
+    annotator.page.reload()
+    expect(annotator.page.locator("html.has-js")).to_have_count(1)
+    return annotator.page
+
+
+def press(page: Page, *actions: str) -> None:
+    for action in actions:
+        page.keyboard.press(DEFAULT_KEYS[action].replace("Ctrl", "Control"))
+
+
+def chooses(label: str) -> Callable[[Page], None]:
+    def check(page: Page) -> None:
+        press(page, "label_cc" if label == "LI" else "label_li", f"label_{label.lower()}")
+        expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
+
+    return check
+
+
+def turns(action: str, button: str) -> Callable[[Page], None]:
+    """The key turns on what ``button`` says is on, and off again."""
+
+    def check(page: Page) -> None:
+        shown = page.locator(f'#label-diff [data-act="{button}"]')
+        before = shown.get_attribute("aria-pressed")
+        other = "false" if before == "true" else "true"
+        press(page, action)
+        expect(shown).to_have_attribute("aria-pressed", other)
+        press(page, action)
+        expect(shown).to_have_attribute("aria-pressed", before or "")
+
+    return check
+
+
+def opens(action: str, dialog: str) -> Callable[[Page], None]:
+    def check(page: Page) -> None:
+        press(page, action)
+        expect(page.locator(f"#{dialog}")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(f"#{dialog}")).not_to_be_visible()
+
+    return check
+
+
+def shows(action: str, pane: str) -> Callable[[Page], None]:
+    def check(page: Page) -> None:
+        press(page, "pane_task" if pane == "pane-label" else "pane_label", action)
+        expect(page.locator(f"#{pane}")).to_be_visible()
+        expect(page.locator(f".label-tabs a[href='#{pane}']")).to_be_focused()
+
+    return check
+
+
+def adds(action: str, start: str) -> Callable[[Page], None]:
+    """The key adds a finding, on line ``start``, and what is typed next is its text: no letter of it is a shortcut."""
+
+    def check(page: Page) -> None:
+        before = page.locator(".finding").count()
+        label = page.locator("[name=label]:checked").get_attribute("value", timeout=1000) if before else None
+        press(page, action)
+        page.keyboard.type("1 just types, and 2 or 3 do too?")
+        expect(page.locator(".finding")).to_have_count(before + 1)
+        expect(page.locator(LAST_TEXT)).to_have_value("1 just types, and 2 or 3 do too?")
+        expect(page.locator(".finding:last-child [name$=-start]")).to_have_value(start)
+        if label:
+            expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
+
+    return check
+
+
+def moves(action: str, place: int) -> Callable[[Page], None]:
+    """From no finding in use the key goes to the first or last one, and at the end it says that there is no other."""
+
+    def check(page: Page) -> None:
+        _two_findings(page)
+        press(page, action)
+        found = page.locator(".finding").nth(place)
+        expect(found).to_be_focused()
+        for _ in range(page.locator(".finding").count()):
+            press(page, action)
+        expect(page.locator(SAID)).to_have_text(f"{DEFAULT_KEYS[action]}: there is no further finding.")
+
+    return check
+
+
+def _two_findings(page: Page) -> None:
+    """Two more findings, as a reload finds them: none of them in use."""
+    with page.expect_response(lambda answer: "the other" in (answer.request.post_data or "")):
+        for text in ("one", "the other"):
+            press(page, "add_finding")
+            page.keyboard.type(text)
+            page.keyboard.press("Escape")
+    page.reload()
+    expect(page.locator("html.has-js")).to_have_count(1)
+
+
+def _note(page: Page) -> None:
+    press(page, "note")
+    expect(page.locator("#note")).to_be_focused()
+
+
+def _undo(page: Page) -> None:
+    press(page, "label_li", "label_cc", "undo")
+    expect(page.locator("[name=label][value=LI]")).to_be_checked()
+
+
+def _next_confidence(page: Page) -> None:
+    seen = set()
+    for _ in range(3):
+        press(page, "next_confidence")
+        seen.add(page.locator("[name=confidence]:checked").get_attribute("value"))
+    assert seen == {"1", "2", "3"}
+
+
+def _unfold(page: Page) -> None:
+    press(page, "unfold")
+    folded = page.locator("#label-diff tbody.fold-button")
+    if folded.count():
+        expect(page.locator('#label-diff [data-act="unfold"]')).to_have_attribute("aria-pressed", "true")
+    else:
+        expect(page.locator(SAID)).to_have_text("x: no unchanged lines are folded here.")
+
+
+def _changes(page: Page) -> None:
+    """The practice item changes nothing but the goal."""
+    press(page, "pane_changes")
+    expect(page.locator(SAID)).to_have_text("o: the answer changes nothing else.")
+
+
+def _search(page: Page) -> None:
+    press(page, "search_paper")
+    expect(page.locator('[data-paper="query"]')).to_be_focused()
+    page.keyboard.type("c2f")
+    expect(page.locator('[data-paper="query"]')).to_have_value("c2f")
+
+
+def _save(page: Page) -> None:
+    with page.expect_response(lambda answer: answer.url.endswith("/draft/") and answer.status == 200):
+        press(page, "save")
+
+
+def _submit(page: Page) -> None:
+    """Nothing is locked while something is missing, and the page says what."""
+    press(page, "label_li")
+    while page.locator(".finding").count():
+        page.locator('[data-act="remove-finding"]').first.click()
+    press(page, "submit")
+    expect(page.locator("#banners")).to_contain_text("Not locked yet.")
+
+
+CHECKS: dict[str, Callable[[Page], None]] = {
+    "label_li": chooses("LI"),
+    "label_lc": chooses("LC"),
+    "label_cc": chooses("CC"),
+    "next_finding": moves("next_finding", 0),
+    "previous_finding": moves("previous_finding", -1),
+    "toggle_diff": turns("toggle_diff", "layout"),
+    "guidelines": opens("guidelines", "guidelines"),
+    "note": _note,
+    "skip": opens("skip", "leave"),
+    "undo": _undo,
+    "help": opens("help", "keys-help"),
+    "submit": _submit,
+    "next_confidence": _next_confidence,
+    "add_finding": adds("add_finding", ""),
+    "ignore_blanks": turns("ignore_blanks", "whitespace"),
+    "unfold": _unfold,
+    "wide": turns("wide", "wide"),
+    "pane_label": shows("pane_label", "pane-label"),
+    "pane_task": shows("pane_task", "pane-task"),
+    "pane_paper": shows("pane_paper", "pane-paper"),
+    "pane_code": shows("pane_code", "pane-code"),
+    "pane_changes": _changes,
+    "search_paper": _search,
+    "save": _save,
+}
+
+
+@pytest.mark.parametrize("action", [action for action in DEFAULT_KEYS if action != "find"])
+def test_each_shortcut_acts_from_where_the_page_puts_the_focus(page: Page, action: str) -> None:
+    CHECKS[action](page)
+
+
+def test_a_finding_on_the_first_change_takes_one_key(page: Page) -> None:
+    line = page.locator(FIRST_CHANGE)
+    expect(line).to_be_focused()
+    adds("find", line.get_attribute("data-line") or "")(page)
+
+
+def test_arrows_move_over_the_lines_from_the_start_and_after_a_field(page: Page) -> None:
+    first = int(page.locator(FIRST_CHANGE).get_attribute("data-line") or "")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    chosen = page.locator("#label-diff button.line[aria-current=true]")
+    assert [line.get_attribute("data-line") for line in chosen.all()] == [str(first + 1), str(first + 2)]
+    press(page, "note")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#label-diff button.line[aria-current=true]")).to_have_attribute("data-line", str(first + 1))
+
+
+def test_a_key_that_cannot_act_says_why(page: Page) -> None:
+    press(page, "undo")
+    expect(page.locator(SAID)).to_have_text("u: there is nothing to undo.")
+    press(page, "help", "label_li")
+    expect(page.locator("#keys-help")).to_contain_text("1: Close this first, with Esc.")
+    page.keyboard.press("Escape")
+    press(page, "label_li")
+    expect(page.locator(SAID)).to_have_text("")
+
+
+def test_words_meant_for_a_field_that_is_not_there_do_nothing(page: Page) -> None:
+    """Without a line to choose, as where code was taken away, ``f`` says so, and what is typed next is no shortcut."""
+    press(page, "label_li")
+    expect(page.locator("#save-state")).to_have_text(re.compile("^Saved"))
+
+    def without_lines(route: Route) -> None:
+        answer = route.fetch()
+        start, _, rest = answer.text().partition('<table role="table" class="compare">')
+        route.fulfill(response=answer, body=start + rest.partition("</table>")[2])
+
+    page.route(page.url, without_lines)
+    page.reload()
+    expect(page.locator("html.has-js")).to_have_count(1)
+    page.keyboard.type("f2 or 3 lines are wrong")
+    expect(page.locator(SAID)).to_have_text("f: there is no line to choose.")
+    expect(page.locator("[name=label][value=LI]")).to_be_checked()
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.unroute(page.url)
