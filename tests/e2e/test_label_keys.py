@@ -56,7 +56,7 @@ def load_again(page: Page) -> None:
 
 
 def await_saved(page: Page) -> None:
-    """Until all that was typed is saved the browser keeps a copy of it. The site's policy forbids a wait in the page."""
+    """Until what was typed is saved, the browser keeps a copy. The site's policy forbids a wait in the page."""
     deadline = time.monotonic() + SAVED_SECONDS
     while not page.evaluate(ALL_SAVED):
         assert time.monotonic() < deadline, page.locator("#banners").inner_text()
