@@ -90,6 +90,7 @@ def test_a_diff_gives_the_whole_new_text(repository: Path) -> None:
             "+    return x\n \n \n Y = 1\n"
         ),
         goal_source="def f(x):\n    return x\n",
+        goal_alone=True,
     )
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
 
