@@ -73,7 +73,9 @@ def _recheck(answer: Implementation, masked: FoundGoal) -> None:
 def _was_taken_for_the_goal_alone(text: str, masked: FoundGoal) -> bool:
     """The rule of that time: the file begins and ends like the masked one."""
     lines = masked.source.lines
-    return text.startswith("".join(lines[: masked.first_line - 1])) and text.endswith("".join(lines[masked.last_line :]))
+    return text.startswith("".join(lines[: masked.first_line - 1])) and text.endswith(
+        "".join(lines[masked.last_line :])
+    )
 
 
 def _void_judgements(answer: Implementation) -> dict[str, str]:
