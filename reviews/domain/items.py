@@ -93,9 +93,9 @@ def blind_item(assignment: Assignment) -> BlindItem:
         masked=_masked_file(revision),
         context=_context(revision),
         golden=shown_golden(revision),
-        candidate="" if withheld else _candidate(answer),
+        candidate="" if withheld else shown_candidate(answer),
         candidate_is_diff=not answer.goal_source,
-        other_changes=_other_changes(answer) if answer.goal_source and not withheld else "",
+        other_changes="" if withheld else shown_other_changes(answer),
         withheld=withheld,
     )
 
@@ -103,7 +103,7 @@ def blind_item(assignment: Assignment) -> BlindItem:
 def line_count(assignment: Assignment) -> dict[str, int]:
     """How many lines each side has on which a finding can lie, by :class:`~reviews.enums.FindingSide`."""
     answer = assignment.case.implementation
-    return {"candidate": len(lines_of(_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
+    return {"candidate": len(lines_of(shown_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
 
 
 def paper_file(revision: TaskRevision) -> Path | None:
@@ -143,10 +143,29 @@ def shown_golden(revision: TaskRevision) -> str:
         return ""
 
 
-def _candidate(answer: Implementation) -> str:
+def shown_candidate(answer: Implementation) -> str:
+    """The goal as answered, as pages show it; without one the answer's whole difference."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
     return with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
+
+
+def shown_other_changes(answer: Implementation) -> str:
+    """The answer's difference without the goal itself; all of it where the masked file is not here.
+
+    Empty where :func:`shown_candidate` is the whole difference already.
+    """
+    if not answer.goal_source:
+        return ""
+    revision, files = answer.revision, answer.files or {}
+    try:
+        masked = masked_definition(revision)
+    except _MISSING:
+        shown = answer.diff
+    else:
+        others = other_files(masked, path=revision.goal_file, files=files, goal_source=answer.goal_source)
+        shown = other_changes(answer.diff, path=revision.goal_file, others=others)
+    return with_visible_marks(shown.rstrip("\n"))
 
 
 def _masked_file(revision: TaskRevision) -> MaskedFile:
@@ -171,16 +190,3 @@ def _context(revision: TaskRevision) -> tuple[ContextFile, ...]:
 def _text(file: Path) -> str:
     with file.open("rb") as opened:
         return opened.read(LONGEST_FILE).decode("utf-8", errors="replace")
-
-
-def _other_changes(answer: Implementation) -> str:
-    """The answer's difference without the goal itself; all of it where the masked file is not here."""
-    revision, files = answer.revision, answer.files or {}
-    try:
-        masked = masked_definition(revision)
-    except _MISSING:
-        shown = answer.diff
-    else:
-        others = other_files(masked, path=revision.goal_file, files=files, goal_source=answer.goal_source)
-        shown = other_changes(answer.diff, path=revision.goal_file, others=others)
-    return with_visible_marks(shown.rstrip("\n"))

@@ -118,6 +118,11 @@ class Person:
                 return
         pytest.fail(f"{name} has no {value}")
 
+    def tick(self, name: str, value: str) -> None:
+        """Tick one of several boxes."""
+        self.reach(f"[name={name}][value={value}]")
+        self.press("Space")
+
     def find(self, typed: str) -> None:
         """A finding on the first line of the candidate."""
         self.reach("button.line")
@@ -235,7 +240,8 @@ def _decide_all(person: Person) -> int:
         person.label("LC")
         expect(person.page).to_have_url(re.compile("/reviews/decide/"))
         person.press("2")
-        person.pick("reason", "judge_error")
+        person.tick("reasons", "judge_error")
+        person.tick("reasons", "equivalent")
         person.write("[name=note]", "The judge overlooked an equivalent form.")
         with person.page.expect_navigation():
             person.press("Control+Enter")
