@@ -157,15 +157,24 @@ def shown_other_changes(answer: Implementation) -> str:
     """
     if not answer.goal_source:
         return ""
-    revision, files = answer.revision, answer.files or {}
+    others = _other_files(answer)
+    diff = answer.diff if others is None else other_changes(answer.diff, path=answer.revision.goal_file, others=others)
+    return with_visible_marks(diff.rstrip("\n"))
+
+
+def changes_more(answer: Implementation) -> bool:
+    """Whether the answer changes anything but the goal; false where that cannot be told."""
+    return bool(answer.goal_source and (_other_files(answer) or answer.deleted))
+
+
+def _other_files(answer: Implementation) -> dict[str, str] | None:
+    """What differs beside the goal; ``None`` where the masked file is not here."""
     try:
-        masked = masked_definition(revision)
+        masked = masked_definition(answer.revision)
     except _MISSING:
-        shown = answer.diff
-    else:
-        others = other_files(masked, path=revision.goal_file, files=files, goal_source=answer.goal_source)
-        shown = other_changes(answer.diff, path=revision.goal_file, others=others)
-    return with_visible_marks(shown.rstrip("\n"))
+        return None
+    path, files = answer.revision.goal_file, answer.files or {}
+    return other_files(masked, path=path, files=files, goal_source=answer.goal_source)
 
 
 def _masked_file(revision: TaskRevision) -> MaskedFile:
