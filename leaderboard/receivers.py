@@ -11,6 +11,7 @@ from django.dispatch import receiver
 from benchmark_tasks.models import TaskRevision
 from evaluator.signals import (
     implementation_rated,
+    implementation_shown_in_part,
     reconciled,
     revision_audited,
     submission_reevaluated,
@@ -47,7 +48,7 @@ def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
     recompute_audited(revision.pk)
 
 
-@receiver(implementation_rated)
+@receiver([implementation_rated, implementation_shown_in_part])
 def count_labels(implementation: Implementation, **_: Any) -> None:
     """Count the labels of the row in which the answer stands; nothing else of it is computed."""
     transaction.on_commit(partial(recount_labels, implementation.submission_id))

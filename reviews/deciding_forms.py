@@ -7,19 +7,34 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 
 from evaluator.enums import LABEL_CHOICES
-from reviews.domain.evidence import REASON_TEXTS
 from reviews.enums import ReasonCode
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.forms import BoundField
+
+_REASON_TEXTS: Final[Mapping[str, str]] = {
+    ReasonCode.BAD_TEST: "The unit tests accept wrong code, or refuse right code. Flags the task and every score that "
+    "rests on it, until a maintainer lifts the flag.",
+    ReasonCode.BAD_GOLDEN: "The golden function is not what paper and instruction ask for. Flags the task and every "
+    "score that rests on it, until a maintainer lifts the flag.",
+    ReasonCode.AMBIGUOUS_PAPER: "Paper and instruction can be read in more than one way, and the raters read them "
+    "differently.",
+    ReasonCode.RUBRIC_GAP: "The guidelines do not say what such code is to be called.",
+    ReasonCode.ANNOTATOR_SLIP: "An annotator overlooked something, or took it for something else.",
+    ReasonCode.JUDGE_ERROR: "The judge misread the code, or took it for something else.",
+    ReasonCode.EQUIVALENT: "The code does the same as the golden function in another way, and was taken for wrong.",
+}
+"""When an adjudicator chooses each reason."""
 
 SHORTEST_NOTE: Final = 10
 LONGEST_NOTE: Final = 10_000
 
 
 class DecideForm(forms.Form):
-    """The final label, why the raters differed, and a note that everybody can read afterwards."""
+    """The final label, every reason why the raters differed, and a note that everybody can read afterwards."""
 
     label = forms.ChoiceField(
         choices=[(value, f"{value}, {meaning}") for value, meaning in reversed(LABEL_CHOICES)],
@@ -27,10 +42,10 @@ class DecideForm(forms.Form):
         widget=forms.RadioSelect,
         error_messages={"required": "Choose the final label."},
     )
-    reason = forms.ChoiceField(
+    reasons = forms.MultipleChoiceField(
         choices=ReasonCode.choices,
-        label="Why the raters differed",
-        widget=forms.RadioSelect,
+        label="Why the raters differed (all reasons that apply)",
+        widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose why the raters differed."},
     )
     note = forms.CharField(
@@ -47,10 +62,10 @@ class DecideForm(forms.Form):
         for name, text in errors.items():
             self.add_error(name if name in self.fields else None, text)
 
-    def reasons(self) -> list[tuple[Any, str]]:
-        """Each reason's radio button with the sentence that explains it."""
-        field: BoundField = self["reason"]
-        return [(widget, REASON_TEXTS[str(widget.data["value"])]) for widget in field]
+    def explained_reasons(self) -> list[tuple[Any, str]]:
+        """Each reason's box with the sentence that says when to choose it."""
+        field: BoundField = self["reasons"]
+        return [(widget, _REASON_TEXTS[str(widget.data["value"])]) for widget in field]
 
 
 class BecauseForm(forms.Form):

@@ -10,8 +10,14 @@ from typing import Any
 from django.db import transaction
 from django.dispatch import receiver
 
-from evaluator.signals import implementation_rated, reconciled, submission_reevaluated, submission_scored
-from reviews.domain import claiming, triggers, voiding
+from evaluator.signals import (
+    implementation_rated,
+    implementation_shown_in_part,
+    reconciled,
+    submission_reevaluated,
+    submission_scored,
+)
+from reviews.domain import appeals, claiming, triggers, voiding
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed
@@ -21,6 +27,12 @@ from submissions.signals import submission_changed
 def review_if_needed(implementation: Implementation, **_: Any) -> None:
     """Open a case where the verdict calls for one (in the worker that stored it)."""
     transaction.on_commit(partial(triggers.consider, implementation), robust=True)
+
+
+@receiver(implementation_shown_in_part)
+def look_again(implementation: Implementation, **_: Any) -> None:
+    """Have an adjudicator see all of what annotators were shown a part of."""
+    transaction.on_commit(partial(appeals.appeal_by_site, implementation=implementation), robust=True)
 
 
 @receiver(submission_scored)

@@ -1,4 +1,4 @@
-"""The golden definition of a task, and whether an answer is the same."""
+"""A task's golden and masked definitions, and whether an answer is the golden one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.domain.goals import find_goal
+from benchmark_tasks.domain.goals import FoundGoal, find_goal
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
 from benchmark_tasks.domain.queries import goal_of
 
@@ -18,6 +18,11 @@ def golden_definition(revision: TaskRevision) -> str:
     """The golden source of the goal, decorators included, indented as in its file. For code that no box sees."""
     reference = tree_path(revision.grading_hash) / "reference" / revision.goal_file
     return find_goal(reference.read_bytes(), goal_of(revision)).text
+
+
+def masked_definition(revision: TaskRevision) -> FoundGoal:
+    """The goal as it is masked, within its whole file. Raises ``ContentMissingError``, ``OSError``, ``SourceError``."""
+    return find_goal((tree_path(revision.repository_hash) / revision.goal_file).read_bytes(), goal_of(revision))
 
 
 def same_definition(one: str, other: str) -> bool:

@@ -11,7 +11,6 @@ from django.db.models import Sum
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.queries import goal_of
-from benchmark_tasks.domain.references import golden_definition, same_definition
 from evaluator.domain import leases
 from evaluator.domain.calling import CallRejectedError, Order, call, call_key
 from evaluator.domain.prompt_tasks import prompt_task
@@ -23,8 +22,8 @@ from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
 from submissions.answers.check import TaskFiles, apply_answer
-from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer
-from submissions.models import Implementation
+from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
+from submissions.domain.taking import take
 
 if TYPE_CHECKING:
     import uuid
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from evaluator.generation.prompting import Prompt
     from evaluator.generation.trajectory import Trajectory as TrajectoryData
     from evaluator.providers.types import ModelClient, ModelReply
+    from submissions.answers.types import AppliedAnswer
+    from submissions.models import Implementation
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
         implementation.answer_error = storable(answer.error)
         implementation.set_aside = storable(answer.aside)
         if answer.applied is not None:
-            _take(implementation, answer.applied)
+            take(implementation, answer.applied)
         implementation.save()
         if answer.trajectory is not None:
             _keep_trajectory(implementation, answer.trajectory)
@@ -189,16 +190,6 @@ def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:
     except AnswerError as error:
         wrong = {"message": error.message, "file": raw.file, "line": error.line}
         return Answer(AnswerTaken.CODE, note, error=wrong)
-
-
-def _take(implementation: Implementation, applied: AppliedAnswer) -> None:
-    implementation.files = applied.files
-    implementation.deleted = list(applied.deleted)
-    implementation.diff = applied.diff
-    implementation.goal_source = applied.goal_source
-    implementation.identical_to_reference = same_definition(
-        applied.goal_source, golden_definition(implementation.revision)
-    )
 
 
 def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:

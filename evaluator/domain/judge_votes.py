@@ -6,22 +6,19 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.domain.goals import find_goal
-from benchmark_tasks.domain.queries import goal_of
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.references import golden_definition, masked_definition
 from evaluator.domain import judge_budget
 from evaluator.domain.calling import CallRejectedError, Order, answered, call, call_key
 from evaluator.enums import Abstention
 from evaluator.judging.asking import JudgeInput, build, digest, tokens_of
 from evaluator.judging.schema import Verdict, VerdictError, parse
 from evaluator.providers.types import Finish
+from submissions.answers.changes import other_files
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable
 
-    from benchmark_tasks.models import TaskRevision
     from evaluator.enums import CallPurpose, Variant
     from evaluator.judging.labels import Label
     from evaluator.models import JudgeConfig, ModelCall
@@ -114,28 +111,20 @@ def context_tokens(config: JudgeConfig) -> int:
 
 
 def shown_of(implementation: Implementation) -> JudgeInput:
-    """What a judge sees of an answer: no system, no outcome.
+    """What a judge sees of an answer: everything that it changes, no system, no outcome.
 
     Raises ``ContentMissingError``, ``OSError`` or ``SourceError`` where the task's files are not there.
     """
-    revision, files = implementation.revision, dict(implementation.files or {})
-    goal_text = files.pop(revision.goal_file, None)
-    if goal_text is not None and _changed_around_the_goal(revision, goal_text):
-        files[revision.goal_file] = goal_text
+    revision, candidate = implementation.revision, implementation.goal_source
+    others = other_files(
+        masked_definition(revision), path=revision.goal_file, files=implementation.files or {}, goal_source=candidate
+    )
     return JudgeInput(
         instruction=revision.instruction,
         reference=golden_definition(revision),
-        candidate=implementation.goal_source,
-        other_files={**files, **dict.fromkeys(implementation.deleted, DELETED)},
+        candidate=candidate,
+        other_files={**others, **dict.fromkeys(implementation.deleted, DELETED)},
     )
-
-
-def _changed_around_the_goal(revision: TaskRevision, text: str) -> bool:
-    """Whether the goal file has other changes than the goal: imports, helpers, which the judge must see too."""
-    masked = find_goal((tree_path(revision.repository_hash) / revision.goal_file).read_bytes(), goal_of(revision))
-    lines = masked.source.lines
-    before, after = "".join(lines[: masked.first_line - 1]), "".join(lines[masked.last_line :])
-    return not (text.startswith(before) and text.endswith(after))
 
 
 def _read(reply: ModelReply) -> Verdict | Abstention:

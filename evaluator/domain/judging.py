@@ -54,6 +54,8 @@ log = structlog.get_logger(__name__)
 CANDIDATES: Final = 8
 """How many waiting judgements are looked at before giving up: other workers may be faster at some."""
 
+_OTHER_TEXT: Final = "The task's reference, or what judges are shown of an answer, was another one."
+
 
 def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
     """Queue a judgement by ``config`` of every answer with code that has none; say how many. Idempotent.
@@ -197,7 +199,7 @@ def _decide(
     if reason := stale(config):
         raise _StaleError(reason)
     shown = shown_of(row.implementation)
-    _forget_votes_on_other_texts(row, token, digest(shown))
+    _supersede_votes_on_other_texts(row, token, digest(shown))
     client = connect(config)
     try:
         asking = Asking(client=client, config=config, token=token, purpose=CallPurpose.JUDGE, stop=stop)
@@ -225,7 +227,7 @@ def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, lab
 
 def _labels(row: Judgement, asking: Asking, shown: JudgeInput, variant: Variant, count: int) -> list[Label | None]:
     """The labels of the first ``count`` votes; those that were stored before are not asked again."""
-    stored = {vote.sample: vote.label for vote in JudgeVote.objects.filter(judgement=row, variant=variant)}
+    stored = {vote.sample: vote.label for vote in row.votes.filter(variant=variant, superseded="")}
     labels: list[Label | None] = []
     for sample in range(1, count + 1):
         if sample in stored:
@@ -249,24 +251,26 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
             "injection_suspected": bool(verdict and verdict.injection_suspected),
             "rationale": storable(verdict.rationale) if verdict else [],
         }
-        vote, _ = JudgeVote.objects.get_or_create(judgement=row, variant=variant, sample=sample, defaults=said)
+        vote, _ = JudgeVote.objects.get_or_create(
+            judgement=row, variant=variant, sample=sample, superseded="", defaults=said
+        )
         vote.calls.set(ballot.calls)
 
 
-def _forget_votes_on_other_texts(row: Judgement, token: uuid.UUID, found: str) -> None:
+def _supersede_votes_on_other_texts(row: Judgement, token: uuid.UUID, found: str) -> None:
     """An answer that moved to another revision of its task has another reference: earlier votes do not count."""
     with transaction.atomic():
         if row.input_digest != found:
-            row.votes.all().delete()
+            row.votes.filter(superseded="").update(superseded=_OTHER_TEXT)
             Judgement.objects.filter(pk=row.pk, token=token).update(input_digest=found)
             row.input_digest = found
 
 
 def _settle(row: Judgement, token: uuid.UUID, *, label: Label | None, split: bool, surface_sensitive: bool) -> None:
-    calls = ModelCall.objects.filter(votes__judgement=row).distinct()
+    calls = ModelCall.objects.filter(votes__judgement=row, votes__superseded="").distinct()
     prices = [price for _, price in calls.values_list("pk", "dollars")]
     with transaction.atomic():
-        suspected = row.votes.filter(variant=Variant.RAW, injection_suspected=True).exists()
+        suspected = row.votes.filter(variant=Variant.RAW, superseded="", injection_suspected=True).exists()
         done = leases.finish(
             Judgement,
             row.pk,

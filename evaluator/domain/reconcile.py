@@ -14,6 +14,7 @@ from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.generating import settle_generation, unsettled_generations
 from evaluator.domain.queueing import plan, push_audit, push_check, top_up
+from evaluator.domain.rechecking import recheck_shown
 from evaluator.domain.scratch import sweep_scratch
 from evaluator.domain.settling import settle, unsettled
 from evaluator.enums import GenerationState, RunState
@@ -61,6 +62,7 @@ def reconcile() -> Sweep:
         push_audit()
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
         push_check(pk)
+    recheck_shown()
     uploads.sweep()
     sweep_scratch()
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.

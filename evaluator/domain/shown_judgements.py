@@ -23,11 +23,15 @@ class ShownVote:
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudgement:
-    """What one judge says of one answer. ``on_board`` is whether the suite's board shows this judge."""
+    """What one judge says of one answer. ``on_board`` is whether the suite's board shows this judge.
+
+    ``superseded`` are the votes that do not count any more.
+    """
 
     row: Judgement
     on_board: bool
     votes: tuple[ShownVote, ...]
+    superseded: tuple[ShownVote, ...] = ()
 
     @property
     def abstentions(self) -> tuple[str, ...]:
@@ -59,7 +63,8 @@ def judges_of(answer: Implementation, *, sees_code: bool) -> list[AnswerJudgemen
         AnswerJudgement(
             row=row,
             on_board=row.config_id == shown,
-            votes=tuple(_shown_vote(vote, sees_code=sees_code) for vote in row.votes.all()),
+            votes=tuple(_shown_vote(vote, sees_code=sees_code) for vote in row.votes.all() if not vote.superseded),
+            superseded=tuple(_shown_vote(vote, sees_code=sees_code) for vote in row.votes.all() if vote.superseded),
         )
         for row in rows
     ]

@@ -99,6 +99,7 @@ class JudgeVote(models.Model):
     """One vote. ``findings`` lists ``{point, severity, lines}``, ``rationale`` two to four points.
 
     ``calls`` are all the calls that were made for it; votes of the same judge on identical code share them.
+    ``superseded`` says why a vote does not count any more; it is empty for those that do.
     """
 
     judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="votes")
@@ -109,13 +110,18 @@ class JudgeVote(models.Model):
     findings = models.JSONField(default=list, blank=True)
     injection_suspected = models.BooleanField(default=False)
     rationale = models.JSONField(default=list, blank=True)
+    superseded = models.CharField(max_length=200, blank=True)
     calls: models.ManyToManyField[ModelCall, models.Model] = models.ManyToManyField(ModelCall, related_name="votes")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["judgement", "variant", "sample"]
         constraints = [
-            models.UniqueConstraint(fields=["judgement", "variant", "sample"], name="one_vote_per_sample"),
+            models.UniqueConstraint(
+                fields=["judgement", "variant", "sample"],
+                condition=models.Q(superseded=""),
+                name="one_vote_that_counts_per_sample",
+            ),
             models.CheckConstraint(
                 condition=models.Q(label="") ^ models.Q(abstention=""), name="a_label_or_an_abstention"
             ),

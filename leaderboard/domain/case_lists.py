@@ -33,7 +33,6 @@ _REPORTED_TESTS: Final = {True: Badge("passed", "passed"), False: Badge("failed"
 _OWN_FILTERS: Final[Mapping[str, str]] = {
     "suite": "implementation__submission__suite_version__suite__slug",
     "category": "implementation__revision__category__slug",
-    "reason": "decision__reason",
     "source": "source",
 }
 
@@ -67,6 +66,9 @@ class CaseList(Sequence[CaseLine]):
     def __init__(self, filters: Mapping[str, str], *, closed: Collection[int]) -> None:
         own, reported = public_cases(), reported_disagreements()
         own = own.filter(**{path: filters[name] for name, path in _OWN_FILTERS.items() if filters[name]})
+        if filters["reason"]:
+            # A list's "contains" is PostgreSQL's only; its text, with the code in quotation marks, is everybody's.
+            own = own.filter(decision__reasons__icontains=f'"{filters["reason"]}"')
         if filters["suite"]:
             reported = reported.filter(run__suite__slug=filters["suite"])
         if filters["category"]:
@@ -153,7 +155,7 @@ def _own_line(case: Case, tests: Badge | None, judges: Mapping[int, str]) -> Cas
         humans=tuple(review.label for review in getattr(case, "blind", [])),
         label=case.label,
         by=case.get_source_display(),
-        reason=decision.get_reason_display() if decision else "",
+        reason=decision.reason_names if decision else "",
         settled=case.settled,
     )
 

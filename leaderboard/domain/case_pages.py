@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Final
 from evaluator.domain.shown_judgements import judges_of
 from evaluator.judging.labels import Label
 from leaderboard.domain.audits import reference_is_shipped
-from reviews.domain.evidence import REASON_TEXTS, shown_label, shown_tests, why_here
-from reviews.domain.items import shown_definition, shown_golden
+from reviews.domain.evidence import shown_label, shown_tests, why_here
+from reviews.domain.items import shown_candidate, shown_golden, shown_other_changes
 from reviews.enums import CaseKind, CaseState, FindingSide, Role
-from reviews.models import Case, TaskFlag
+from reviews.models import Case
+from reviews.showing import side_by_side
 from submissions.enums import SubmissionState, Visibility
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from django.db.models import QuerySet
 
     from evaluator.domain.shown_judgements import AnswerJudgement
     from leaderboard.models import ReportedResult
-    from reviews.domain.evidence import ShownLabel, ShownTests, WhyHere
-    from reviews.models import Decision, Review
+    from reviews.domain.evidence import ShownFinding, ShownLabel, ShownTests, WhyHere
+    from reviews.models import Decision, Review, TaskFlag
+    from reviews.showing import ShownRow
     from submissions.models import Implementation
 
 SETTLED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
@@ -57,16 +59,27 @@ class NamedLabel:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeRow:
+    """A row of the golden function beside the answer, and what annotators (by name) found up to its lines."""
+
+    row: ShownRow
+    findings: tuple[tuple[str, ShownFinding], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CasePage:
     """One case. ``judge`` is the one that the board shows, else the newest active one that judged the answer.
 
-    Without ``sees_code`` notes and findings, which quote code, are left out.
+    Without ``sees_code`` notes, findings and code are left out; without a ``golden`` function that is public the answer
+    stands alone.
     """
 
     case: Case
     answer: Implementation
     sees_code: bool
-    candidate: str
+    golden: str
+    code: tuple[CodeRow, ...]
+    other_changes: str
     tests: ShownTests
     judge: AnswerJudgement | None
     labels: tuple[NamedLabel, ...]
@@ -75,58 +88,66 @@ class CasePage:
     history: tuple[tuple[datetime, str], ...]
     earlier: Case | None
     later: Case | None
-    flag: TaskFlag | None
+    flags: tuple[TaskFlag, ...]
 
     @property
     def judge_alone(self) -> tuple[AnswerJudgement, ...]:
         """The judge in the form that the answer's page shows judges in."""
         return (self.judge,) if self.judge else ()
 
-    @property
-    def reason_text(self) -> str:
-        """The sentence that explains the decision's reason code; empty without a decision."""
-        return REASON_TEXTS[self.decision.reason] if self.decision else ""
-
 
 def case_page(case: Case, *, sees_code: bool) -> CasePage:
     """Everything on the page of a public case. The number of queries is constant."""
     answer = case.implementation
-    candidate = shown_definition(answer.goal_source) if sees_code and answer.goal_source else ""
+    golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) else ""
+    candidate = shown_candidate(answer) if sees_code else ""
     reviews = case.reviews.filter(role=Role.ANNOTATOR).select_related("reviewer", "guideline")
     rounds = {each.round: each for each in public_cases().filter(implementation=answer)}
     judges = judges_of(answer, sees_code=sees_code)
     decision = getattr(case, "decision", None)
+    labels = tuple(
+        NamedLabel(review.reviewer.public_name, _public_label(review, answer, sees_code=sees_code))
+        for review in reviews
+    )
     return CasePage(
         case=case,
         answer=answer,
         sees_code=sees_code,
-        candidate=candidate,
+        golden=golden if sees_code else "",
+        code=_code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else (),
+        other_changes=shown_other_changes(answer) if sees_code else "",
         tests=shown_tests(answer),
         judge=judges[0] if judges else None,
-        labels=tuple(
-            NamedLabel(review.reviewer.public_name, _public_label(review, answer, candidate, sees_code=sees_code))
-            for review in reviews
-        ),
+        labels=labels,
         decision=decision,
         whys=tuple(why_here(trigger) for trigger in case.triggers.all()),
         history=_history(case),
         earlier=rounds.get(case.round - 1),
         later=rounds.get(case.round + 1),
-        flag=TaskFlag.objects.filter(decision=decision, lifted=None).first() if decision else None,
+        flags=tuple(decision.flags.filter(lifted=None)) if decision else (),
     )
 
 
-def _public_label(review: Review, answer: Implementation, candidate: str, *, sees_code: bool) -> ShownLabel:
+def _public_label(review: Review, answer: Implementation, *, sees_code: bool) -> ShownLabel:
     """A label without what quotes code that may not be shown: the answer's, or a golden function that is secret."""
-    shipped = reference_is_shipped(answer.revision)
-    shown = shown_label(review, candidate=candidate, golden=shown_golden(answer.revision) if shipped else "")
+    shown = shown_label(review, candidate="", golden="")
     if not sees_code:
         return replace(shown, findings=(), note="")
-    if shipped:
+    if reference_is_shipped(answer.revision):
         return shown
-    public = (stored["side"] != FindingSide.GOLDEN for stored in review.findings)
-    findings = tuple(finding for finding, is_public in zip(shown.findings, public, strict=True) if is_public)
-    return replace(shown, findings=findings)
+    return replace(shown, findings=tuple(each for each in shown.findings if each.side != FindingSide.GOLDEN))
+
+
+def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> tuple[CodeRow, ...]:
+    """``golden`` beside ``candidate``, each finding below the last of its lines; below all where there is no such."""
+    rows = [row for block in side_by_side(golden, candidate, is_diff=is_diff) for row in block.rows]
+    places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
+    places |= {(FindingSide.CANDIDATE.value, row.right.number): place for place, row in enumerate(rows) if row.right}
+    found: list[list[tuple[str, ShownFinding]]] = [[] for _ in rows]
+    for label in labels:
+        for finding in label.shown.findings:
+            found[places.get((finding.side, finding.end), -1)].append((label.name, finding))
+    return tuple(CodeRow(row, tuple(below)) for row, below in zip(rows, found, strict=True))
 
 
 def _history(case: Case) -> tuple[tuple[datetime, str], ...]:

@@ -237,7 +237,7 @@ def _chosen(config: JudgeConfig) -> tuple[ChosenJudge, ...]:
 
 def _splits(done: Any) -> tuple[tuple[str, int], ...]:
     """How the votes on code as it was sent fell, such as ``2 CC, 1 LI`` -> answers; the most frequent first."""
-    votes = JudgeVote.objects.filter(judgement__in=done, variant=Variant.RAW).order_by()
+    votes = JudgeVote.objects.filter(judgement__in=done, variant=Variant.RAW, superseded="").order_by()
     each: dict[int, Counter[str]] = {}
     for judgement, label in votes.values_list("judgement", "label"):
         each.setdefault(judgement, Counter())[label or "abstained"] += 1

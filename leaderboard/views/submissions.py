@@ -46,6 +46,7 @@ from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
 from leaderboard.models import EntryMetric
 from leaderboard.views.generation_part import generation_context
+from reviews.domain.items import changes_more
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
 from submissions.enums import Kind, SubmissionState, Visibility
@@ -207,6 +208,7 @@ def answer_page(
         "sees_code": sees_code,
         "reference_is_shipped": reference_is_shipped(answer.revision),
         "files": _difference(answer) if sees_code else [],
+        "changes_more": sees_code and changes_more(answer),
         "previous": previous,
         "following": following,
         "judges": judges_of(answer, sees_code=sees_code),

@@ -27,12 +27,12 @@ SHORTEST_NOTE: Final = 10
 
 class _Given(NamedTuple):
     label: str
-    reason: str
+    reasons: list[str]
     note: str
 
 
-def decide(*, assignment: Assignment, label: object, reason: object, note: object) -> Decision:
-    """Settle a disputed case with its final label and the reason why the raters differed.
+def decide(*, assignment: Assignment, label: object, reasons: object, note: object) -> Decision:
+    """Settle a disputed case with its final label and the reasons (a list) why the raters differed.
 
     The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
     taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`LabelError` for what is
@@ -40,7 +40,7 @@ def decide(*, assignment: Assignment, label: object, reason: object, note: objec
     :class:`LeaseLostError` when the case is decided already, or not this person's any more: what was typed is then in
     the draft.
     """
-    given = _clean(label, reason, note)
+    given = _clean(label, reasons, note)
     try:
         return _decide(assignment, given)
     except (LeaseLostError, NotReadyError):
@@ -48,14 +48,15 @@ def decide(*, assignment: Assignment, label: object, reason: object, note: objec
         raise
 
 
-def _clean(label: object, reason: object, note: object) -> _Given:
+def _clean(label: object, reasons: object, note: object) -> _Given:
     errors = {}
     if label not in LABELS:
         errors["label"] = "Choose the final label."
-    if reason not in ReasonCode.values:
-        errors["reason"] = "Choose why the raters differed."
-    elif (label, reason) == (Label.LI, ReasonCode.EQUIVALENT):
-        errors["reason"] = "An equivalent implementation cannot be logically incorrect. Choose another reason or label."
+    chosen = reasons if isinstance(reasons, list) else []
+    if not chosen or any(reason not in ReasonCode.values for reason in chosen):
+        errors["reasons"] = "Choose why the raters differed."
+    elif label == Label.LI and ReasonCode.EQUIVALENT in chosen:
+        errors["reasons"] = "An equivalent implementation cannot be logically incorrect. Choose other reasons or label."
     text = ""
     try:
         text = clean_text(note, longest=LONGEST_NOTE)
@@ -66,7 +67,7 @@ def _clean(label: object, reason: object, note: object) -> _Given:
             errors["note"] = f"Explain the decision in at least {SHORTEST_NOTE} characters: everybody can read it."
     if errors:
         raise LabelError(errors)
-    return _Given(str(label), str(reason), text)
+    return _Given(str(label), [code for code in ReasonCode.values if code in chosen], text)
 
 
 def _decide(assignment: Assignment, given: _Given) -> Decision:
@@ -88,7 +89,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
             allowed=[CaseState.ADJUDICATING, CaseState.DISPUTED],
             after=CaseState.FINAL,
             reviewer=held.reviewer,
-            what=f"decided: {given.reason}",
+            what=f"decided: {', '.join(given.reasons)}",
             label=given.label,
             source=FinalSource.DECISION,
             settled=now,
@@ -98,7 +99,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
             subject=case,
             actor=held.reviewer.user,
             reason=given.note,
-            data={"label": given.label, "reason": given.reason},
+            data={"label": given.label, "reasons": given.reasons},
         )
         flags.flag_task(decision)
         transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
@@ -110,7 +111,7 @@ def _same(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
     if stored.adjudicator_id != reviewer.pk:
         msg = "Somebody else has decided this case meanwhile. Your note is kept as a draft. Take the next case."
         raise LeaseLostError(msg)
-    if _Given(stored.label, stored.reason, stored.note) != given:
+    if _Given(stored.label, stored.reasons, stored.note) != given:
         msg = f"You have decided this case as {stored.label}; a decision cannot be changed. Take the next case."
         raise LeaseLostError(msg)
     return stored

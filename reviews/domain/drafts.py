@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 LONGEST_VIEW: Final = 1_000
 LAST_PAGE: Final = 100_000
 
-_CHOICES: Final = {"label": ("", *LABELS), "reason": ("", *ReasonCode.values)}
-_FIELDS: Final = ("label", "confidence", "findings", "note", "paper_page", "view", "reason")
+_FIELDS: Final = ("label", "confidence", "findings", "note", "paper_page", "view", "reasons")
 _TRIES: Final = 5
 
 
@@ -58,15 +57,17 @@ def clean_draft(draft: object) -> dict[str, Any]:
     """A draft as it may be stored: every field optional, texts as they were typed.
 
     ``label``, ``confidence`` (1 to 3, or empty), ``findings`` (lines may be anything short), ``note``, ``paper_page``,
-    ``view`` (the page's options, any small JSON) and an adjudicator's ``reason``. Raises :class:`LabelError`.
+    ``view`` (the page's options, any small JSON) and an adjudicator's ``reasons``. Raises :class:`LabelError`.
     """
     if not isinstance(draft, dict):
         raise LabelError({"draft": "The draft cannot be read. Reload the page; what was saved before is kept."})
     unknown = sorted(ascii(field)[:40] for field in draft if field not in _FIELDS)
     errors = {"draft": f"The draft has fields that are not known: {', '.join(unknown)[:200]}."} if unknown else {}
-    for field, choices in _CHOICES.items():
-        if draft.get(field, "") not in choices:
-            errors[field] = f"The {field} is none of those that there are."
+    if draft.get("label", "") not in ("", *LABELS):
+        errors["label"] = "The label is none of those that there are."
+    reasons = draft.get("reasons", [])
+    if not isinstance(reasons, list) or any(reason not in ReasonCode.values for reason in reasons):
+        errors["reasons"] = "The reasons are none of those that there are."
     if draft.get("confidence") not in (None, "") and whole_number(draft["confidence"]) not in Confidence.values:
         errors["confidence"] = "The confidence is none of those that there are."
     page = draft.get("paper_page")

@@ -13,7 +13,7 @@ from django.utils.crypto import salted_hmac
 from evaluator.domain.shown_judgements import judges_of
 from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
 from evaluator.models import TestRun
-from reviews.enums import CaseKind, ErrorClass, FindingSide, ReasonCode, Role
+from reviews.enums import CaseKind, ErrorClass, FindingSide, Role
 from reviews.models import Case
 
 if TYPE_CHECKING:
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from reviews.models import Assignment, Review, Reviewer, Trigger
     from submissions.models import Implementation
 
-REASON_TEXTS: Final[Mapping[str, str]] = {
-    ReasonCode.BAD_TEST: "The unit tests accept wrong code, or refuse right code. Flags the task and every score that "
-    "rests on it, until a maintainer lifts the flag.",
-    ReasonCode.BAD_GOLDEN: "The golden function is not what paper and instruction ask for. Flags the task and every "
-    "score that rests on it, until a maintainer lifts the flag.",
-    ReasonCode.AMBIGUOUS_PAPER: "Paper and instruction can be read in more than one way, and the raters read them "
-    "differently.",
-    ReasonCode.RUBRIC_GAP: "The guidelines do not say what such code is to be called.",
-    ReasonCode.ANNOTATOR_SLIP: "An annotator overlooked something, or took it for something else.",
-    ReasonCode.JUDGE_ERROR: "The judge misread the code; the annotators did not.",
-    ReasonCode.EQUIVALENT: "The code does the same as the golden function in another way, and was taken for wrong.",
-}
 QUOTED_LINES: Final = 12
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SIDES: Final[Mapping[str, str]] = {FindingSide.CANDIDATE: "candidate", FindingSide.GOLDEN: "golden function"}
@@ -44,8 +32,13 @@ _SIDES: Final[Mapping[str, str]] = {FindingSide.CANDIDATE: "candidate", FindingS
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """What somebody found. ``quoted`` are its lines, where these may be shown; ``error_class`` may be empty."""
+    """What somebody found. ``quoted`` are its lines, where these may be shown; ``error_class`` may be empty.
 
+    ``side`` and ``end`` are the code and its line (from 1) below which the finding stands.
+    """
+
+    side: str
+    end: int
     where: str
     quoted: str
     text: str
@@ -165,6 +158,8 @@ def _finding(stored: Mapping[str, Any], sources: Mapping[str, str]) -> ShownFind
     cut = [*quoted[:QUOTED_LINES], "…"] if len(quoted) > QUOTED_LINES else quoted
     kind = stored.get("error_class", "")
     return ShownFinding(
+        side=stored["side"],
+        end=end,
         where=f"{_SIDES[stored['side']]}, {lines}",
         quoted="\n".join(cut),
         text=str(stored.get("text", "")),
@@ -209,7 +204,7 @@ def _earlier(case: Case) -> tuple[EarlierRound, ...]:
             number=each.round,
             label=each.label,
             source=each.get_source_display(),
-            reason=each.decision.get_reason_display() if hasattr(each, "decision") else "",
+            reason=each.decision.reason_names if hasattr(each, "decision") else "",
             note=each.decision.note if hasattr(each, "decision") else "",
         )
         for each in rounds.select_related("decision").order_by("round")

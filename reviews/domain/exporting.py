@@ -86,7 +86,7 @@ def _of_decision(case: Case, decision: Decision) -> LabelRow:
         confidence=None,
         findings=[],
         note=decision.note,
-        reason=decision.reason,
+        reason=",".join(decision.reasons),
         guideline=decision.guideline.number,
         active_seconds=None,
         at=decision.decided,

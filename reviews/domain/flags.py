@@ -30,21 +30,22 @@ FLAGGING: Final = (ReasonCode.BAD_TEST, ReasonCode.BAD_GOLDEN)
 SHORTEST_REASON: Final = 10
 
 
-def flag_task(decision: Decision) -> TaskFlag | None:
-    """Flag the task revision that ``decision`` found bad; ``None`` for any other reason. Idempotent, audited."""
-    if decision.reason not in FLAGGING:
-        return None
+def flag_task(decision: Decision) -> list[TaskFlag]:
+    """Flag the task revision for each of ``decision``'s reasons that finds it bad. Idempotent, audited."""
+    found = [reason for reason in FLAGGING if reason in decision.reasons]
+    return [_flag(decision, reason) for reason in found]
+
+
+def _flag(decision: Decision, reason: ReasonCode) -> TaskFlag:
     revision = decision.case.implementation.revision
     with transaction.atomic():
-        flag, is_new = TaskFlag.objects.get_or_create(
-            decision=decision, defaults={"revision": revision, "reason": decision.reason}
-        )
+        flag, is_new = TaskFlag.objects.get_or_create(decision=decision, reason=reason, defaults={"revision": revision})
         if is_new:
             record(
                 verb=Verb.TASK_FLAGGED,
                 subject=revision.task,
                 actor=decision.adjudicator.user,
-                reason=flag.get_reason_display(),
+                reason=reason.label,
                 data={"case": decision.case_id, "revision": revision.number},
             )
             transaction.on_commit(partial(_tell, revision))

@@ -241,7 +241,7 @@ def _store_row(case: Case, row: LabelRow, person: Reviewer, guideline: Guideline
         "guideline": guideline,
     }
     if row.record == DECISION:
-        decision = Decision.objects.create(adjudicator=person, reason=row.reason, decided=row.at, **said)
+        decision = Decision.objects.create(adjudicator=person, reasons=row.reason.split(","), decided=row.at, **said)
         flag_task(decision)
         imported.decisions += 1
         return

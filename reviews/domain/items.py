@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import PatchSet
-
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
-from benchmark_tasks.domain.goals import find_goal
 from benchmark_tasks.domain.python_source import SourceError
-from benchmark_tasks.domain.queries import goal_of
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.references import golden_definition, masked_definition
 from reviews.comparison import lines_of
+from submissions.answers.changes import other_changes, other_files
 from submissions.enums import Visibility
 from submissions.highlighting import with_visible_marks
 
@@ -57,7 +53,8 @@ class BlindItem:
     ``golden`` and ``candidate`` are the definitions as they are shown and as findings count their lines: dedented, no
     line end at their end, marks that hide code written out. ``golden`` is empty where this instance does not have it.
     With ``candidate_is_diff`` the goal was not found in the answer, and ``candidate`` is its whole difference.
-    ``other_changes`` is a unified diff of everything else that the answer changes. Of an answer that was taken away
+    ``other_changes`` is a unified diff of everything else that the answer changes, with the whole goal file where
+    anything around the goal is changed. Of an answer that was taken away
     from the public since (``withheld``) both are empty.
     """
 
@@ -83,7 +80,6 @@ def blind_item(assignment: Assignment) -> BlindItem:
     answer = assignment.case.implementation
     revision = answer.revision
     paper = revision.task.paper
-    masked = _masked_file(revision)
     withheld = answer.submission.visibility in _TAKEN_AWAY
     return BlindItem(
         task=revision.task.slug,
@@ -94,12 +90,12 @@ def blind_item(assignment: Assignment) -> BlindItem:
         paper_year=paper.year,
         paper_form=paper_form(revision),
         instruction=revision.instruction,
-        masked=masked,
+        masked=_masked_file(revision),
         context=_context(revision),
         golden=shown_golden(revision),
-        candidate="" if withheld else _candidate(answer),
+        candidate="" if withheld else shown_candidate(answer),
         candidate_is_diff=not answer.goal_source,
-        other_changes=_other_changes(answer, masked) if answer.goal_source and not withheld else "",
+        other_changes="" if withheld else shown_other_changes(answer),
         withheld=withheld,
     )
 
@@ -107,7 +103,7 @@ def blind_item(assignment: Assignment) -> BlindItem:
 def line_count(assignment: Assignment) -> dict[str, int]:
     """How many lines each side has on which a finding can lie, by :class:`~reviews.enums.FindingSide`."""
     answer = assignment.case.implementation
-    return {"candidate": len(lines_of(_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
+    return {"candidate": len(lines_of(shown_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
 
 
 def paper_file(revision: TaskRevision) -> Path | None:
@@ -147,17 +143,44 @@ def shown_golden(revision: TaskRevision) -> str:
         return ""
 
 
-def _candidate(answer: Implementation) -> str:
+def shown_candidate(answer: Implementation) -> str:
+    """The goal as answered, as pages show it; without one the answer's whole difference."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
     return with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
 
 
+def shown_other_changes(answer: Implementation) -> str:
+    """The answer's difference without the goal itself; all of it where the masked file is not here.
+
+    Empty where :func:`shown_candidate` is the whole difference already.
+    """
+    if not answer.goal_source:
+        return ""
+    others = _other_files(answer)
+    diff = answer.diff if others is None else other_changes(answer.diff, path=answer.revision.goal_file, others=others)
+    return with_visible_marks(diff.rstrip("\n"))
+
+
+def changes_more(answer: Implementation) -> bool:
+    """Whether the answer changes anything but the goal; false where that cannot be told."""
+    return bool(answer.goal_source and (_other_files(answer) or answer.deleted))
+
+
+def _other_files(answer: Implementation) -> dict[str, str] | None:
+    """What differs beside the goal; ``None`` where the masked file is not here."""
+    try:
+        masked = masked_definition(answer.revision)
+    except _MISSING:
+        return None
+    path, files = answer.revision.goal_file, answer.files or {}
+    return other_files(masked, path=path, files=files, goal_source=answer.goal_source)
+
+
 def _masked_file(revision: TaskRevision) -> MaskedFile:
     """The whole goal file where the content store has it, else the masked definition by itself."""
     try:
-        content = (tree_path(revision.repository_hash) / revision.goal_file).read_bytes()
-        found = find_goal(content, goal_of(revision))
+        found = masked_definition(revision)
     except _MISSING:
         lines = len(revision.masked_source.rstrip("\n").split("\n"))
         return MaskedFile(revision.goal_file, revision.masked_source, 1, lines)
@@ -176,21 +199,3 @@ def _context(revision: TaskRevision) -> tuple[ContextFile, ...]:
 def _text(file: Path) -> str:
     with file.open("rb") as opened:
         return opened.read(LONGEST_FILE).decode("utf-8", errors="replace")
-
-
-def _other_changes(answer: Implementation, masked: MaskedFile) -> str:
-    """The answer's difference without the goal itself; all of it where it cannot be taken apart."""
-    try:
-        patched = list(PatchSet(answer.diff))
-    except UnidiffParseError:
-        return answer.diff
-    kept = [file for file in patched if file.path != masked.path or _changed_around(answer, masked)]
-    return "\n".join(str(file).rstrip("\n") for file in kept)
-
-
-def _changed_around(answer: Implementation, masked: MaskedFile) -> bool:
-    """Whether the goal file has other changes than the goal: imports and helpers count as well."""
-    text = (answer.files or {}).get(masked.path, "")
-    lines = masked.text.splitlines(keepends=True)
-    before, after = "".join(lines[: masked.first - 1]), "".join(lines[masked.last :])
-    return not (text.startswith(before) and text.endswith(after))

@@ -34,7 +34,8 @@ class LabelRow:
     """A locked label (``record`` is ``review``) or a decision, with everything that it refers to.
 
     ``at`` is when it was locked or made. ``submission`` is the number on the site that wrote the row. What a decision
-    does not have (confidence, findings, active seconds) is null or empty, as is a review's ``reason``.
+    does not have (confidence, findings, active seconds) is null or empty, as is a review's ``reason``: reason codes,
+    separated by commas.
     """
 
     record: str
@@ -117,7 +118,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "confidence": values.or_none(values.whole(1, 3)),
     "findings": values.findings,
     "note": values.text(100_000),
-    "reason": values.one_of((*values.REASONS, "")),
+    "reason": values.reasons,
     "guideline": values.whole(1, values.LARGEST),
     "active_seconds": values.or_none(values.whole(0, values.LARGEST)),
     "at": values.moment,

@@ -25,7 +25,6 @@ STATES: Final = (CaseState.AGREED.value, CaseState.FINAL.value, CaseState.REOPEN
 LABELS: Final = tuple(label.value for label in Label)
 SOURCES: Final = (FinalSource.DECISION.value, FinalSource.AGREED.value, FinalSource.SINGLE.value)
 ROLES: Final = tuple(Role.values)
-REASONS: Final = tuple(ReasonCode.values)
 FINDING: Final = ("side", "start", "end", "text", "error_class")
 TRIGGER: Final = ("kind", "inclusion_probability")
 
@@ -106,6 +105,13 @@ def moment(value: Any) -> datetime:
         pass
     msg = f"must be a time with its zone, such as 2026-11-22T09:30:00Z, not {_shown(value)}"
     raise ValueError(msg)
+
+
+def reasons(value: Any) -> str:
+    """Read a decision's reason codes, separated by commas, into the order in which a decision keeps them; or none."""
+    given = [] if value == "" else value.split(",") if isinstance(value, str) else [value]
+    chosen = [one_of(ReasonCode.values)(each) for each in given]
+    return ",".join(code for code in ReasonCode.values if code in chosen)
 
 
 def triggers(value: Any) -> list[dict[str, Any]]:

@@ -49,13 +49,13 @@ class Review(AppendOnly):
 
 
 class Decision(AppendOnly):
-    """An adjudicator's final label of a case, with the reason why the raters differed."""
+    """An adjudicator's final label of a case. ``reasons`` are codes of :class:`ReasonCode`, in its order."""
 
     identifier = models.UUIDField(default=uuid.uuid4, unique=True)
     case = models.OneToOneField(Case, on_delete=models.CASCADE, related_name="decision")
     adjudicator = models.ForeignKey(Reviewer, on_delete=models.PROTECT, related_name="decisions")
     label = models.CharField(max_length=2, choices=LABEL_CHOICES)
-    reason = models.CharField(max_length=16, choices=ReasonCode)
+    reasons = models.JSONField(default=list)
     note = models.TextField(blank=True)
     guideline = models.ForeignKey(GuidelineRevision, on_delete=models.PROTECT, related_name="decisions")
     decided = models.DateTimeField()
@@ -68,12 +68,17 @@ class Decision(AppendOnly):
     def __str__(self) -> str:
         return f"{self.label} for case {self.case_id}"
 
+    @property
+    def reason_names(self) -> str:
+        """Why the raters differed, in words."""
+        return ", ".join(ReasonCode(reason).label for reason in self.reasons)
+
 
 class TaskFlag(models.Model):
-    """A decision found a task's test or golden function bad. It marks every score on it until it is lifted."""
+    """A decision found a task's test or golden function bad: one flag for each. It marks every score until lifted."""
 
     revision = models.ForeignKey(TaskRevision, on_delete=models.CASCADE, related_name="flags")
-    decision = models.OneToOneField(Decision, on_delete=models.PROTECT, related_name="flag")
+    decision = models.ForeignKey(Decision, on_delete=models.PROTECT, related_name="flags")
     reason = models.CharField(max_length=16, choices=ReasonCode)
     created = models.DateTimeField(auto_now_add=True)
     lifted = models.DateTimeField(null=True, blank=True)
@@ -82,6 +87,7 @@ class TaskFlag(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["decision", "reason"], name="one_flag_per_decision_and_reason")]
 
     def __str__(self) -> str:
         return f"{self.get_reason_display()} of {self.revision_id}"

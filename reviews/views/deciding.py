@@ -126,9 +126,9 @@ def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
 
 
 def _typed_before(assignment: Assignment) -> dict[str, object]:
-    """A decision that could not be stored. The draft of the blind label, which has no reason, is none."""
+    """A decision that could not be stored. The draft of the blind label, which has no reasons, is none."""
     draft = assignment.draft
-    return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reason") else {}
+    return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reasons") else {}
 
 
 def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, status: int = 200) -> HttpResponse:

@@ -22,10 +22,12 @@ const say = (text) => {
 
 // What is typed --------------------------------------------------------------------------------------
 
+const reasons = [...form.querySelectorAll('input[name="reasons"]')];
+
 const typed = () => ({
   at: Date.now(),
   label: form.elements.namedItem("label").value,
-  reason: form.elements.namedItem("reason").value,
+  reasons: reasons.filter((box) => box.checked).map((box) => box.value),
   note: note.value,
 });
 
@@ -43,8 +45,9 @@ const restore = () => {
     }
     const kept = JSON.parse(localStorage.getItem(stored) || "null");
     const now = typed();
-    if (!kept || now.note || now.label || now.reason) return;
-    for (const name of ["label", "reason", "note"]) form.elements.namedItem(name).value = kept[name];
+    if (!kept || now.note || now.label || now.reasons.length) return;
+    for (const box of reasons) box.checked = (kept.reasons || [kept.reason]).includes(box.value);
+    for (const name of ["label", "note"]) form.elements.namedItem(name).value = kept[name];
     state.textContent = "What you had typed here before is restored.";
   } catch { /* nothing that could be restored */ }
 };

@@ -59,7 +59,7 @@ def check_goal_alone(
 
     ``refusal`` is raised for a change around the definition, AnswerError for one inside it.
     """
-    if _around(pristine) != _around(result) or not same_code(_without(pristine), _without(result)):
+    if _around(pristine) != _around(result) or not same_code(without_goal(pristine), without_goal(result)):
         raise refusal(
             f"{goal.file} is a protected file that also holds the goal; only the definition of {goal.function!r} "
             "may change there (put imports and helpers inside it).",
@@ -92,7 +92,7 @@ def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
     return found.source.mark, lines[: found.first_line - 1], lines[found.last_line :]
 
 
-def _without(found: FoundGoal) -> ast.Module:
+def without_goal(found: FoundGoal) -> ast.Module:
     """The file's syntax tree with ``pass`` for the goal. Read anew, since it is changed."""
     tree = parse_source(found.source.text)
     for holder in ast.walk(tree):

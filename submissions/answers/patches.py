@@ -5,6 +5,7 @@ What a diff says about itself is not believed; what it did to the copy is looked
 
 from __future__ import annotations
 
+import ast
 import re
 import tempfile
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
 from submissions.answers.git_tool import apply_in, unified_diff
-from submissions.answers.goal_in_test_file import check_goal_alone
+from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
 from submissions.answers.protection import Protection, unsafe_name
 from submissions.answers.splice import goal_in, splice
 from submissions.answers.tree_index import MAX_FILE_BYTES
@@ -94,7 +95,7 @@ def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Pro
     pristine = (repository / goal.file).read_bytes()
     result = splice(pristine, goal, answer)
     # By syntax: a docstring takes on another indentation on its way into the answer and back.
-    if same_code(without_docstrings(parse_source(pristine)), without_docstrings(parse_source(result))):
+    if _same(parse_source(pristine), parse_source(result)):
         raise AnswerError(
             "The answer changes nothing: it is the masked definition itself (comments and docstrings do not count)."
         )
@@ -270,14 +271,31 @@ def _applied(
     if result is None:
         result = (repository / goal.file).read_bytes()
     found = goal_in(result, goal, subject=f"After the change {goal.file}")
-    if pristine is not None and protection.is_protected_name(goal.file):
-        check_goal_alone(goal_in(pristine, goal), found, goal, outside_goal)
+    masked = None if pristine is None else goal_in(pristine, goal)
+    if masked is not None and protection.is_protected_name(goal.file):
+        check_goal_alone(masked, found, goal, outside_goal)
     return AppliedAnswer(
         files={path: content.decode("utf-8") for path, content in new.items()},
         deleted=tuple(sorted(old.keys() - new.keys())),
         diff=unified_diff(old, new),
         goal_source=found.text,
+        goal_alone=all(_is_same_code(change) for change in changes if change.path != goal.file)
+        and (masked is None or _same(without_goal(masked), without_goal(found))),
     )
+
+
+def _is_same_code(change: _Change) -> bool:
+    """Whether a Python file is changed in comments, docstrings and formatting only. Of others nobody can tell."""
+    if change.old is None or change.new is None or not change.path.lower().endswith(".py"):
+        return False
+    try:
+        return _same(parse_source(change.old), parse_source(change.new))
+    except SourceError:
+        return False
+
+
+def _same(one: ast.Module, other: ast.Module) -> bool:
+    return same_code(without_docstrings(one), without_docstrings(other))
 
 
 def _check_python(path: str, content: bytes) -> None:

@@ -92,7 +92,8 @@ class AppliedAnswer:
 
     ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
     ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
-    definition's source afterwards. Texts keep their line ends and byte order mark: write them with
+    definition's source afterwards; ``goal_alone`` whether nothing else is changed, but for comments, docstrings and
+    formatting. Texts keep their line ends and byte order mark: write them with
     ``text.encode()``, never in text mode.
     """
 
@@ -100,6 +101,7 @@ class AppliedAnswer:
     deleted: tuple[str, ...]
     diff: str
     goal_source: str
+    goal_alone: bool
 
 
 class BundleError(Exception):

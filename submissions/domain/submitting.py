@@ -11,12 +11,12 @@ from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from benchmark_tasks.domain.references import golden_definition, same_definition
 from submissions.answers.types import Problem, RawAnswer, Severity
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.publishing import CODE_LICENCES
+from submissions.domain.taking import take
 from submissions.domain.uploads import CheckedBundle, check_file
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -191,11 +191,7 @@ def _implementation(
             "line": problem.line if problem else None,
         }
     else:
-        implementation.files = applied.files
-        implementation.deleted = list(applied.deleted)
-        implementation.diff = applied.diff
-        implementation.goal_source = applied.goal_source
-        implementation.identical_to_reference = same_definition(applied.goal_source, golden_definition(revision))
+        take(implementation, applied)
     return implementation
 
 

@@ -115,9 +115,11 @@ class Implementation(models.Model):
 
     ``files`` maps each changed repository path to its new text, ``deleted`` lists removed paths: what is evaluated.
     ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
-    ``identical_to_reference`` flags code that is the golden function's but for formatting, comments and docstrings:
-    shipped golden files are public, so this is worth knowing, and no offence by itself. ``set_aside`` lists
-    ``{message, file, diff}``: changes that came with the answer and were not applied, such as those of tests.
+    ``identical_to_reference`` flags code that is the golden function's, and changes nothing else, but for formatting,
+    comments and docstrings: shipped golden files are public, so this is worth knowing, and no offence by itself.
+    ``set_aside`` lists ``{message, file, diff}``: changes that came with the answer and were not applied, such as those
+    of tests. ``shown_in_part`` marks answers from before raters were shown everything around the goal, until the
+    sweep has looked whether that concerns them.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
@@ -131,6 +133,7 @@ class Implementation(models.Model):
     raw_answer = models.TextField(blank=True)
     answer_error = models.JSONField(default=dict, blank=True)
     identical_to_reference = models.BooleanField(default=False)
+    shown_in_part = models.BooleanField(default=False, db_index=True)
     set_aside = models.JSONField(default=list, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)

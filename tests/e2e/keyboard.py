@@ -103,6 +103,11 @@ class Person:
                 return
         pytest.fail(f"{name} has no {value}")
 
+    def tick(self, name: str, value: str) -> None:
+        """Tick one of several boxes."""
+        self.reach(f"[name={name}][value={value}]")
+        self.press("Space")
+
     def find(self, typed: str) -> None:
         """A finding on the first line of the candidate."""
         self.reach("button.line")

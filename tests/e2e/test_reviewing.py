@@ -136,7 +136,8 @@ def _decide_all(person: Person) -> int:
         person.label("LC")
         expect(person.page).to_have_url(re.compile("/reviews/decide/"))
         person.press("2")
-        person.pick("reason", "judge_error")
+        person.tick("reasons", "judge_error")
+        person.tick("reasons", "equivalent")
         person.write("[name=note]", "The judge overlooked an equivalent form.")
         with person.page.expect_navigation():
             person.press("Control+Enter")

@@ -106,7 +106,7 @@ class TestReview:
 
     def test_flags_lead_to_their_case(self, client: Client, answer: Implementation) -> None:
         case = case_of(answer, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
-        decision = decided(case, ReviewerFactory(adjudicator=True), "LI", reason="bad_test")
+        decision = decided(case, ReviewerFactory(adjudicator=True), "LI", reasons=["bad_test"])
         TaskFlag.objects.create(revision=answer.revision, decision=decision, reason=ReasonCode.BAD_TEST)
         text = text_of(page(client, answer))
         assert "The task is flagged: bad test." in text

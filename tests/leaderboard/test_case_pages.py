@@ -14,13 +14,14 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Suite
+from reviews.domain.flags import flag_task
 from reviews.domain.items import shown_golden
 from reviews.domain.states import note
 from reviews.enums import CaseKind, CaseState, FinalSource, ReasonCode, Role, TriggerKind
 from reviews.models import Case, TaskFlag, Trigger
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Submission
-from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
+from tests.benchmark_tasks.factories import MASKED, STUB, CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.leaderboard.showing import text_of
@@ -29,6 +30,7 @@ from tests.reviews.labelling import stored_task
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from django.test import Client
@@ -51,7 +53,7 @@ def agreed(answer: Implementation | None = None, label: str = "LI", *, days_ago:
     return case
 
 
-def final(answer: Implementation | None = None, *, reason: str = "bad_test", **facts: Any) -> Case:
+def final(answer: Implementation | None = None, *, reasons: Sequence[str] = ("bad_test",), **facts: Any) -> Case:
     """An adjudicator decided on LI; the annotators had said CC and LC."""
     given = {
         "state": CaseState.FINAL,
@@ -64,7 +66,11 @@ def final(answer: Implementation | None = None, *, reason: str = "bad_test", **f
     reviewed(case, ReviewerFactory(), "CC")
     reviewed(case, ReviewerFactory(), "LC", note=LABEL)
     decided(
-        case, ReviewerFactory(adjudicator=True, pseudonym=f"Calm Otter {case.pk}"), "LI", reason=reason, note=DECISION
+        case,
+        ReviewerFactory(adjudicator=True, pseudonym=f"Calm Otter {case.pk}"),
+        "LI",
+        reasons=list(reasons),
+        note=DECISION,
     )
     return case
 
@@ -95,13 +101,14 @@ class TestPage:
         for shown in (
             "logically incorrect, the final label of this round (adjudicator&#x27;s decision)",
             *("1 of 4 cases failed", "Careful Judge", "A marked reason of the judge.", LABEL, DECISION),
-            "The unit tests accept wrong code, or refuse right code.",
+            "Why the raters differed: bad test",
             f"by Calm Otter {case.pk}, who had labelled it blind before, under revision 1 of the guidelines",
             *("sampled at random (drawn with probability 10 %)", "the annotators differ", "high confidence"),
             "under revision 1 of the guidelines",
         ):
             assert shown in text, shown
         assert "Other Judge" not in text
+        assert "refuse right code" not in text
         assert f'href="{answer.get_absolute_url()}"' in page(client, case).content.decode()
 
     def test_annotators_are_known_by_pseudonym_unless_they_show_their_name(self, client: Client) -> None:
@@ -175,9 +182,50 @@ class TestPage:
         Suite.objects.update(slug=slug)
         case = agreed(answers(suite_version=revision.suite_versions.get(), answer={"revision": revision})[0])
         reviewed(case, ReviewerFactory(), "LI", findings=[{**FINDING, "side": "golden", "start": 1, "end": 1}])
-        quoted = f'<pre class="plain-text" tabindex="0">{shown_golden(revision).splitlines()[0]}</pre>'
-        assert "def double(" in quoted
-        assert (quoted in page(client, case).content.decode()) is (slug == SHIPPED_SUITE)
+        context = page(client, case).context["page"]
+        assert shown_golden(revision).startswith("def double(")
+        assert context.golden == (shown_golden(revision) if slug == SHIPPED_SUITE else "")
+        golden = [where for row in context.code for _, where in row.findings if where.side == "golden"]
+        assert [where.text for where in golden] == ([FINDING["text"]] if slug == SHIPPED_SUITE else [])
+        assert ("golden-double" in text_of(page(client, case))) is (slug == SHIPPED_SUITE)
+
+    def test_findings_stand_below_the_lines_that_they_are_about(
+        self, client: Client, settings: Any, tmp_path: Path
+    ) -> None:
+        revision = stored_task(settings, tmp_path)
+        Suite.objects.update(slug=SHIPPED_SUITE)
+        source = "def double(x):\n    y = x\n    return y + y\n"
+        facts = {"revision": revision, "goal_source": source}
+        case = agreed(answers(suite_version=revision.suite_versions.get(), answer=facts)[0])
+        findings = [
+            {**FINDING, "start": 1, "end": 2, "text": "second"},
+            {**FINDING, "side": "golden", "start": 3, "end": 3, "text": "third"},
+            {**FINDING, "start": 90, "end": 99, "text": "beyond the end"},
+        ]
+        reviewed(case, ReviewerFactory(pseudonym="Bright Wren"), "LI", findings=findings)
+        rows = [
+            (each.row.right.number if each.row.right else None, [(who, finding.text) for who, finding in each.findings])
+            for each in page(client, case).context["page"].code
+        ]
+        wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
+        assert wren == [(2, "second"), (3, "third"), (3, "beyond the end")]
+        assert "3 findings, beside the code" in text_of(page(client, case))
+
+    def test_what_else_an_answer_changes_is_shown(self, client: Client, settings: Any, tmp_path: Path) -> None:
+        revision = stored_task(settings, tmp_path)
+        files = {"scoring/core.py": MASKED.replace(STUB, "    return 2 * x\n", 1) + "double = abs\n"}
+        diff = "diff --git a/scoring/core.py b/scoring/core.py\n+double = abs\n"
+        facts = {"revision": revision, "files": files, "diff": diff}
+        case = agreed(answers(suite_version=revision.suite_versions.get(), answer=facts)[0])
+        assert "+double = abs" in text_of(page(client, case))
+
+    def test_several_reasons_and_their_flags(self, client: Client) -> None:
+        case = final(reasons=["bad_test", "bad_golden", "judge_error"])
+        flag_task(case.decision)
+        text = text_of(page(client, case))
+        assert "Why the raters differed: bad test, bad golden function, judge&#x27;s error" in text
+        assert "It flags the task: bad test." in text
+        assert "It flags the task: bad golden function." in text
 
     def test_rounds_are_linked_and_the_newest_counts(self, client: Client) -> None:
         (answer,) = answers()
@@ -210,10 +258,10 @@ class TestPage:
         flag = TaskFlag.objects.create(revision=revision, decision=case.decision, reason=ReasonCode.BAD_TEST)
         lift = reverse("flag_lift", args=[flag.pk])
         shown = page(client, case).content.decode()
-        assert ("It flags the task." in shown, lift in shown) == (True, False)
+        assert ("It flags the task: bad test." in shown, lift in shown) == (True, False)
         assert lift in page(client, case, UserFactory(is_staff=True)).content.decode()
         TaskFlag.objects.update(lifted=timezone.now())
-        assert "It flags the task." not in page(client, case).content.decode()
+        assert "It flags the task" not in page(client, case).content.decode()
 
     def test_foreign_text_is_escaped(self, client: Client) -> None:
         case = agreed()
@@ -269,7 +317,7 @@ class TestList:
         )
 
     def test_filters(self, client: Client) -> None:
-        one, two = agreed(), final(reason="judge_error")
+        one, two = agreed(), final(reasons=["judge_error", "equivalent"])
         category = CategoryFactory(slug=CATEGORIES[1].slug)
         one.implementation.revision.category = category
         one.implementation.revision.save()
@@ -278,6 +326,7 @@ class TestList:
             ("suite", suite): [two],
             ("category", category.slug): [one],
             ("reason", "judge_error"): [two],
+            ("reason", "equivalent"): [two],
             ("reason", "bad_test"): [],
             ("source", "agreed"): [one],
             ("source", "decision"): [two],

@@ -20,10 +20,14 @@ from evaluator.models import Attempt
 from leaderboard.diffs import LONGEST_DIFF, read_diff
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
+from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, MASKED, STUB
 from tests.evaluator.factories import TestRunFactory
+from tests.reviews.labelling import stored_task
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from django.http import HttpResponse
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
@@ -200,6 +204,19 @@ def test_foreign_text_is_escaped(client: Client, alice: User) -> None:
     shown = page(client, implementation)
     assert "<script>alert" not in shown
     assert "<b>good</b>" not in shown
+
+
+@pytest.mark.parametrize(("more", "said"), [("", False), ("double = abs\n", True)], ids=["the goal", "code after it"])
+def test_an_answer_that_changes_more_than_the_goal_says_so(
+    client: Client, alice: User, settings: Any, tmp_path: Path, more: str, *, said: bool
+) -> None:
+    revision = stored_task(settings, tmp_path)
+    source = f'def double(x):\n    """Twice x."""\n{GOLDEN_DOUBLE_BODY}'
+    before, _, after = MASKED.partition(f'def double(x):\n    """Twice x."""\n{STUB}')
+    facts = {"goal_source": source, "files": {"scoring/core.py": f"{before}{source}{more}{after}"}}
+    submission = SubmissionFactory(owner=alice, suite_version=revision.suite_versions.get(), published=True)
+    answer = ImplementationFactory(submission=submission, revision=revision, **facts)
+    assert ("also changes code around the goal" in page(client, answer)) is said
 
 
 def test_a_bad_patch_shows_where_and_what_was_sent(client: Client, alice: User) -> None:

@@ -42,8 +42,7 @@ def flagged(revision: TaskRevision, reason: str = "bad_test") -> TaskFlag:
     """A flag by a decision on another suite version's published answer, which has no row here."""
     answer = ImplementationFactory(submission=answers()[0].submission, revision=revision)
     case = case_of(answer, state=CaseState.FINAL, label="CC", source="decision", settled=timezone.now())
-    flag = flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reason=reason))
-    assert flag is not None
+    (flag,) = flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=[reason]))
     return flag
 
 

@@ -108,7 +108,7 @@ def labelled(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.AN
 def decided(case: Case, adjudicator: Reviewer, label: str, **facts: Any) -> Decision:
     """``adjudicator`` has decided on ``label``, without a blind label. The case's state stays as it is."""
     given = {
-        "reason": "annotator_slip",
+        "reasons": ["annotator_slip"],
         "note": "The last line was overlooked.",
         "guideline": GuidelineRevision.objects.order_by("-number").first() or guideline(),
         "decided": timezone.now(),

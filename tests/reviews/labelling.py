@@ -8,7 +8,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from reviews.enums import CaseState
-from tests.benchmark_tasks.factories import MASKED, write_suite
+from tests.benchmark_tasks.factories import MASKED, STUB, write_suite
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory
 
@@ -68,13 +68,8 @@ def held_by(
         notes="hidden notes",
         bundle_digest="cafe" * 16,
     )
-    files = {
-        "scoring/core.py": MASKED.replace(
-            "    # TODO: implement\n    raise NotImplementedError\n", "    return x + x\n", 1
-        )
-    }
     facts = {
-        "files": files,
+        "files": {"scoring/core.py": MASKED.replace(CANDIDATE.partition("    return")[0] + STUB, CANDIDATE, 1)},
         "goal_source": CANDIDATE,
         "raw_answer": "hidden-raw",
         "answer_error": {"message": "hidden-error"},

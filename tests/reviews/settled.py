@@ -44,7 +44,14 @@ def record_of_everything() -> list[Case]:
     reviewed(final, one, "CC", note='=HYPERLINK("x")', **at)
     reviewed(final, two, "LC", note='-1\nsays "two", über 漢字\r\nlines', **at)
     reviewed(final, third, "LI", role=Role.ADJUDICATOR, note="@SUM(1)", **at)
-    decided(final, third, "LI", reason="bad_test", note="+1: the test is bad", decided=BEGIN + timedelta(hours=9))
+    decided(
+        final,
+        third,
+        "LI",
+        reasons=["bad_test", "judge_error"],
+        note="+1: the test is bad",
+        decided=BEGIN + timedelta(hours=9),
+    )
 
     old = settled(given[2], 3, state=CaseState.REOPENED, label="LC", source=FinalSource.AGREED)
     new = settled(given[2], 4, round=2, state=CaseState.AGREED, label="LI", source=FinalSource.SINGLE, labels_wanted=1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 NOTE = "Equation 3 of the paper takes the mean over tokens."
-DECISION = {"label": "LI", "reason": "annotator_slip", "note": NOTE}
+DECISION = {"label": "LI", "reasons": "annotator_slip", "note": NOTE}
 
 
 @pytest.fixture
@@ -139,21 +139,21 @@ class TestDeciding:
         case.refresh_from_db()
         assert (case.state, case.label, case.source) == (CaseState.FINAL, "LI", "decision")
         made = Decision.objects.get()
-        assert (made.label, made.reason, made.note) == ("LI", "annotator_slip", NOTE)
+        assert (made.label, made.reasons, made.note) == ("LI", ["annotator_slip"], NOTE)
 
     @pytest.mark.parametrize(
         ("changed", "says"),
         [
             ({"label": ""}, "Choose the final label."),
             ({"label": "XX"}, "XX is not one of the available choices."),
-            ({"reason": ""}, "Choose why the raters differed."),
+            ({"reasons": []}, "Choose why the raters differed."),
             ({"note": "short"}, "at least 10 characters"),
             ({"note": "reversed \u202e text of some length"}, "U+202E"),
         ],
         ids=["no label", "a wrong label", "no reason", "a short note", "a hidden mark"],
     )
     def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
-        self, as_adjudicator: Client, assignment: Assignment, changed: dict[str, str], says: str
+        self, as_adjudicator: Client, assignment: Assignment, changed: dict[str, Any], says: str
     ) -> None:
         response = decide(as_adjudicator, assignment, **changed)
         assert response.status_code == 422
@@ -218,7 +218,7 @@ class TestMaintainers:
 
     @pytest.fixture
     def flag(self, case: Case) -> TaskFlag:
-        decision = decided(case, ready(adjudicator=True), "LI", reason="bad_test")
+        decision = decided(case, ready(adjudicator=True), "LI", reasons=["bad_test"])
         return TaskFlag.objects.create(
             revision=case.implementation.revision, decision=decision, reason=ReasonCode.BAD_TEST
         )

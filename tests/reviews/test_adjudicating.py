@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-GIVEN: dict[str, Any] = {"label": "LC", "reason": "judge_error", "note": "The judge took the mask for a bug."}
+GIVEN: dict[str, Any] = {"label": "LC", "reasons": ["judge_error"], "note": "The judge took the mask for a bug."}
 
 
 @pytest.fixture
@@ -60,34 +60,46 @@ def test_a_decision_settles_the_case(
     assert (case.state, case.label, case.source) == (CaseState.FINAL, "LC", FinalSource.DECISION)
     assert case.settled == decision.decided
     assert (decision.case, decision.adjudicator, decision.guideline.number) == (case, adjudicator, 1)
-    assert (decision.label, decision.reason, decision.note) == ("LC", "judge_error", GIVEN["note"])
+    assert (decision.label, decision.reasons, decision.note) == ("LC", ["judge_error"], GIVEN["note"])
     assert (assignment.state, assignment.lease_until) == (AssignmentState.DONE, None)
     assert told == [case]
     event = CaseEvent.objects.get()
     assert (event.before, event.after, event.what) == ("adjudicating", "final", "decided: judge_error")
     audit = AuditEvent.objects.get()
     assert (audit.verb, audit.actor, audit.subject_id) == (Verb.DECIDED, adjudicator.user, str(case.pk))
-    assert (audit.reason, audit.data) == (GIVEN["note"], {"label": "LC", "reason": "judge_error"})
+    assert (audit.reason, audit.data) == (GIVEN["note"], {"label": "LC", "reasons": ["judge_error"]})
     assert not TaskFlag.objects.exists()
 
 
 @pytest.mark.parametrize("reason", ["bad_test", "bad_golden"])
 def test_a_bad_task_is_flagged(assignment: Assignment, reason: str) -> None:
-    decision = adjudicating.decide(assignment=assignment, **{**GIVEN, "reason": reason})
+    decision = adjudicating.decide(assignment=assignment, **{**GIVEN, "reasons": [reason]})
     flag = TaskFlag.objects.get()
     assert (flag.revision, flag.decision, flag.reason) == (assignment.case.implementation.revision, decision, reason)
+
+
+def test_several_reasons_are_kept_in_one_order(assignment: Assignment) -> None:
+    given = {**GIVEN, "reasons": ["judge_error", "bad_golden", "bad_test", "judge_error"]}
+    decision = adjudicating.decide(assignment=assignment, **given)
+    assert decision.reasons == ["bad_test", "bad_golden", "judge_error"]
+    assert decision.reason_names == "bad test, bad golden function, judge's error"
+    assert set(TaskFlag.objects.values_list("reason", flat=True)) == {"bad_test", "bad_golden"}
+    assert adjudicating.decide(assignment=assignment, **given) == decision
 
 
 @pytest.mark.parametrize(
     ("given", "fields"),
     [
         ({"label": ""}, {"label"}),
-        ({"reason": "boredom"}, {"reason"}),
-        ({"label": "LI", "reason": "equivalent"}, {"reason"}),
+        ({"reasons": []}, {"reasons"}),
+        ({"reasons": "judge_error"}, {"reasons"}),
+        ({"reasons": ["judge_error", "boredom"]}, {"reasons"}),
+        ({"reasons": [["judge_error"]]}, {"reasons"}),
+        ({"label": "LI", "reasons": ["judge_error", "equivalent"]}, {"reasons"}),
         ({"note": " too short  "}, {"note"}),
         ({"note": "x" * 10_001}, {"note"}),
         ({"note": "with a NUL \0 in it"}, {"note"}),
-        ({"label": [], "reason": None, "note": None}, {"label", "reason", "note"}),
+        ({"label": [], "reasons": None, "note": None}, {"label", "reasons", "note"}),
     ],
 )
 def test_an_incomplete_decision_is_refused_by_field(

@@ -9,7 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator.models import TestRun
-from reviews.domain.appeals import appeal, void
+from evaluator.signals import implementation_shown_in_part
+from reviews.domain.appeals import SHOWN_IN_PART, appeal, appeal_by_site, void
 from reviews.domain.final_labels import human_labels
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Severity, TriggerKind
 from reviews.exceptions import ReviewError
@@ -141,6 +142,39 @@ class TestOpenCases:
         with pytest.raises(WrongStateError, match="is being looked at already"):
             appeal(actor=answer.submission.owner, implementation=answer, evidence="Another reason, " + EVIDENCE)
         assert Trigger.objects.count() == 1
+
+
+class TestTheSitesOwn:
+    """After raters were shown a part of an answer."""
+
+    @pytest.mark.parametrize("state", [CaseState.LEASED, CaseState.ONE_LABEL, CaseState.DISPUTED])
+    def test_an_open_case_ends_with_an_adjudicator(self, answer: Implementation, state: CaseState) -> None:
+        case = case_of(answer, state=state, severity=Severity.AUDIT)
+        assert appeal_by_site(implementation=answer) == case
+        assert appeal_by_site(implementation=answer) is None
+        (trigger,) = case.triggers.all()
+        assert (trigger.kind, trigger.detail, trigger.raised_by) == ("appeal", SHOWN_IN_PART, None)
+
+    @pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL])
+    def test_a_settled_case_makes_room_for_the_next_round(self, answer: Implementation, state: CaseState) -> None:
+        old = settled(answer, state)
+        new = appeal_by_site(implementation=answer)
+        assert new is not None
+        old.refresh_from_db()
+        assert (old.state, new.round, new.state, new.triggers.get().detail) == ("reopened", 2, "queued", SHOWN_IN_PART)
+
+    @pytest.mark.parametrize("state", [CaseState.QUEUED, CaseState.VOID, CaseState.REOPENED, None])
+    def test_where_nobody_saw_a_part_nothing_happens(self, answer: Implementation, state: CaseState | None) -> None:
+        if state:
+            case_of(answer, state=state)
+        assert appeal_by_site(implementation=answer) is None
+        assert Trigger.objects.count() == 0
+
+    def test_the_news_opens_it(self, answer: Implementation, django_capture_on_commit_callbacks: Any) -> None:
+        settled(answer)
+        with django_capture_on_commit_callbacks(execute=True):
+            implementation_shown_in_part.send(sender=Implementation, implementation=answer)
+        assert Case.objects.get(round=2).triggers.get().detail == SHOWN_IN_PART
 
 
 class TestSettledCases:

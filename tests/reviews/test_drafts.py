@@ -116,7 +116,7 @@ def test_what_is_locked_has_no_draft(annotator: Reviewer) -> None:
 
 def test_an_adjudicator_keeps_what_explains_a_decision(adjudicator: Reviewer) -> None:
     deciding = labelled(case_of(), adjudicator, "LC", role=Role.ADJUDICATOR)
-    draft = {"label": "CC", "reason": "rubric_gap", "note": "Both read it"}
+    draft = {"label": "CC", "reasons": ["rubric_gap"], "note": "Both read it"}
     save_draft(assignment=deciding, draft=draft, version=0)
     stored = Assignment.objects.get()
     assert (stored.state, stored.draft) == (AssignmentState.EVIDENCE, {**draft, "findings": []})
@@ -146,7 +146,9 @@ def test_nothing_is_asked_of_an_unfinished_draft() -> None:
         ({"verdict": "CC"}, {"draft"}),
         ({"label": "XX"}, {"label"}),
         ({"label": ["CC"]}, {"label"}),
-        ({"reason": "because"}, {"reason"}),
+        ({"reasons": ["because"]}, {"reasons"}),
+        ({"reasons": "rubric_gap"}, {"reasons"}),
+        ({"reason": "rubric_gap"}, {"draft"}),
         ({"confidence": 4}, {"confidence"}),
         ({"confidence": True}, {"confidence"}),
         ({"confidence": {}}, {"confidence"}),

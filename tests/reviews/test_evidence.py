@@ -126,7 +126,7 @@ def test_earlier_rounds_are_told_without_who_was_in_them(adjudicator: Reviewer) 
     (answer,) = answers()
     first = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION, settled=timezone.now())
     before = ready(adjudicator=True)
-    decided(first, before, "LI", reason="judge_error", note="The mean is over tokens.")
+    decided(first, before, "LI", reasons=["judge_error"], note="The mean is over tokens.")
     made, assignment = disputed(adjudicator, answer, round=2)
     shown = evidence(assignment, candidate=CANDIDATE, golden=GOLDEN)
     assert [(each.number, each.label, each.reason, each.note) for each in shown.earlier] == [

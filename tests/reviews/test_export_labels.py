@@ -80,7 +80,7 @@ def test_decisions_are_rows_of_their_own() -> None:
     assert found == {
         "role": "adjudicator",
         "label": "LI",
-        "reason": "bad_test",
+        "reason": "bad_test,judge_error",
         "note": "+1: the test is bad",
         "confidence": None,
         "active_seconds": None,

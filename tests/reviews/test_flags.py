@@ -41,13 +41,12 @@ def heard() -> Iterator[list[TaskRevision]]:
     task_flagged.disconnect(hear)
 
 
-def decision(reason: str = "bad_test") -> Decision:
-    return decided(case_of(), ReviewerFactory(adjudicator=True), "CC", reason=reason)
+def decision(*reasons: str) -> Decision:
+    return decided(case_of(), ReviewerFactory(adjudicator=True), "CC", reasons=list(reasons) or ["bad_test"])
 
 
 def flagged(reason: str = "bad_test") -> TaskFlag:
-    flag = flag_task(decision(reason))
-    assert flag is not None
+    (flag,) = flag_task(decision(reason))
     return flag
 
 
@@ -57,8 +56,7 @@ def test_a_bad_test_or_golden_function_flags_the_task(
 ) -> None:
     made = decision(reason)
     with django_capture_on_commit_callbacks(execute=True):
-        flag = flag_task(made)
-    assert flag is not None
+        (flag,) = flag_task(made)
     revision = made.case.implementation.revision
     assert (flag.revision, flag.reason, flag.lifted) == (revision, reason, None)
     assert heard == [revision]
@@ -74,8 +72,16 @@ def test_a_bad_test_or_golden_function_flags_the_task(
 def test_no_other_reason_does(heard: list[TaskRevision], django_capture_on_commit_callbacks: Any) -> None:
     others = [reason for reason in ReasonCode.values if reason not in {"bad_test", "bad_golden"}]
     with django_capture_on_commit_callbacks(execute=True):
-        assert [flag_task(decision(reason)) for reason in others] == [None] * 5
+        assert [flag_task(decision(reason)) for reason in others] == [[]] * 5
     assert (heard, TaskFlag.objects.count(), AuditEvent.objects.count()) == ([], 0, 0)
+
+
+def test_each_reason_flags_by_itself() -> None:
+    made = decision("judge_error", "bad_golden", "bad_test")
+    test, golden = flag_task(made)
+    assert (test.reason, golden.reason) == ("bad_test", "bad_golden")
+    lift(actor=UserFactory(is_staff=True), flag=test, reason=REASON)
+    assert [flag.reason for flag in flags_of([golden.revision_id])[golden.revision_id]] == ["bad_golden"]
 
 
 def test_one_decision_flags_once() -> None:

@@ -52,7 +52,7 @@ likely_drafts = st.fixed_dictionaries(
         "note": texts | json_values,
         "paper_page": st.integers(0, 30) | json_values,
         "view": st.dictionaries(texts, json_values, max_size=3) | json_values,
-        "reason": st.sampled_from(["", "bad_test"]) | json_values,
+        "reason": st.sampled_from(["", "bad_test", "judge_error,bad_test"]) | json_values,
     },
 )
 

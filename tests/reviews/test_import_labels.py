@@ -195,6 +195,7 @@ def test_cancelled_submissions_are_no_place_for_labels() -> None:
         (lambda text: changed(text, 2, findings=[{"side": "x"}]), "line 3: findings must be a JSON list of objects"),
         (lambda text: changed(text, 0, confidence=True), "line 1: confidence must be a whole number from 1 to 3"),
         (lambda text: changed(text, 0, reason="bad_test"), "line 1: a review has a confidence"),
+        (lambda text: changed(text, 2, reason="bad_test,because"), "line 3: reason must be one of 'bad_test',"),
         (lambda text: changed(text, 0, extra=1), "line 1: has other members than an export: 'extra' missing or in"),
         (
             lambda text: changed(text, 0, **{"\ud800<b>": 1}),

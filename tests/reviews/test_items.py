@@ -10,7 +10,8 @@ import pytest
 from benchmark_tasks.models import TaskRevision
 from reviews.domain.items import blind_item, line_count, shown_definition
 from reviews.showing import numbered, side_by_side
-from tests.benchmark_tasks.factories import MASKED
+from submissions.answers.git_tool import unified_diff
+from tests.benchmark_tasks.factories import MASKED, STUB
 from tests.reviews.factories import assigned, case_of
 from tests.reviews.labelling import CANDIDATE, HIDDEN, held_by, stored_task
 
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 GOLDEN = 'def double(x):\n    """Twice x."""\n    return math.fsum([x, x])  # golden-double'
-HELPER = "--- a/scoring/tables.py\n+++ b/scoring/tables.py\n@@ -1,1 +1,1 @@\n-WEIGHTS = [3.0]\n+WEIGHTS = [4.0]\n"
+HELPER = (
+    "diff --git a/scoring/tables.py b/scoring/tables.py\n--- a/scoring/tables.py\n+++ b/scoring/tables.py\n"
+    "@@ -1,1 +1,1 @@\n-WEIGHTS = [3.0]\n+WEIGHTS = [4.0]\n"
+)
 GOAL = (
-    "--- a/scoring/core.py\n+++ b/scoring/core.py\n@@ -11 +11 @@\n-    raise NotImplementedError\n+    return x + x\n"
+    "diff --git a/scoring/core.py b/scoring/core.py\n--- a/scoring/core.py\n+++ b/scoring/core.py\n"
+    "@@ -11 +11 @@\n-    raise NotImplementedError\n+    return x + x\n"
 )
 
 
@@ -70,11 +75,22 @@ def test_a_goal_file_that_is_changed_around_the_goal_counts_as_changed(task: Tas
     assert "scoring/core.py" in item.other_changes
 
 
+@pytest.mark.parametrize("place", ["{attack}\n\n{goal}", "{goal}\n\n{attack}", "{goal}double = abs\n"])
+def test_code_beside_the_goal_is_shown(task: TaskRevision, annotator: Reviewer, place: str) -> None:
+    attack = "def fsum(x):\n    return 0.0 * x[0]  # shadow\u202e\n"
+    around = MASKED.partition(f'def double(x):\n    """Twice x."""\n{STUB}')
+    files = {"scoring/core.py": around[0] + place.format(attack=attack, goal=CANDIDATE) + around[2]}
+    diff = unified_diff({"scoring/core.py": MASKED.encode()}, {"scoring/core.py": files["scoring/core.py"].encode()})
+    item = blind_item(held_by(annotator, task, files=files, diff=HELPER + diff))
+    assert item.candidate == CANDIDATE.rstrip("\n")
+    assert item.other_changes == (HELPER + diff).rstrip("\n").replace("\u202e", "\u2039U+202E\u203a")
+
+
 def test_without_the_goal_the_whole_difference_is_shown(task: TaskRevision, annotator: Reviewer) -> None:
     assignment = held_by(annotator, task, goal_source="", diff=HELPER)
     item = blind_item(assignment)
     assert (item.candidate_is_diff, item.candidate, item.other_changes) == (True, HELPER.rstrip("\n"), "")
-    assert line_count(assignment) == {"candidate": 5, "golden": 3}
+    assert line_count(assignment) == {"candidate": 6, "golden": 3}
 
 
 def test_lines_are_counted_as_shown(task: TaskRevision, annotator: Reviewer) -> None:

@@ -16,6 +16,7 @@ from submissions.enums import Kind, SubmissionState, Verb, Visibility
 from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongStateError
 from submissions.models import Submission, System, Upload
 from submissions.signals import submission_cancelled, submission_created
+from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY
 from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, SubmissionFactory, bundle, zipped
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ def test_an_answer_that_applies_is_stored_as_it_will_be_evaluated(
     assert "    return 2 * x\n" in answer.files["scoring/core.py"]
     assert "+    return 2 * x\n" in answer.diff
     assert (answer.goal_source.strip(), answer.deleted, answer.answer_error) == (RIGHT.strip(), [], {})
+
+
+@pytest.mark.parametrize(
+    ("before", "identical"), [("", True), ("def fsum(x):\n    return 0.0\n\n\n", False)], ids=["alone", "shadowed"]
+)
+def test_the_golden_function_beside_other_code_is_not_the_reference(
+    alice: User, tmp_path: Path, small: SuiteVersion, before: str, *, identical: bool
+) -> None:
+    golden = f'{before}def double(x):\n    """Twice."""\n{GOLDEN_DOUBLE_BODY}'
+    submission = submit(alice, tmp_path, bundle({"alpha/1": golden})).submission
+    answer = submission.implementations.get(revision__task__slug="alpha/1")
+    assert answer.identical_to_reference is identical
 
 
 def test_trials_usage_and_trajectories_are_kept(alice: User, tmp_path: Path, small: SuiteVersion) -> None:

@@ -91,4 +91,7 @@ def judged(version: SuiteVersion, config: JudgeConfig, *bodies: str) -> list[Jud
 
 
 def votes(row: Judgement, variant: Variant = Variant.RAW) -> list[str]:
-    return [vote.label or f"-{vote.abstention}" for vote in row.votes.filter(variant=variant).order_by("sample")]
+    return [
+        vote.label or f"-{vote.abstention}"
+        for vote in row.votes.filter(variant=variant, superseded="").order_by("sample")
+    ]

@@ -10,16 +10,19 @@ import pytest
 
 from evaluator.domain import judging
 from evaluator.domain.calling import StoppedError
-from evaluator.domain.judge_votes import Asking
+from evaluator.domain.judge_votes import Asking, shown_of
+from evaluator.domain.shown_judgements import judges_of
 from evaluator.enums import CallState, Variant, WorkState
 from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.signals import implementation_rated
 from submissions.domain.endpoints import store_key
 from submissions.enums import SubmissionState
 from submissions.models import Implementation
+from tests.benchmark_tasks.factories import MASKED, STUB
 from tests.evaluator.factories import TestRunFactory
 from tests.evaluator.judging.site import (
     GOLDEN,
+    HEAD,
     PLEADING,
     WRONG,
     answer,
@@ -237,6 +240,27 @@ def test_identical_code_is_paid_once(provider: ProviderServer, small_version: Su
     )
 
 
+def test_a_helper_beside_the_golden_function_is_judged_anew(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    config = judge(provider)
+    (golden,) = judged(small_version, config, GOLDEN)
+    asked = len(provider.asked)
+    attack = "def fsum(x):\n    return 0.0 * x[0]  # shadow\n"
+    around = MASKED.partition(HEAD + STUB)
+    for text in (f"{attack}\n\n{HEAD}{GOLDEN}", f"{HEAD}{GOLDEN}\n\n{attack}", f"{HEAD}{GOLDEN}double = abs\n"):
+        made = submission(small_version, GOLDEN)
+        file = around[0] + text + around[2]
+        Implementation.objects.filter(submission=made).update(files={"scoring/core.py": file})
+        judging.plan_judgements(config=config, submission_id=made.pk)
+        row = judging.judge_next(submission_id=made.pk)
+        assert row is not None
+        assert row.input_digest != golden.input_digest
+        assert shown_of(row.implementation).other_files == {"scoring/core.py": file}
+        assert len(provider.asked) > asked
+        asked = len(provider.asked)
+
+
 def test_several_judges_have_each_their_own_votes(provider: ProviderServer, small_version: SuiteVersion) -> None:
     harsh, lenient = judge(provider, "judge-harsh"), judge(provider, "judge-lenient")
     made = submission(small_version, GOLDEN)
@@ -297,3 +321,10 @@ def test_another_reference_makes_earlier_votes_void(provider: ProviderServer, sm
     assert judging.judge_next() is not None
     row.refresh_from_db()
     assert (row.label, votes(row)) == ("CC", ["CC", "CC", "CC"])
+    # What was said before stays readable, with the reason why it does not count.
+    earlier = row.votes.exclude(superseded="")
+    assert {(vote.label, vote.superseded) for vote in earlier} == {
+        ("LI", "The task's reference, or what judges are shown of an answer, was another one.")
+    }
+    (shown,) = judges_of(row.implementation, sees_code=True)
+    assert ([vote.row.label for vote in shown.votes][:3], len(shown.superseded)) == (["CC"] * 3, earlier.count())

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from benchmark_tasks.domain.goals import Goal, find_goal
+from submissions.answers.changes import other_changes, other_files
+
+PATH = "a.py"
+FUNCTION = Goal("dpo/1", PATH, "f")
+METHOD = Goal("dpo/1", PATH, "f", "A")
+CLASS = Goal("dpo/1", PATH, "A", "A")
+STUB = "def f(x):\n    raise NotImplementedError\n"
+MODULE = f"import os\n\n\ndef first():\n    return 1\n\n\n{STUB}\n\nY = 1\n"
+IN_CLASS = "class A:\n    def f(x):\n        raise NotImplementedError\n\n    def g(self):\n        return 2\n"
+GOLDEN = "def f(x):\n    return helper(x)\n"
+SHADOW = "def helper(x):\n    return 0.0 * x\n"
+
+ALONE = {
+    "function": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN)),
+    "decorated": (FUNCTION, MODULE, MODULE.replace(STUB, f"@cache\n{GOLDEN}")),
+    "comments below that belong to it": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}    # done\n")),
+    "method": (METHOD, IN_CLASS, IN_CLASS.replace("raise NotImplementedError", "return x")),
+    "whole class": (CLASS, IN_CLASS, "class A:\n    def other(self):\n        return 2\n"),
+    "byte order mark and Windows line ends stay": (
+        FUNCTION,
+        "\ufeff" + MODULE.replace("\n", "\r\n"),
+        "\ufeff" + MODULE.replace(STUB, GOLDEN).replace("\n", "\r\n"),
+    ),
+    "at the end of the file": (FUNCTION, STUB.rstrip("\n"), GOLDEN),
+    "more statements on the line of its body": (FUNCTION, MODULE, MODULE.replace(STUB, "def f(x): return x; g()\n")),
+}
+
+
+@pytest.mark.parametrize(("goal", "masked", "text"), ALONE.values(), ids=ALONE)
+def test_the_goal_alone_says_everything(goal: Goal, masked: str, text: str) -> None:
+    assert _others(goal, masked, text) == {}
+
+
+AROUND = {
+    "a helper right before": (FUNCTION, MODULE, MODULE.replace(STUB, f"{SHADOW}\n\n{GOLDEN}")),
+    "a helper right after": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}\n\n{SHADOW}")),
+    "helpers before and after": (FUNCTION, MODULE, MODULE.replace(STUB, f"{SHADOW}\n{GOLDEN}\n{SHADOW}")),
+    "a statement of the module after it": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}f = print\n")),
+    "an assignment before it": (FUNCTION, MODULE, MODULE.replace(STUB, f"Y = 2\n{GOLDEN}")),
+    "the goal twice, where the last one counts": (FUNCTION, MODULE, MODULE.replace(STUB, f"{STUB}\n{GOLDEN}")),
+    "the goal twice, where the first one is in its place": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN) + GOLDEN),
+    "an import": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN).replace("import os", "import os, re")),
+    "another method": (METHOD, IN_CLASS, IN_CLASS.replace("return 2", "return 3")),
+    "a new method after it": (
+        METHOD,
+        IN_CLASS,
+        IN_CLASS.replace("raise NotImplementedError\n", "return x\n\n    def __call__(self):\n        return 1\n"),
+    ),
+    "a second class of the same name": (CLASS, IN_CLASS, f"{IN_CLASS}\n\nclass A:\n    pass\n"),
+    "moved into the function before it": (FUNCTION, MODULE, MODULE.replace(STUB, "    def f(x):\n        return x\n")),
+    "other line ends": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN).replace("\n", "\r\n")),
+    "a byte order mark": (FUNCTION, MODULE, "\ufeff" + MODULE.replace(STUB, GOLDEN)),
+    "a byte order mark that goes": (FUNCTION, "\ufeff" + MODULE, MODULE.replace(STUB, GOLDEN)),
+    "a comment": (FUNCTION, MODULE, MODULE.replace(STUB, f"# fast\n{GOLDEN}")),
+}
+
+
+@pytest.mark.parametrize(("goal", "masked", "text"), AROUND.values(), ids=AROUND)
+def test_anything_around_it_shows_the_whole_file(goal: Goal, masked: str, text: str) -> None:
+    assert _others(goal, masked, text) == {PATH: text}
+
+
+def test_other_files_are_shown() -> None:
+    text = MODULE.replace(STUB, GOLDEN)
+    masked = find_goal(MODULE.encode(), FUNCTION)
+    files = {"b.py": SHADOW, PATH: text}
+    assert other_files(masked, path=PATH, files=files, goal_source=GOLDEN) == {"b.py": SHADOW}
+    assert other_files(masked, path=PATH, files={"b.py": SHADOW}, goal_source=STUB) == {"b.py": SHADOW}
+
+
+def _others(goal: Goal, masked: str, text: str) -> dict[str, str]:
+    found = find_goal(text.encode(), goal)
+    return other_files(find_goal(masked.encode(), goal), path=PATH, files={PATH: text}, goal_source=found.text)
+
+
+def _part(path: str, line: str) -> str:
+    return f"diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-\n+{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")),
+        (["a.py"], _part("a.py", "x") + _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")),
+    ],
+    ids=["the goal alone", "changed around the goal"],
+)
+def test_only_the_part_of_the_goals_file_is_left_out(others: list[str], expected: str) -> None:
+    diff = _part("a.py", "x") + _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")
+    assert other_changes(diff, path="a.py", others=others) == expected
+
+
+def test_nothing_else_is_nothing() -> None:
+    assert other_changes(_part("a.py", "x"), path="a.py", others=[]) == ""
