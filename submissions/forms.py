@@ -199,16 +199,6 @@ class UploadForm(forms.Form):
         return {name: str(self.data.get(name, "")).replace("\0", "") for name in DESCRIBING_FIELDS}
 
 
-def described_by_stored(fields: Mapping[str, Any], *, owner: User) -> Manifest | None:
-    """The manifest that the fields kept with an upload describe; None when they name no suite or are not valid."""
-    # A stand-in for the file, which lies on disk already: only the describing fields are of interest here.
-    form = UploadForm({**fields}, owner=owner)
-    form.is_valid()
-    if set(form.errors) & set(DESCRIBING_FIELDS):
-        return None
-    return form.described()
-
-
 def _open_suites() -> list[tuple[str, str]]:
     """Suites that take answers, as choices; where titles are equal their slugs tell them apart."""
     suites = []

@@ -11,7 +11,6 @@ from django.db.models import Sum
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.queries import goal_of
-from benchmark_tasks.domain.references import golden_definition, same_definition
 from evaluator.domain import leases
 from evaluator.domain.calling import CallRejectedError, Order, call, call_key
 from evaluator.domain.prompt_tasks import prompt_task
@@ -22,8 +21,9 @@ from evaluator.generation.extraction_limited import extract_limited
 from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
-from submissions.answers.check import TaskFiles, apply_answer
+from submissions.answers.limited import apply_limited
 from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer
+from submissions.domain.uploads import files_of
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
@@ -183,9 +183,8 @@ def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:
     raw = RawAnswer(
         task=revision.task.slug, trial=1, kind=AnswerKind.SOURCE, content=source.encode(), file="the model's answer"
     )
-    task = TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
     try:
-        return Answer(AnswerTaken.CODE, note, applied=apply_answer(raw, task))
+        return Answer(AnswerTaken.CODE, note, applied=apply_limited(raw, files_of(revision)))
     except AnswerError as error:
         wrong = {"message": error.message, "file": raw.file, "line": error.line}
         return Answer(AnswerTaken.CODE, note, error=wrong)
@@ -196,9 +195,7 @@ def _take(implementation: Implementation, applied: AppliedAnswer) -> None:
     implementation.deleted = list(applied.deleted)
     implementation.diff = applied.diff
     implementation.goal_source = applied.goal_source
-    implementation.identical_to_reference = same_definition(
-        applied.goal_source, golden_definition(implementation.revision)
-    )
+    implementation.identical_to_reference = applied.identical
 
 
 def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:

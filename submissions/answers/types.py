@@ -93,13 +93,20 @@ class AppliedAnswer:
     ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
     ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
     definition's source afterwards. Texts keep their line ends and byte order mark: write them with
-    ``text.encode()``, never in text mode.
+    ``text.encode()``, never in text mode. ``identical`` says that the goal is the golden definition but for formatting,
+    comments and docstrings.
     """
 
     files: dict[str, str]
     deleted: tuple[str, ...]
     diff: str
     goal_source: str
+    identical: bool = False
+
+
+def closed_message(reason: str) -> str:
+    """What is said of an answer to a task that takes none."""
+    return f"This task takes no answers ({reason}), so what is here for it was left out."
 
 
 class BundleError(Exception):
