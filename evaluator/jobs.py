@@ -7,8 +7,8 @@ import secrets
 import structlog
 
 from evaluator.domain import auditing, self_checks
-from evaluator.domain.queueing import push_uploads
 from evaluator.domain.evaluate import evaluate_next as _evaluate_next
+from evaluator.domain.queueing import push_uploads
 from evaluator.sandbox.types import SandboxError
 from submissions.domain import checking
 

@@ -22,8 +22,6 @@ from submissions.enums import Inputs
 from submissions.models import Upload, User
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from django.core.files.uploadedfile import UploadedFile
 
     from submissions.answers.types import Manifest

@@ -117,11 +117,12 @@ PATCH: Final[tuple[Attack, ...]] = (
         says="changes nothing",
     ),
     _attack(
-        "deep path",
+        "very deep path",
         "Makes folders that can hardly be removed.",
         add("weighing/" + "a/" * 1500 + "x.py"),
-        says="8 parts",
+        says="200 characters",
     ),
+    _attack("deep path", "Nests folders.", add("weighing/" + "a/" * 10 + "x.py"), says="8 parts"),
     _attack("long path", "Adds a name that no table takes.", add(f"weighing/{'a' * 195}.py"), says="200 characters"),
     _attack(
         "long path of short names",

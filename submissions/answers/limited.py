@@ -173,22 +173,23 @@ def _collect(process: subprocess.Popen[bytes], limits: ChildLimits) -> bytes:
                 if not piece:
                     selector.unregister(key.fileobj)
                 key.data.extend(piece)
-                del complaint[:-_LONGEST_COMPLAINT]
+            del complaint[:-_LONGEST_COMPLAINT]
             if len(answer) > _MOST_BYTES:
                 raise BundleError([refuse("The answers in the file are too large together; send fewer in one file.")])
-    try:
-        code = process.wait(timeout=max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        code = None
+    _require_good_end(process, limits, complaint)
+    return bytes(answer)
+
+
+def _require_good_end(process: subprocess.Popen[bytes], limits: ChildLimits, complaint: bytearray) -> None:
+    code = process.wait()  # it has closed its output, and has nothing left to do
     if code == -signal.SIGXCPU:
         raise BundleError([_took_too_long(complaint, f"{limits.cpu_seconds} seconds of processor time")])
     if code != 0:
         logger.warning("The checking process ended with %s: %s", code, complaint[-2000:].decode("utf-8", "replace"))
         message = (
-            f"Checking the file used too much memory, or failed; send a smaller or plainer one{_place_in(complaint)}."
+            f"Checking the file used too much memory, or failed{_place_in(complaint)}; send a smaller or plainer one."
         )
         raise BundleError([refuse(message)])
-    return bytes(answer)
 
 
 def _took_too_long(complaint: bytearray, limit: str) -> Problem:

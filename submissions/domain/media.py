@@ -76,7 +76,7 @@ def _named_in_rows(files: dict[str, Path]) -> set[str]:
     kept: set[str] = set()
     for model, fields in _file_fields().items():
         for field in fields:
-            found = model._base_manager.filter(**{f"{field}__in": list(files)})
+            found = model._base_manager.filter(**{f"{field}__in": list(files)})  # noqa: SLF001 - Django's documented API
             kept.update(found.values_list(field, flat=True))
     return kept
 
@@ -84,7 +84,7 @@ def _named_in_rows(files: dict[str, Path]) -> set[str]:
 def _file_fields() -> dict[type[models.Model], list[str]]:
     found: defaultdict[type[models.Model], list[str]] = defaultdict(list)
     for model in apps.get_models():
-        for field in model._meta.get_fields():
+        for field in model._meta.get_fields():  # noqa: SLF001 - the same
             if isinstance(field, models.FileField):
                 found[model].append(field.name)
     return found

@@ -131,18 +131,26 @@ def check_kept(*, path: Path, described: Manifest | None) -> bytes:
     """
     with path.open("rb") as stream:
         is_archive = is_packed(stream.read(4))
-    try:
-        index = _index(described) if described is not None and is_archive else None
-        versions = _open_versions()
-        tasks = {slug: task_files(version) for slug, version in versions.items()}
-    except ContentMissingError as error:
-        message = f"Files of a suite are missing here; an operator must import it again. ({error})"
-        raise BundleError([refuse(message)]) from None
-    request = BundleRequest(tasks=tasks, defaults=described, index=index, tree_limits=tree_limits())
-    found = check_packed(path, request, scratch=scratch_place())
-    fingerprints = {slug: _fingerprint(version) for slug, version in versions.items()}
-    about = json.dumps({"is_archive": is_archive, "tasks": fingerprints})
-    return f"{about}\n".encode() + found
+    # As they are now: a change while the file is being checked makes the check a stale one.
+    versions = _open_versions()
+    about: dict[str, Any] = {
+        "is_archive": is_archive,
+        "tasks": {slug: _fingerprint(version) for slug, version in versions.items()},
+        "missing": [],
+    }
+    tasks = {}
+    for slug, version in versions.items():
+        try:
+            tasks[slug] = task_files(version)
+        except ContentMissingError:
+            about["missing"].append(slug)
+    request = BundleRequest(
+        tasks=tasks,
+        defaults=described,
+        index=_index(described) if described is not None and is_archive else None,
+        tree_limits=tree_limits(),
+    )
+    return f"{json.dumps(about)}\n".encode() + check_packed(path, request, scratch=scratch_place())
 
 
 def checked_bundle(kept: bytes) -> CheckedBundle:
@@ -163,6 +171,8 @@ def checked_bundle(kept: bytes) -> CheckedBundle:
         problems += [problem] if problem else []
     if version is not None and facts["tasks"].get(version.suite.slug) != _fingerprint(version):
         raise StaleCheckError
+    if version is not None and version.suite.slug in facts["missing"]:
+        problems.append(_missing(version.suite.slug))
     problems += tried.problems
     return CheckedBundle(
         problems=_bounded(problems, reading.left_out),
@@ -176,10 +186,17 @@ def checked_bundle(kept: bytes) -> CheckedBundle:
 def _index(described: Manifest) -> TreeIndex | None:
     """What an output tree is compared with: the masked repositories of the suite that ``described`` names.
 
-    None where the suite takes no answers (which :func:`_find_version` says). Raises ContentMissingError.
+    None where the suite takes no answers (which :func:`_find_version` says). Raises BundleError.
     """
     version, _ = _find_version(described)
-    return index_of(version) if version is not None else None
+    try:
+        return index_of(version) if version is not None else None
+    except ContentMissingError:
+        raise BundleError([_missing(described.suite)]) from None
+
+
+def _missing(suite: str) -> Problem:
+    return refuse(f"The files of the suite {suite!r} are missing here; an operator must import it again.")
 
 
 def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:

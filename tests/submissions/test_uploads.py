@@ -29,7 +29,7 @@ from submissions.domain.samples import build_sample
 from submissions.enums import Verb
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
-from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, zipped
+from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -203,8 +203,16 @@ def test_a_suite_opens_when_its_audit_is_done(tmp_path: Path, small: SuiteVersio
 
 def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    message = "This task takes no answers (it failed its audit), so what is here for it was left out."
+    checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
+    assert messages(checked) == [("remark", "alpha/1", message)]
+    assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
+    assert [answer["task"] for answer in checked.report()["answers"]] == ["alpha/2"]
+    nothing = (
+        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (it failed its audit)."
+    )
     checked = check(tmp_path, bundle())
-    assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", "alpha/1")]
+    assert messages(checked) == [("refuse", "", nothing), ("remark", "alpha/1", message)]
 
 
 def test_a_protected_file_refuses(tmp_path: Path, small: SuiteVersion) -> None:
@@ -240,7 +248,10 @@ def test_the_report_is_plain_data(tmp_path: Path, small: SuiteVersion) -> None:
 
 def receive(owner: User, content: bytes, name: str = "answers.zip") -> Upload:
     file = SimpleUploadedFile(name, content)
-    return uploads.receive(owner=owner, file=file, described=None, fields={"notes": "as typed"})
+    upload = uploads.receive(owner=owner, file=file, described=None, fields={"notes": "as typed"})
+    checked_by_worker()
+    upload.refresh_from_db()
+    return upload
 
 
 def test_receiving_stores_the_file_under_a_name_of_ours(alice: User, small: SuiteVersion, data_dir: Path) -> None:
@@ -267,6 +278,7 @@ def test_checking_again_takes_other_fields_and_the_same_file(alice: User, small:
     upload = receive(alice, row, "predictions.jsonl")
     assert not upload.report["acceptable"]
     uploads.check_again(upload=upload, described=described_by({"suite": "small"}), fields={"suite": "small"})
+    checked_by_worker()
     stored = Upload.objects.get()
     assert (stored.report["acceptable"], stored.fields, stored.file.name) == (
         True,
