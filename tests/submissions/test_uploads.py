@@ -215,6 +215,17 @@ def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: Su
     assert messages(checked) == [("refuse", "", nothing), ("remark", "alpha/1", message)]
 
 
+def test_a_suite_whose_files_are_missing_refuses_its_own_bundles_only(tmp_path: Path, small: SuiteVersion) -> None:
+    import_suite(folder=write_suite(tmp_path / "other"), slug="other")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    other = TaskRevision.objects.get(task__suite__slug="other", task__index=2)
+    TaskRevision.objects.filter(pk=other.pk).update(repository_hash="0" * 64)
+    assert check(tmp_path, bundle()).acceptable
+    assert messages(check(tmp_path, bundle(suite="other"))) == [
+        ("refuse", "", "The files of the suite 'other' are missing here; an operator must import it again.")
+    ]
+
+
 def test_a_protected_file_refuses(tmp_path: Path, small: SuiteVersion) -> None:
     diff = "--- /dev/null\n+++ b/conftest.py\n@@ -0,0 +1,1 @@\n+x = 1\n"
     sent = zipped({"submission.json": json.dumps(MANIFEST), "answers/alpha/1/answer.diff": diff})
