@@ -116,7 +116,7 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
     assert Upload.objects.filter(checked=True).count() == 2
 
 
-def jobs_of_uploads() -> list[tuple[str, list[Any]]]:
+def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
     with queueing.connect() as connection:
         return [(job.func_name, list(job.args)) for job in queueing.upload_queue(connection).jobs]
 

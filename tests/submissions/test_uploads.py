@@ -181,6 +181,16 @@ def test_the_stubs_of_the_sample_change_something(db: None) -> None:
             assert 'NotImplementedError("left unwritten")' in applied.goal_source
 
 
+@pytest.mark.parametrize("kind", ["golden", "stub", "mixed"])
+def test_a_sample_answers_no_task_that_takes_none(tmp_path: Path, small: SuiteVersion, kind: str) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    sample = build_sample(kind, small)
+    assert sample.expected["alpha/1"] == "not_attempted"
+    checked = check(tmp_path, sample.content)
+    assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
+    assert checked.require()[0].digest == sample.digest
+
+
 def task_files_of(version: SuiteVersion) -> dict[str, Path]:
     return {slug: files.repository for slug, files in uploads.task_files(version).items()}
 

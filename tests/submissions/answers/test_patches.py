@@ -216,10 +216,6 @@ def test_diffs_that_refuse_the_bundle(repository: Path, case: str) -> None:
     assert expected in caught.value.message
 
 
-def test_at_least_35_patch_cases() -> None:
-    assert len(PROTECTED) >= 35
-
-
 @pytest.mark.parametrize(
     ("diff", "line", "expected"),
     [
