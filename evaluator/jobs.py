@@ -8,7 +8,9 @@ import structlog
 
 from evaluator.domain import auditing, self_checks
 from evaluator.domain.evaluate import evaluate_next as _evaluate_next
+from evaluator.domain.queueing import push_uploads
 from evaluator.sandbox.types import SandboxError
+from submissions.domain import checking
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +46,13 @@ def ask_or_judge_next() -> None:
     first, second = (ask_next, judge_next) if secrets.randbits(1) else (judge_next, ask_next)
     if not first():
         second()
+
+
+def check_next_upload() -> None:
+    """Check whichever uploaded file is next; when none waits, do nothing."""
+    if checking.check_next():
+        # Of one person's files one is checked at a time; the next may have been waiting for this one.
+        push_uploads(checking.waiting())
 
 
 def check_endpoint(endpoint_id: int) -> None:

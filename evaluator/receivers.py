@@ -12,12 +12,19 @@ from benchmark_tasks.signals import suite_imported
 from evaluator.domain.generating import cancel_generation
 from evaluator.domain.judging import cancel as cancel_judgements
 from evaluator.domain.judging import plan_for_submission
-from evaluator.domain.queueing import plan, push_audit
+from evaluator.domain.queueing import plan, push_audit, push_uploads
 from evaluator.domain.reading_trajectories import read_uploaded
 from evaluator.domain.results import cancel_runs
 from evaluator.signals import submission_scored
+from submissions.domain import checking
 from submissions.models import Submission
-from submissions.signals import submission_cancelled, submission_created
+from submissions.signals import submission_cancelled, submission_created, upload_waiting
+
+
+@receiver(upload_waiting)
+def check_after_commit(**_: Any) -> None:
+    """Have a worker check the file; if this is lost, the sweep asks again."""
+    transaction.on_commit(lambda: push_uploads(checking.waiting()))
 
 
 @receiver(submission_created)

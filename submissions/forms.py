@@ -22,8 +22,6 @@ from submissions.enums import Inputs
 from submissions.models import Upload, User
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from django.core.files.uploadedfile import UploadedFile
 
     from submissions.answers.types import Manifest
@@ -197,16 +195,6 @@ class UploadForm(forms.Form):
     def as_typed(self) -> dict[str, str]:
         """The describing fields as they were typed, for keeping beside the file; PostgreSQL keeps no NUL."""
         return {name: str(self.data.get(name, "")).replace("\0", "") for name in DESCRIBING_FIELDS}
-
-
-def described_by_stored(fields: Mapping[str, Any], *, owner: User) -> Manifest | None:
-    """The manifest that the fields kept with an upload describe; None when they name no suite or are not valid."""
-    # A stand-in for the file, which lies on disk already: only the describing fields are of interest here.
-    form = UploadForm({**fields}, owner=owner)
-    form.is_valid()
-    if set(form.errors) & set(DESCRIBING_FIELDS):
-        return None
-    return form.described()
 
 
 def _open_suites() -> list[tuple[str, str]]:

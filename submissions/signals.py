@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
+upload_waiting = Signal()
+"""``upload``: stored and to be checked, inside the transaction that stored it."""
+
 submission_created = Signal()
 """``submission``: stored with all its implementations, inside the transaction that stored it."""
 

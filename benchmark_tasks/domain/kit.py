@@ -121,7 +121,7 @@ def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[M
         "tasks.json", _json({"suite": version.suite.slug, "version": version.number, "tasks": _tasks(revisions)})
     )
     yield _text("example-bundle/submission.json", _json(_example_manifest(version)))
-    for revision in revisions:
+    for revision in (revision for revision in revisions if revision.runnable):
         yield _text(f"example-bundle/answers/{revision.task.slug}/answer.py", example_answer(revision))
     for slug, revision in papers.items():
         for name, path in tree_files(revision.repository_hash).items():

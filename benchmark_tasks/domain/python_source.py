@@ -19,6 +19,11 @@ Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _TAB: Final = 8
 
+MAX_DEFINITIONS: Final = 2_000
+"""Functions and classes that one file may define: Python's compiler takes quadratic time for them."""
+MAX_NODES: Final = 200_000
+"""Nodes that the syntax tree of one file may have; a megabyte of ordinary code has half as many."""
+
 
 class SourceError(Exception):
     """The text cannot be used; the message continues a sentence that begins with the file's name.
@@ -67,20 +72,34 @@ def read_source(content: bytes) -> Source:
 
 
 def parse_source(content: bytes | str) -> ast.Module:
-    """The syntax tree of a file in any encoding that Python knows. Raises SourceError."""
+    """The syntax tree of a file in any encoding that Python knows, within the limits above. Raises SourceError."""
     if isinstance(content, bytes):
         _decode(content)
     with warnings.catch_warnings():
         # Whatever this interpreter warns of (old escapes, `is` with a literal) is no fault of the file's.
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(content)
+            tree = ast.parse(content)
         except SyntaxError as error:
             raise SourceError(f"is not valid Python: {error.msg}", line=error.lineno) from None
         except ValueError as error:
             raise SourceError(f"is not valid Python: {error}") from None
         except (RecursionError, MemoryError):
             raise SourceError("is nested too deeply") from None
+    _require_bounded(tree)
+    return tree
+
+
+def _require_bounded(tree: ast.Module) -> None:
+    definitions = 0
+    for number, node in enumerate(ast.walk(tree)):
+        definitions += is_definition(node)
+        if definitions > MAX_DEFINITIONS:
+            raise SourceError(
+                f"defines more than {MAX_DEFINITIONS:,} functions and classes, which is the limit of a file"
+            )
+        if number >= MAX_NODES:
+            raise SourceError(f"has more than {MAX_NODES:,} syntax nodes, which is the limit of a file")
 
 
 def _decode(content: bytes) -> None:
@@ -125,6 +144,23 @@ def same_code(first: ast.AST, second: ast.AST) -> bool:
         elif left != right:
             return False
     return True
+
+
+def same_definition(one: str, other: str) -> bool:
+    """Whether two definitions have the same syntax tree but for docstrings; false where one of them does not parse."""
+    try:
+        return same_code(_tree_of(one), _tree_of(other))
+    except SourceError:
+        return False
+
+
+def _tree_of(definition: str) -> ast.Module:
+    # A method keeps its class's indentation: a string in it may hold less, so it cannot be dedented.
+    indented = definition[:1] in (" ", "\t")
+    tree = parse_source(f"class _:\n{definition}" if indented else definition)
+    if indented and len(tree.body) == 1 and isinstance(tree.body[0], ast.ClassDef):
+        tree.body = tree.body[0].body
+    return without_docstrings(tree)
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:

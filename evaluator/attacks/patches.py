@@ -116,6 +116,20 @@ PATCH: Final[tuple[Attack, ...]] = (
         BAD_PATCH,
         says="changes nothing",
     ),
+    _attack(
+        "very deep path",
+        "Makes folders that can hardly be removed.",
+        add("weighing/" + "a/" * 1500 + "x.py"),
+        says="200 characters",
+    ),
+    _attack("deep path", "Nests folders.", add("weighing/" + "a/" * 10 + "x.py"), says="8 parts"),
+    _attack("long path", "Adds a name that no table takes.", add(f"weighing/{'a' * 195}.py"), says="200 characters"),
+    _attack(
+        "long path of short names",
+        "Passes the limit with names that disks take.",
+        add(f"weighing/{'a' * 100}/{'b' * 100}.py"),
+        says="200 characters",
+    ),
     _attack("goal removed", "Renames the goal's file away.", rename("weighing/goal.py", "weighing/x.py"), BAD_PATCH),
     _attack(
         "beside a good change",

@@ -31,9 +31,9 @@ from evaluator.attacks.types import (
 from evaluator.grading.logs import MAX_LOG_BYTES
 from evaluator.grading.sealed import grade
 from evaluator.sandbox.types import BoxSpec, SandboxError
-from submissions.answers.limited import read_bundle_limited
-from submissions.answers.patches import apply_diff
-from submissions.answers.types import AnswerError, BundleError, ProtectedPathError
+from submissions.answers.check import BundleRequest, TaskFiles
+from submissions.answers.limited import apply_limited, check_limited
+from submissions.answers.types import AnswerError, AnswerKind, BundleError, ProtectedPathError, RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -216,8 +216,9 @@ def _run_program(attack: ProgramAttack, target: Range) -> tuple[str, str]:
 
 
 def _apply_patch(attack: PatchAttack, target: Range) -> tuple[str, str]:
+    answer = RawAnswer(task=task.NAME, trial=1, kind=AnswerKind.DIFF, content=attack.diff, file="answer.diff")
     try:
-        apply_diff(target.task.repository, attack.diff, task.GOAL)
+        apply_limited(answer, _files(target))
     except ProtectedPathError as error:
         return REFUSED, error.message
     except AnswerError as error:
@@ -229,9 +230,17 @@ def _read_upload(attack: UploadAttack, target: Range) -> tuple[str, str]:
     path = target.folder / f"upload-{secrets.token_hex(4)}"
     path.write_bytes(attack.make())
     try:
-        read_bundle_limited(path).bundle()
+        reading, checked = check_limited(path, BundleRequest(tasks={"attacks": {task.NAME: _files(target)}}))
+        reading.bundle()
     except BundleError as error:
         return REFUSED, "; ".join(problem.message for problem in error.problems[-3:])
     finally:
         path.unlink()
-    return ACCEPTED, ""
+    reason = "; ".join(problem.message for problem in checked.problems[-3:])
+    if checked.is_refused:
+        return REFUSED, reason
+    return BAD_PATCH if checked.problems else ACCEPTED, reason
+
+
+def _files(target: Range) -> TaskFiles:
+    return TaskFiles(goal=task.GOAL, repository=target.task.repository)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.attacks.archives import REGULAR, gzip_bomb, overlapping_zip, tar_files, tar_header, tar_of, zip_of
 from evaluator.attacks.task import GOLDEN, NAME
-from evaluator.attacks.types import ACCEPTED, REFUSED, Attack, Group, UploadAttack, Way, ends
+from evaluator.attacks.types import ACCEPTED, BAD_PATCH, REFUSED, Attack, Group, UploadAttack, Way, ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,5 +132,20 @@ UPLOAD: Final[tuple[Attack, ...]] = (
     ),
     _attack("too many rows", "Sends more rows than there are answers.", lambda: b"{}\n" * 3000, "more than 2000 rows"),
     _attack("too large", "Is larger than an upload may be.", lambda: b"{" + b" " * 21 * MEGABYTE, "larger than 20 MB"),
+    _attack(
+        "many definitions",
+        "Defines 17,800 functions, for which Python's compiler takes half a minute.",
+        lambda: zip_of(_GOOD[0], (f"{PLACE}/answer.py", b"def a(): pass\n" * 17_800 + GOLDEN.encode())),
+        "more than 2,000 functions",
+        BAD_PATCH,
+    ),
+    _attack(
+        "many nodes",
+        "Defines few functions with very much in them.",
+        lambda: zip_of(_GOOD[0], (f"{PLACE}/answer.py", b"X = (" + b"a," * 120_000 + b")\n" + GOLDEN.encode())),
+        "more than 200,000 syntax nodes",
+        BAD_PATCH,
+    ),
+    _attack("deep path in a bundle", "Nests folders.", _zip(f"{PLACE}/{'a/' * 60}log.txt"), "deeper than 8 folders"),
     _attack("plain tar", "Holds a bundle in the wrong shape.", lambda: tar_files({"x/answer.py": b""}), "missing"),
 )

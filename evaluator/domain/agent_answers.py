@@ -22,8 +22,9 @@ from evaluator.generation.agent import run_agent, trajectory_of
 from evaluator.generation.agent_answer import as_answer
 from evaluator.generation.agent_types import AgentLimits, AgentTask, StoredStep
 from evaluator.models import AnswerRequest
-from submissions.answers.check import TaskFiles, apply_answer
+from submissions.answers.limited import apply_limited
 from submissions.answers.types import AnswerError, Problem
+from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:
     import uuid
@@ -138,7 +139,7 @@ def _limits(given: EndpointSettings, revision: TaskRevision) -> AgentLimits:
 
 
 def _read(result: AgentResult, request: AnswerRequest, revision: TaskRevision) -> Answer:
-    task = TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
+    task = files_of(revision)
     raw, remarks = as_answer(result, task=task, others=_other_goals(revision, request))
     aside = [_remark(each) for each in remarks]
     if raw is None:
@@ -149,7 +150,7 @@ def _read(result: AgentResult, request: AnswerRequest, revision: TaskRevision) -
     note = f"Taken from the agent's repository. {result.ending}".strip()
     answer = Answer(AnswerTaken.CODE, note, text=raw.content.decode("utf-8", errors="replace"), aside=aside)
     try:
-        answer.applied = apply_answer(raw, task)
+        answer.applied = apply_limited(raw, task)
     except AnswerError as error:
         answer.error = {"message": error.message, "file": raw.file, "line": error.line}
     return answer

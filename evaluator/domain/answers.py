@@ -21,9 +21,10 @@ from evaluator.generation.extraction_limited import extract_limited
 from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
-from submissions.answers.check import TaskFiles, apply_answer
+from submissions.answers.limited import apply_limited
 from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.taking import take
+from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:
     import uuid
@@ -184,9 +185,8 @@ def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:
     raw = RawAnswer(
         task=revision.task.slug, trial=1, kind=AnswerKind.SOURCE, content=source.encode(), file="the model's answer"
     )
-    task = TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
     try:
-        return Answer(AnswerTaken.CODE, note, applied=apply_answer(raw, task))
+        return Answer(AnswerTaken.CODE, note, applied=apply_limited(raw, files_of(revision)))
     except AnswerError as error:
         wrong = {"message": error.message, "file": raw.file, "line": error.line}
         return Answer(AnswerTaken.CODE, note, error=wrong)

@@ -33,6 +33,9 @@ JOB = "evaluator.jobs.evaluate_next"
 AUDIT_JOB = "evaluator.jobs.audit_revision"
 MODEL_QUEUE_NAME = "models"
 MODEL_JOB = "evaluator.jobs.ask_or_judge_next"
+UPLOAD_QUEUE_NAME = "uploads"
+UPLOAD_JOB = "evaluator.jobs.check_next_upload"
+UPLOAD_TIMEOUT_SECONDS = 240
 CHECK_JOB = "evaluator.jobs.check_endpoint"
 JOB_TIMEOUT_SECONDS = 3600
 AUDIT_TIMEOUT_SECONDS = 6 * 3600
@@ -64,6 +67,11 @@ def audit_queue(connection: Redis) -> Queue:
 def model_queue(connection: Redis) -> Queue:
     """The queue of those who wait for models. Workers of its own look here: waiting must not keep a box idle."""
     return Queue(MODEL_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
+
+
+def upload_queue(connection: Redis) -> Queue:
+    """The queue of files to check. All workers look here first: somebody looks at the page, and a check is short."""
+    return Queue(UPLOAD_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
 
 
 def plan(submission_id: int) -> list[int]:
@@ -136,6 +144,19 @@ def push_models(count: int) -> int:
         log.info("queue_unreachable", error=str(error), jobs=count)
         return 0
     return count
+
+
+def push_uploads(waiting: int) -> int:
+    """Add as many jobs as fewer than ``waiting`` files have one, and return how many were added."""
+    try:
+        with connect_briefly() as connection:
+            target = upload_queue(connection)
+            missing = max(0, waiting - len(target))
+            _enqueue(target, missing, UPLOAD_JOB, UPLOAD_TIMEOUT_SECONDS)
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=waiting)
+        return 0
+    return missing
 
 
 def push_check(endpoint_id: int) -> bool:

@@ -13,7 +13,7 @@ from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.generating import settle_generation, unsettled_generations
-from evaluator.domain.queueing import plan, push_audit, push_check, top_up
+from evaluator.domain.queueing import plan, push_audit, push_check, push_uploads, top_up
 from evaluator.domain.rechecking import recheck_shown
 from evaluator.domain.scratch import sweep_scratch
 from evaluator.domain.settling import settle, unsettled
@@ -21,7 +21,7 @@ from evaluator.enums import GenerationState, RunState
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
-from submissions.domain import uploads
+from submissions.domain import checking, media, uploads
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission
 
@@ -63,7 +63,10 @@ def reconcile() -> Sweep:
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
         push_check(pk)
     recheck_shown()
+    checking.sweep()
+    push_uploads(checking.waiting())
     uploads.sweep()
+    media.sweep_when_due()
     sweep_scratch()
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)

@@ -55,8 +55,8 @@ class BundleReading:
     """As much of a bundle as could be read, and what is wrong with the rest of it.
 
     Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``problems`` are
-    bounded; ``left_out`` is how many more there were. ``trees`` are the papers of an output tree, from which answers
-    are still to be made (:mod:`submissions.answers.tree_answers`), and ``remarks`` what was passed over in it.
+    bounded; ``left_out`` is how many more there were. ``trees`` are the papers of an output tree, from which
+    :mod:`submissions.answers.check` makes answers, and ``remarks`` what was passed over.
     """
 
     manifest: Manifest | None
@@ -65,6 +65,7 @@ class BundleReading:
     left_out: int = 0
     trees: tuple[TreeFolder, ...] = ()
     remarks: tuple[Problem, ...] = ()
+    is_tree: bool = False
 
     def bundle(self) -> Bundle:
         """The bundle, where nothing is wrong with it. Raises BundleError with the problems."""
@@ -129,6 +130,7 @@ def _from_trees(trees: TreeReading, defaults: Manifest | None, problems: Problem
         left_out=problems.left_out,
         trees=trees.folders,
         remarks=trees.remarks,
+        is_tree=True,
     )
 
 

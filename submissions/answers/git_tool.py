@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from submissions.answers.trees import scratch_folder
 from submissions.answers.types import AnswerError, ProtectedPathError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _SECONDS = 30
 _COMPLAINT = re.compile(r"^(?:error|fatal): (.*)$", re.MULTILINE)
@@ -29,19 +29,33 @@ _PREFIXED = re.compile(rb"^(?:--- |\+\+\+ |diff --git )\"?[ab]/", re.MULTILINE)
 _HEADER = re.compile(r"^diff --git [ab]/(.*) [ab]/\1$", re.MULTILINE)
 
 
+def paths_in(folder: Path, diff: bytes) -> list[str]:
+    """The paths that git will write in ``folder`` when it applies ``diff``; nothing is written yet.
+
+    Raises as :func:`apply_in` does for a diff that is broken.
+    """
+    listed = _apply(folder, diff, "--numstat", "-z").decode("utf-8", "surrogateescape")
+    return [entry.split("\t", 2)[2] for entry in listed.split("\0") if entry]
+
+
 def apply_in(folder: Path, diff: bytes) -> None:
     """Apply ``diff`` to the files in ``folder``.
 
     Raises ProtectedPathError for a path that leaves the folder, AnswerError for a diff that is broken or does not fit.
     """
+    _apply(folder, diff)
+
+
+def _apply(folder: Path, diff: bytes, *options: str) -> bytes:
     strip = "-p1" if _PREFIXED.search(diff) else "-p0"
     try:
         # --unidiff-zero: hunks without context after them, as models write them, may lie anywhere in the file.
-        process = _git(["apply", strip, "--whitespace=nowarn", "--unidiff-zero", "-"], folder=folder, feed=diff)
+        arguments = ["apply", strip, *options, "--whitespace=nowarn", "--unidiff-zero", "-"]
+        process = _git(arguments, folder=folder, feed=diff)
     except subprocess.TimeoutExpired:
         raise AnswerError("Applying the diff took too long; send a smaller one.") from None
     if process.returncode == 0:
-        return
+        return process.stdout
     complaints = _COMPLAINT.findall(process.stderr.decode("utf-8", "replace"))
     line = next((int(found[1]) for found in map(_DIFF_LINE.search, complaints) if found), None)
     if any(mark in complaint for complaint in complaints for mark in _ESCAPES):
@@ -56,16 +70,16 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
 
     git writes it rather than difflib, which needs hours on two long files made for it.
     """
-    with tempfile.TemporaryDirectory(prefix="lmr-diff-") as scratch:
+    with scratch_folder() as scratch:
         for side, files in (("a", before), ("b", after)):
-            Path(scratch, side).mkdir()
+            (scratch / side).mkdir()
             for path, content in files.items():
-                target = Path(scratch, side, path)
+                target = scratch / side / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
         options = ["--no-prefix", "--no-color", "--no-ext-diff", "--no-renames", "--text", "--unified=3"]
         try:
-            process = _git(["diff", "--no-index", *options, "a", "b"], folder=Path(scratch))
+            process = _git(["diff", "--no-index", *options, "a", "b"], folder=scratch)
         except subprocess.TimeoutExpired:
             raise AnswerError("Comparing the changed files took too long; send smaller ones.") from None
     if process.returncode not in (0, 1):

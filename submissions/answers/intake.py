@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from submissions.answers.protection import MAX_PATH_DEPTH, MAX_PATH_LENGTH
 from submissions.answers.types import BundleError, Problem, Severity
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class ArchiveLimits:
     entries: int = 8000
     ratio: int = 100
     ratio_floor: int = _MEGABYTE
-    path: int = 200
-    depth: int = 8
+    path: int = MAX_PATH_LENGTH
+    depth: int = MAX_PATH_DEPTH
     problems: int = 100
 
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
-from submissions.answers.git_tool import apply_in, unified_diff
+from submissions.answers.git_tool import apply_in, paths_in, unified_diff
 from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
-from submissions.answers.protection import Protection, unsafe_name
+from submissions.answers.protection import Protection, too_long, unsafe_name
 from submissions.answers.splice import goal_in, splice
 from submissions.answers.tree_index import MAX_FILE_BYTES
-from submissions.answers.trees import Tree, copy_tree, read_tree
+from submissions.answers.trees import Tree, copy_tree, read_tree, scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ _HEADERS = re.compile(rb"^(?:\+\+\+ |diff --git )", re.MULTILINE)
 _COPIES = re.compile(rb"^(?:copy|rename) from ", re.MULTILINE)
 _MOST_HEADERS = 2 * MAX_CHANGED_FILES
 _MOST_COPIES = 20
+_SHOWN_PATH = 300
 _IS_PROTECTED = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
 
 
@@ -52,10 +52,15 @@ def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protect
     """
     protection = protection or Protection()
     diff = _checked_text(diff)
-    with tempfile.TemporaryDirectory(prefix="lmr-patch-") as scratch:
-        tree = Path(scratch, "tree")
+    with scratch_folder() as scratch:
+        tree = scratch / "tree"
         holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
         before = read_tree(tree)
+        # Before git makes them: what lies thousands of folders deep can hardly be listed or removed again.
+        for path in paths_in(tree, diff):
+            reason = "" if path in before.entries else too_long(path)
+            if reason:
+                raise _protected(path, reason)
         _apply_beside(holes, tree, diff)
         after = read_tree(tree)
         paths = after.changed_from(before)
@@ -181,6 +186,7 @@ def _refuse_new_folders(before: Tree, after: Tree) -> None:
 
 def _protected(path: str, reason: str) -> ProtectedPathError:
     shown = path.encode("ascii", "backslashreplace").decode()
+    shown = shown if len(shown) <= _SHOWN_PATH else f"{shown[:_SHOWN_PATH]}..."
     return ProtectedPathError(f"{shown} {reason}; take it out of the diff.", file=shown)
 
 
@@ -206,6 +212,8 @@ def _entry_reason(path: str, before: Tree, after: Tree) -> str:
 
 def _new_name_reason(path: str, before: Tree, goal: Goal, protection: Protection) -> str:
     """What is wrong with the name of an added file beside the names that were there."""
+    if reason := too_long(path):
+        return reason
     known = {name.lower(): name for name in (*before.entries, *before.folders)}
     parts = path.split("/")
     for depth in range(1, len(parts) + 1):

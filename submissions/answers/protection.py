@@ -90,7 +90,10 @@ INSTALLED_MODULES = frozenset(
 
 _STANDARD_MODULES = frozenset(name.lower() for name in sys.stdlib_module_names)
 _MODULE_SUFFIXES = (".py", ".pyi")
-_LONGEST_PART = 200
+MAX_PATH_LENGTH = 200
+"""Characters, and so bytes, that a new path may have: file systems take 255 bytes for one name of it."""
+MAX_PATH_DEPTH = 8
+"""Names that a new path may be made of, the file's own included."""
 _UNSAFE_CHARACTERS = frozenset('\\:"*?<>|')
 
 
@@ -135,6 +138,13 @@ def unsafe_name(path: str) -> str:
         return 'has one of the characters \\ : " * ? < > |'
     if any(part != part.strip() or part.endswith(".") or not part for part in path.split("/")):
         return "has a part that begins or ends with a space or ends with a dot"
-    if any(len(part) > _LONGEST_PART for part in path.split("/")):
-        return f"has a part of more than {_LONGEST_PART} characters, which not every disk takes"
+    return ""
+
+
+def too_long(path: str) -> str:
+    """Why no new file may be called ``path``, however safe its characters are, or ``""``."""
+    if len(path.encode(errors="surrogateescape")) > MAX_PATH_LENGTH:
+        return f"has a path of more than {MAX_PATH_LENGTH} characters, which is the limit for new files"
+    if path.count("/") >= MAX_PATH_DEPTH:
+        return f"has a path of more than {MAX_PATH_DEPTH} parts, which is the limit for new files"
     return ""

@@ -18,7 +18,15 @@ from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import with_goal_of
 from submissions.answers.patches import MAX_CHANGED_FILES, below_a_file, path_problem
 from submissions.answers.trees import Tree, read_tree
-from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer, SetAside, Severity
+from submissions.answers.types import (
+    AnswerError,
+    AnswerKind,
+    Problem,
+    RawAnswer,
+    SetAside,
+    Severity,
+    closed_message,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,13 +95,16 @@ class _Making:
 def answers_of(folder: TreeFolder, tasks: Mapping[str, TaskFiles]) -> tuple[list[RawAnswer], list[Problem]]:
     """The answers in one paper's folder, and remarks on the tasks that were left as they were.
 
-    ``tasks`` are the paper's, by slug; those that are closed get no answer.
+    ``tasks`` are the paper's, by slug; those that are closed get no answer, and a remark where their file is changed.
     """
     answers: list[RawAnswer] = []
     remarks: list[Problem] = []
     trees: dict[str, Tree] = {}
     for slug, task in tasks.items():
         if task.closed:
+            if task.goal.file in folder.changed:
+                file = f"{folder.place}/{task.goal.file}"
+                remarks.append(Problem(Severity.REMARK, closed_message(task.closed), slug, file))
             continue
         masked = trees.setdefault(str(task.repository), read_tree(task.repository))
         others = tuple(other.goal for other_slug, other in tasks.items() if other_slug != slug)

@@ -1,14 +1,13 @@
 """What an output tree is compared with: the papers of a suite and the files of their masked repositories, by hash.
 
 It is made where the content store is (:mod:`submissions.domain.masked`) and handed to the limited process that reads
-uploads, which opens nothing itself. No Django here.
+uploads. No Django here.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -38,7 +37,7 @@ def mark_of(content: bytes) -> FileMark:
 class IndexedPaper:
     """One paper: its slug, how its folders are called, the files that hold goals, and its masked repository.
 
-    ``closed`` says why it takes no answers, if so; it has no files then.
+    ``closed`` says why each of its tasks takes no answers where none does; it has no files then.
     """
 
     slug: str
@@ -46,7 +45,7 @@ class IndexedPaper:
     repository: str
     goal_files: tuple[str, ...]
     files: dict[str, FileMark]
-    closed: str = ""
+    closed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +54,6 @@ class TreeIndex:
 
     suite: str
     papers: tuple[IndexedPaper, ...]
-
-    def dump(self) -> bytes:
-        """The index as JSON."""
-        papers = [
-            {
-                "slug": paper.slug,
-                "folder": paper.folder,
-                "repository": paper.repository,
-                "goal_files": paper.goal_files,
-                "files": dump_marks(paper.files),
-                "closed": paper.closed,
-            }
-            for paper in self.papers
-        ]
-        return json.dumps({"suite": self.suite, "papers": papers}, separators=(",", ":")).encode()
-
-
-def load_index(content: bytes) -> TreeIndex:
-    """What :meth:`TreeIndex.dump` wrote."""
-    described = json.loads(content)
-    papers = (
-        IndexedPaper(
-            slug=paper["slug"],
-            folder=paper["folder"],
-            repository=paper["repository"],
-            goal_files=tuple(paper["goal_files"]),
-            files=load_marks(paper["files"]),
-            closed=paper["closed"],
-        )
-        for paper in described["papers"]
-    )
-    return TreeIndex(suite=described["suite"], papers=tuple(papers))
 
 
 def dump_marks(files: dict[str, FileMark]) -> dict[str, list[Any]]:

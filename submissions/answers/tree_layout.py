@@ -12,7 +12,7 @@ from submissions.answers.intake import refuse
 from submissions.answers.manifest import MANIFEST_FILE
 from submissions.answers.task_names import paper_slug
 from submissions.answers.tree_noise import CACHES, noise_of_name
-from submissions.answers.types import Problem, Severity
+from submissions.answers.types import Problem, Severity, closed_message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -123,8 +123,10 @@ def _layout(root: str, level: _Level, papers: Mapping[str, IndexedPaper], index:
         if paper is None:
             unknown += [] if noise_of_name(f"{name}/x.py") == CACHES else [name]
         elif paper.closed:
-            message = f"{name} takes no answers here ({paper.closed}); it was passed over."
-            remarks.append(Problem(severity=Severity.REMARK, message=message))
+            remarks += [
+                Problem(severity=Severity.REMARK, message=closed_message(reason), task=task, file=root + name)
+                for task, reason in paper.closed.items()
+            ]
         elif paper.slug in folders:
             earlier = folders[paper.slug].place.removeprefix(root).split("/")[0]
             problems.append(refuse(f"{earlier} and {name} are both the paper {paper.slug!r}; keep one.", file=name))

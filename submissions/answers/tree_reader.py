@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from submissions.answers.intake import ArchiveLimits, Intake, ProblemList, readable, refuse, shown_name
-from submissions.answers.protection import Protection, unsafe_name
+from submissions.answers.protection import Protection, too_long, unsafe_name
 from submissions.answers.tar_reader import read_tar_gz
 from submissions.answers.tree_index import MAX_FILE_BYTES, FileMark, TreeIndex, mark_of
 from submissions.answers.tree_layout import PaperFolder, TreeLayout, find_layout, is_bundle_name, looks_like_tree
@@ -26,6 +26,7 @@ _ZIP = b"PK\x03\x04"
 _MAX_KEPT_BYTES = 32 * _MEGABYTE
 _MAX_CODE_BYTES = 8 * _MEGABYTE
 _MAX_PROTECTED_BYTES = 8 * _MEGABYTE
+_LONG_PATHS = "files with very long paths"
 _LINE_ENDS = "files with other line ends only"
 _SHOWN_EXAMPLES = 3
 
@@ -195,9 +196,11 @@ class _Comparing(Intake):
         if any(not 0x20 <= byte <= 0x7E for byte in raw) or unsafe_name(path):
             return "files with unusual names"
         if len(name) > self.limits.path or name.count("/") >= self.limits.depth:
-            return "files with very long paths"
+            return _LONG_PATHS
         if path in folder.paper.files:
             return ""
+        if too_long(path):
+            return _LONG_PATHS
         if self._protection.is_protected_name(path):
             return "new tests, configuration or compiled files"
         return noise_of_name(path)

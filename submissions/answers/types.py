@@ -93,8 +93,8 @@ class AppliedAnswer:
     ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
     ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
     definition's source afterwards; ``goal_alone`` whether nothing else is changed, but for comments, docstrings and
-    formatting. Texts keep their line ends and byte order mark: write them with
-    ``text.encode()``, never in text mode.
+    formatting; ``identical`` whether the goal is then also the golden definition. Texts keep their line ends and byte
+    order mark: write them with ``text.encode()``, never in text mode.
     """
 
     files: dict[str, str]
@@ -102,6 +102,12 @@ class AppliedAnswer:
     diff: str
     goal_source: str
     goal_alone: bool
+    identical: bool = False
+
+
+def closed_message(reason: str) -> str:
+    """What is said of an answer to a task that takes none."""
+    return f"This task takes no answers ({reason}), so what is here for it was left out."
 
 
 class BundleError(Exception):

@@ -1,55 +1,94 @@
-"""Checking a large upload beside the request that brought it, so that nobody looks at a page that does not come.
-
-The check runs in a thread of the web server, one at a time in each of its processes, and what it found is in the row.
-A thread that died with its process is missed after a while: whoever looks at the page then starts another.
-"""
+"""Checking uploads in a worker: a page only stores a file, and shows what was found once a worker has checked it."""
 
 from __future__ import annotations
 
-import threading
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from django.db import connections
-from django.db.models import Q
+from django.core.files.base import ContentFile
+from django.db.models import F, Q
 from django.utils import timezone
 
-from submissions.domain.uploads import check_stored
+from submissions.answers.intake import refuse
+from submissions.answers.types import BundleError
+from submissions.domain.uploads import CheckedBundle, check_kept, checked_bundle, described_by_upload
 from submissions.models import Upload
 
 if TYPE_CHECKING:
-    from submissions.answers.types import Manifest
+    from django.db.models import QuerySet
 
 log = structlog.get_logger(__name__)
-LEASE = timedelta(minutes=3)
-"""How long a check may take before it counts as lost; reading alone is ended after 90 seconds."""
-
-_one_at_a_time = threading.BoundedSemaphore(1)
-
-
-def go_on(*, upload: Upload, described: Manifest | None) -> threading.Thread | None:
-    """Start the check of ``upload`` unless it is under way, done, or another one is running in this process."""
-    if not _one_at_a_time.acquire(blocking=False):
-        return None
-    now = timezone.now()
-    waiting = Q(checking_since=None) | Q(checking_since__lt=now - LEASE)
-    if not Upload.objects.filter(waiting, pk=upload.pk, checked=False).update(checking_since=now):
-        _one_at_a_time.release()
-        return None
-    thread = threading.Thread(target=_check, args=(upload.pk, described), daemon=True)
-    thread.start()
-    return thread
+LEASE = timedelta(minutes=5)
+"""How long a check may take before its worker counts as lost; the checking process is ended after three minutes."""
+TRIES = 3
+"""How often a check is begun before it is reported as an infrastructure error."""
 
 
-def _check(pk: int, described: Manifest | None) -> None:
+def check_next() -> bool:
+    """Check the upload that waits longest; false when none waits, or their owners all have one being checked."""
+    upload = _claim()
+    if upload is None:
+        return False
     try:
-        upload = Upload.objects.filter(pk=pk).first()
-        if upload is not None:
-            check_stored(upload=upload, described=described)
+        _check(upload)
     except Exception:
-        # The row stays unchecked, so the check is tried again after the lease.
-        log.exception("upload_check_failed", upload=pk)
-    finally:
-        connections.close_all()
-        _one_at_a_time.release()
+        # The sweep queues it again, until its tries are used up.
+        _of_claim(upload).update(checking_since=None)
+        log.exception("upload_check_failed", upload=upload.pk)
+    return True
+
+
+def waiting() -> int:
+    """How many uploads wait for a check."""
+    return _due().filter(tries__lt=TRIES).count()
+
+
+def sweep() -> None:
+    """Report checks whose tries are used up as infrastructure errors."""
+    for upload in _due().filter(tries__gte=TRIES):
+        message = (
+            f"An infrastructure error ended the check of this file {upload.tries} times; the file may be fine. Have it "
+            "checked again; if that does not help, tell the maintainers of this site."
+        )
+        report = CheckedBundle(problems=(refuse(message),)).report() | {"infrastructure_error": True}
+        _of_claim(upload).update(report=report, checked=True)
+
+
+def _due() -> QuerySet[Upload]:
+    lost = Q(checking_since__lt=timezone.now() - LEASE)
+    return Upload.objects.filter(Q(checking_since=None) | lost, checked=False)
+
+
+def _claim() -> Upload | None:
+    """The next upload, marked as being checked. One person's uploads are checked one after the other."""
+    now = timezone.now()
+    busy = Upload.objects.filter(checked=False, checking_since__gte=now - LEASE).values("owner")
+    for upload in _due().filter(tries__lt=TRIES).exclude(owner__in=busy).order_by("created"):
+        if _of_claim(upload).update(checking_since=now, tries=F("tries") + 1):
+            upload.refresh_from_db()
+            return upload
+    return None
+
+
+def _of_claim(upload: Upload) -> QuerySet[Upload]:
+    """The row, unless it was discarded, claimed by another worker or given other fields since it was read."""
+    return Upload.objects.filter(pk=upload.pk, checking_since=upload.checking_since, tries=upload.tries, checked=False)
+
+
+def _check(upload: Upload) -> None:
+    kept = b""
+    try:
+        kept = check_kept(path=Path(upload.file.path), described=described_by_upload(upload))
+        checked = checked_bundle(kept)
+    except BundleError as error:
+        checked, kept = CheckedBundle(problems=tuple(error.problems)), b""
+    except FileNotFoundError:
+        return  # discarded meanwhile
+    if kept:
+        upload.result.save(f"{upload.digest}.checked", ContentFile(kept), save=False)
+    if not _of_claim(upload).update(report=checked.report(), result=upload.result.name, checked=True):
+        with suppress(FileNotFoundError):
+            upload.result.delete(save=False)

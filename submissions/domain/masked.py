@@ -73,7 +73,7 @@ def _paper(revisions: Sequence[TaskRevision]) -> IndexedPaper:
         repository=paper.repository_folder,
         goal_files=tuple(dict.fromkeys(revision.goal_file for revision in opened)),
         files=_merged(trees),
-        closed="" if opened else closed_reason(revisions[0]),
+        closed={} if opened else {each.task.slug: closed_reason(each) for each in revisions},
     )
 
 

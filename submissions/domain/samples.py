@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.catalogue import shipped_sample
-from benchmark_tasks.domain.references import golden_definition, same_definition
+from benchmark_tasks.domain.python_source import same_definition
+from benchmark_tasks.domain.references import golden_definition
 from submissions.answers.bundle import read_bundle
 from submissions.exceptions import SuiteNotOpenError
 
@@ -55,6 +56,7 @@ class SampleAnswer:
 def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
     """A bundle for ``version`` with the golden answers, the masked stubs, or a mixture of right and wrong ones.
 
+    Tasks that take no answers are left out.
     The mixture takes the suite's own ``samples/`` where it ships some, and needs none. Raises
     :class:`SuiteNotOpenError` when the suite has no runnable task.
     """
@@ -64,7 +66,7 @@ def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
         for revision in version.revisions.select_related("task__paper", "task__suite").order_by(
             "task__paper__folder_name", "task__index"
         )
-        if not revision.not_runnable_reasons
+        if revision.runnable
     ]
     if not revisions:
         msg = f"The suite {version.suite.slug!r} has no runnable task, so there is nothing to make a sample of."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +18,22 @@ from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.taking import take
-from submissions.domain.uploads import CheckedBundle, check_file
+from submissions.domain.uploads import CheckedBundle, check_file, checked_bundle, discard
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Implementation, Submission, System, Upload, User
 from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.models.fields.files import FieldFile
+
     from benchmark_tasks.models import SuiteVersion, TaskRevision
     from submissions.answers.bundle import Bundle
     from submissions.answers.types import Manifest
+
+_ROWS_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +54,40 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
     ``publish_licence`` is consent, given beforehand, to publish as soon as it is scored. Raises
     ``BundleRefusedError`` and :class:`~submissions.exceptions.QuotaExceededError`.
     """
+    _require_licence(publish_licence)
+    return _submit(owner, path, check_file(path=path, described=described), publish_licence)
+
+
+def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
+    """Submit an upload as it was checked; it is removed when it became a submission.
+
+    Raises as :func:`submit`, :class:`WrongStateError` where the upload has just been submitted or discarded, and
+    ``StaleCheckError`` where its suite has changed since the check.
+    """
+    _require_licence(publish_licence)
+    if not upload.result:
+        msg = "The file could not be checked to its end, so it was not submitted."
+        raise NotAllowedError(msg)
+    path = Path(upload.file.path)
+    try:
+        checked = checked_bundle(Path(upload.result.path).read_bytes())
+        submitted = _submit(upload.owner, path, checked, publish_licence)
+    except FileNotFoundError:
+        if path.exists() and Path(upload.result.path).exists():
+            raise
+        msg = "This file was submitted or discarded in another window just now. My submissions shows what became of it."
+        raise WrongStateError(msg) from None
+    discard(upload=upload)
+    return submitted
+
+
+def _require_licence(publish_licence: str) -> None:
     if publish_licence and publish_licence not in CODE_LICENCES:
         msg = f"{publish_licence!r} is not one of the offered licences: {', '.join(CODE_LICENCES)}."
         raise NotAllowedError(msg)
-    checked = check_file(path=path, described=described)
+
+
+def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
     bundle, version = checked.require()
     if publish_licence and bundle.manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
@@ -58,42 +95,54 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
     existing = _existing(owner, bundle, version)
     if existing:
         return Submitted(existing, created=False)
-    try:
-        with transaction.atomic():
-            quotas.require(owner)
-            submission = _new_submission(owner, bundle, version, publish_licence)
-            with path.open("rb") as stream:
-                submission.bundle.save(f"{bundle.digest}.bundle", File(stream), save=False)
-            submission.save()
-            _store_answers(submission, bundle, checked)
-            record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
-            submission_created.send(sender=Submission, submission=submission)
-    except IntegrityError:
-        # Two identical uploads at the same moment: the database let one through.
-        existing = _existing(owner, bundle, version)
-        if existing is None:
-            raise
-        return Submitted(existing, created=False)
+    with _stored_files() as stored:
+        submission = _new_submission(owner, bundle, version, publish_licence)
+        with path.open("rb") as stream:
+            stored.save(submission.bundle, f"{bundle.digest}.bundle", File(stream))
+        implementations = _implementations(submission, bundle, checked, stored)
+        try:
+            with transaction.atomic():
+                quotas.require(owner)
+                submission.system = system_of(owner, bundle.manifest)
+                submission.save()
+                Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
+                record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
+                submission_created.send(sender=Submission, submission=submission)
+        except IntegrityError:
+            # Two identical uploads at the same moment: the database let one through.
+            existing = _existing(owner, bundle, version)
+            if existing is None:
+                raise
+            stored.remove()
+            return Submitted(existing, created=False)
     remarks = tuple(problem for problem in checked.problems if problem.severity is Severity.REMARK)
     return Submitted(submission, created=True, remarks=remarks)
 
 
-def submit_upload(*, upload: Upload, described: Manifest | None, publish_licence: str = "") -> Submitted:
-    """Submit a bundle that was uploaded and checked before; the upload is removed when it became a submission.
+@dataclass(frozen=True, slots=True)
+class _StoredFiles:
+    """Files that were stored before the rows that name them."""
 
-    Raises as :func:`submit`, and :class:`WrongStateError` where the upload has just been submitted or discarded.
-    """
-    path = Path(upload.file.path)
+    files: list[FieldFile] = field(default_factory=list)
+
+    def save(self, place: FieldFile, name: str, content: File[bytes]) -> None:
+        place.save(name, content, save=False)
+        self.files.append(place)
+
+    def remove(self) -> None:
+        while self.files:
+            self.files.pop().delete(save=False)
+
+
+@contextmanager
+def _stored_files() -> Iterator[_StoredFiles]:
+    """Copying takes long, so it is done before the transaction; what fails after it leaves no file behind."""
+    stored = _StoredFiles()
     try:
-        submitted = submit(owner=upload.owner, path=path, described=described, publish_licence=publish_licence)
-    except FileNotFoundError:
-        if path.exists():
-            raise
-        msg = "This file was submitted or discarded in another window just now. My submissions shows what became of it."
-        raise WrongStateError(msg) from None
-    upload.file.delete(save=False)
-    upload.delete()
-    return submitted
+        yield stored
+    except BaseException:
+        stored.remove()
+        raise
 
 
 def cancel(*, submission: Submission, actor: User) -> None:
@@ -137,7 +186,6 @@ def _new_submission(owner: User, bundle: Bundle, version: SuiteVersion, publish_
     manifest = bundle.manifest
     return Submission(
         owner=owner,
-        system=system_of(owner, manifest),
         suite_version=version,
         inputs=Inputs(manifest.inputs),
         source=Source.BUNDLE,
@@ -150,10 +198,13 @@ def _new_submission(owner: User, bundle: Bundle, version: SuiteVersion, publish_
     )
 
 
-def _store_answers(submission: Submission, bundle: Bundle, checked: CheckedBundle) -> None:
-    """An implementation for every task and trial, also where there is no answer."""
+def _implementations(
+    submission: Submission, bundle: Bundle, checked: CheckedBundle, stored: _StoredFiles
+) -> list[Implementation]:
+    """An implementation for every task and trial, also where there is no answer; none is in the database yet."""
     answers = {(answer.task, answer.trial): answer for answer in bundle.answers}
     errors = {(p.task, p.file): p for p in checked.problems if p.severity == Severity.BAD_ANSWER}
+    implementations = []
     for revision in submission.suite_version.revisions.select_related("task"):
         for trial in range(1, submission.trials + 1):
             answer = answers.get((revision.task.slug, trial))
@@ -161,8 +212,9 @@ def _store_answers(submission: Submission, bundle: Bundle, checked: CheckedBundl
             if answer is not None and answer.trajectory is not None:
                 # Stored under a name of ours; the submitted one is only shown.
                 name = f"{bundle.digest[:16]}-{revision.pk}-{trial}.trajectory"
-                implementation.trajectory.save(name, ContentFile(answer.trajectory), save=False)
-            implementation.save()
+                stored.save(implementation.trajectory, name, ContentFile(answer.trajectory))
+            implementations.append(implementation)
+    return implementations
 
 
 def _implementation(

@@ -1,8 +1,9 @@
-"""Receiving a bundle and saying everything that is wrong with it, before anything is queued."""
+"""Receiving a bundle, and listing everything that is wrong with it, before anything is queued."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from difflib import get_close_matches
@@ -14,23 +15,25 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of
+from benchmark_tasks.domain.references import golden_file
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.archives import is_packed
 from submissions.answers.bundle import Bundle, BundleReading
-from submissions.answers.check import TaskFiles, check_answers
+from submissions.answers.check import BundleRequest, TaskFiles
 from submissions.answers.intake import ArchiveLimits, ProblemList, refuse
-from submissions.answers.limited import read_bundle_limited
-from submissions.answers.tree_answers import answers_of, remarks_on
+from submissions.answers.limited import check_packed, unpack
 from submissions.answers.types import AppliedAnswer, BundleError, Manifest, Problem, Severity
 from submissions.domain.audit import record
 from submissions.domain.masked import closed_reason, index_of, tree_limits
+from submissions.domain.media import scratch_place
 from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
+from submissions.signals import upload_waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from django.core.files.uploadedfile import UploadedFile
 
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
 
 KEPT_FOR = timedelta(days=1)
 """How long an upload waits for its owner's decision."""
-
-CHECKED_AT_ONCE = 4 * 1024 * 1024
-"""Uploads of up to so many bytes are checked while their sender waits, larger ones beside the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,78 +106,97 @@ class BundleRefusedError(SubmissionError):
         self.checked = checked
 
 
+class StaleCheckError(SubmissionError):
+    """The tasks of the suite changed after the file was checked against them."""
+
+    def __init__(self) -> None:
+        super().__init__("The tasks of this suite have changed since the file was checked; it must be checked again.")
+
+
 def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundle:
-    """Read the bundle at ``path`` in a limited process and hold it against its suite. Never raises for bad bundles.
+    """Check the bundle at ``path`` in a limited process, against the suite it names. Never raises for bad bundles.
 
     ``described`` stands in for ``submission.json`` where there is none (JSONL predictions, output trees).
     """
     try:
-        index = _index(path, described)
-        reading = read_bundle_limited(path, defaults=described, index=index, tree_limits=tree_limits())
+        return checked_bundle(check_kept(path=path, described=described))
     except BundleError as error:
         return CheckedBundle(problems=tuple(error.problems))
+
+
+def check_kept(*, path: Path, described: Manifest | None) -> bytes:
+    """What the limited process finds in the bundle at ``path``, in a form that :func:`checked_bundle` reads later.
+
+    Raises BundleError where it cannot be read at all, or checking it takes too much.
+    """
+    with path.open("rb") as stream:
+        is_archive = is_packed(stream.read(4))
+    # As they are now: a change while the file is being checked makes the check a stale one.
+    versions = _open_versions()
+    about: dict[str, Any] = {
+        "is_archive": is_archive,
+        "tasks": {slug: _fingerprint(version) for slug, version in versions.items()},
+        "missing": [],
+    }
+    tasks = {}
+    for slug, version in versions.items():
+        try:
+            tasks[slug] = task_files(version)
+        except ContentMissingError:
+            about["missing"].append(slug)
+    request = BundleRequest(
+        tasks=tasks,
+        defaults=described,
+        index=_index(described) if described is not None and is_archive else None,
+        tree_limits=tree_limits(),
+    )
+    return f"{json.dumps(about)}\n".encode() + check_packed(path, request, scratch=scratch_place())
+
+
+def checked_bundle(kept: bytes) -> CheckedBundle:
+    """What :func:`check_kept` found, held against the suite as it is now.
+
+    Raises BundleError where it could not be read, and :class:`StaleCheckError` where tasks have changed since.
+    """
+    about, _, found = kept.partition(b"\n")
+    facts = json.loads(about)
+    reading, tried = unpack(found)
     problems = [*reading.problems, *reading.remarks]
     version = None
-    applied: Mapping[tuple[str, int], AppliedAnswer] = {}
     # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
     if reading.manifest is not None and reading.manifest.suite:
         version, problem = _find_version(reading.manifest)
-        if problem and (reading.trees or not _has_manifest_file(path)):
+        if problem and (reading.is_tree or not facts["is_archive"]):
             problem = replace(problem, file="")  # said in the form or by options: there is no such file to look at
         problems += [problem] if problem else []
-    if version is not None:
-        tasks = task_files(version)
-        reading, remarks = _with_tree_answers(reading, tasks)
-        tried = check_answers(reading.answers, tasks)
-        applied = tried.applied
-        problems += [*remarks, *tried.problems]
+    if version is not None and facts["tasks"].get(version.suite.slug) != _fingerprint(version):
+        raise StaleCheckError
+    if version is not None and version.suite.slug in facts["missing"]:
+        problems.append(_missing(version.suite.slug))
+    problems += tried.problems
     return CheckedBundle(
         problems=_bounded(problems, reading.left_out),
         reading=reading,
         bundle=None if reading.problems else reading.bundle(),
         suite_version=version,
-        applied=dict(applied),
+        applied=dict(tried.applied),
     )
 
 
-def _index(path: Path, described: Manifest | None) -> TreeIndex | None:
+def _index(described: Manifest) -> TreeIndex | None:
     """What an output tree is compared with: the masked repositories of the suite that ``described`` names.
 
-    None where the file is none, or the suite takes no answers (which :func:`_find_version` says). Raises BundleError.
+    None where the suite takes no answers (which :func:`_find_version` says). Raises BundleError.
     """
-    with path.open("rb") as stream:
-        if described is None or not is_packed(stream.read(4)):
-            return None
     version, _ = _find_version(described)
     try:
         return index_of(version) if version is not None else None
     except ContentMissingError:
-        message = f"The files of the suite {described.suite!r} are missing here; an operator must import it again."
-        raise BundleError([refuse(message)]) from None
+        raise BundleError([_missing(described.suite)]) from None
 
 
-def _has_manifest_file(path: Path) -> bool:
-    """Whether it is an archive, which says itself what it answers; predictions do not."""
-    with path.open("rb") as stream:
-        return is_packed(stream.read(4))
-
-
-def _with_tree_answers(reading: BundleReading, tasks: Mapping[str, TaskFiles]) -> tuple[BundleReading, list[Problem]]:
-    """``reading`` with an answer for each goal that an output tree changes, and what is to be said about them."""
-    if not reading.trees:
-        return reading, []
-    problems: list[Problem] = []
-    answers = list(reading.answers)
-    for folder in reading.trees:
-        of_paper = {slug: task for slug, task in tasks.items() if slug.rpartition("/")[0] == folder.paper}
-        made, remarks = answers_of(folder, of_paper)
-        answers += made
-        problems += [*remarks, *remarks_on(made)]
-    answers.sort(key=lambda answer: (answer.task, answer.trial))
-    if not answers:
-        nothing = refuse("No goal is changed in any of these repositories, so there is nothing to submit.")
-        return replace(reading, problems=(*reading.problems, nothing)), [*problems, nothing]
-    return replace(reading, answers=tuple(answers)), problems
+def _missing(suite: str) -> Problem:
+    return refuse(f"The files of the suite {suite!r} are missing here; an operator must import it again.")
 
 
 def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
@@ -192,14 +211,39 @@ def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
 
 
 def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
-    """The goal and the masked repository of every task of ``version``, by slug, and why some take no answers."""
-    return {revision.task.slug: _files_of(revision) for revision in version.revisions.select_related("task")}
+    """What answers are tried on, for every task of ``version`` by slug, and why some take no answers.
+
+    Raises ContentMissingError.
+    """
+    return {
+        revision.task.slug: files_of(revision)
+        if revision.runnable
+        else TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision))
+        for revision in version.revisions.select_related("task")
+    }
 
 
-def _files_of(revision: TaskRevision) -> TaskFiles:
-    if revision.runnable:
-        return TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
-    return TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision))
+def files_of(revision: TaskRevision) -> TaskFiles:
+    """What an answer to ``revision`` is tried on. Raises ContentMissingError."""
+    repository = tree_path(revision.repository_hash)
+    return TaskFiles(goal=goal_of(revision), repository=repository, reference=golden_file(revision))
+
+
+def _open_versions() -> dict[str, SuiteVersion]:
+    """The current version of every suite that has a runnable task, by the suite's slug."""
+    versions = {suite.slug: current_version(suite) for suite in Suite.objects.all()}
+    return {slug: version for slug, version in versions.items() if version and _takes_answers(version.revisions.all())}
+
+
+def _takes_answers(revisions: Iterable[TaskRevision]) -> bool:
+    return any(revision.runnable for revision in revisions)
+
+
+def _fingerprint(version: SuiteVersion) -> str:
+    """Changes whenever answers would have to be checked again: with the version, and with what takes answers."""
+    revisions = version.revisions.order_by("pk")
+    described = json.dumps([version.pk, *([revision.pk, closed_reason(revision)] for revision in revisions)])
+    return hashlib.sha256(described.encode()).hexdigest()
 
 
 def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | None]:
@@ -217,7 +261,7 @@ def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | No
     if version is None:
         return None, refuse(f"The suite {manifest.suite!r} has no version yet.")
     revisions = list(version.revisions.all())
-    if not any(revision.runnable for revision in revisions):
+    if not _takes_answers(revisions):
         return None, refuse(
             f"The suite {manifest.suite!r} has no runnable task on this site, so it takes no submissions. "
             "Its page says how an operator adds its code."
@@ -236,10 +280,7 @@ def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | No
 
 
 def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Store an uploaded file, check it, and keep the report beside it. ``fields`` are the form's, kept as typed.
-
-    A large one is only stored: :func:`submissions.domain.checking.go_on` checks it.
-    """
+    """Store an uploaded file for :mod:`submissions.domain.checking`. ``fields`` are the form's, kept as typed."""
     digest = hashlib.sha256()
     for chunk in file.chunks():
         digest.update(chunk)
@@ -249,46 +290,58 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
         size=file.size or 0,
         digest=digest.hexdigest(),
         fields=fields,
+        described=_plain(described),
+        checked=False,
     )
     file.seek(0)
     # The name on disk is ours: a submitted name never becomes a path.
     upload.file.save(f"{upload.digest}.bundle", file, save=False)
-    is_small = upload.size <= CHECKED_AT_ONCE
-    if is_small:
-        upload.report = check_file(path=Path(upload.file.path), described=described).report()
-    upload.checked = is_small
-    with transaction.atomic():
-        upload.save()
-        record(verb=Verb.UPLOADED, subject=upload, actor=owner, data={"digest": upload.digest, "size": upload.size})
+    try:
+        with transaction.atomic():
+            upload.save()
+            record(verb=Verb.UPLOADED, subject=upload, actor=owner, data={"digest": upload.digest, "size": upload.size})
+            upload_waiting.send(sender=Upload, upload=upload)
+    except BaseException:
+        upload.file.delete(save=False)
+        raise
     return upload
 
 
 def check_again(*, upload: Upload, described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Check a stored upload anew, with other ``fields`` beside it; the file need not be sent again."""
-    upload.fields = fields
-    upload.checked, upload.checking_since, upload.report = False, None, {}
-    upload.save(update_fields=["fields", "report", "checked", "checking_since"])
-    if upload.size <= CHECKED_AT_ONCE:
-        check_stored(upload=upload, described=described)
+    """Have a stored upload checked anew, with other ``fields`` beside it; the file need not be sent again."""
+    upload.fields, upload.described = fields, _plain(described)
+    return recheck(upload=upload)
+
+
+def recheck(*, upload: Upload) -> Upload:
+    """Have a stored upload checked anew as it is."""
+    upload.checked, upload.checking_since, upload.tries, upload.report = False, None, 0, {}
+    upload.result.delete(save=False)
+    with transaction.atomic():
+        upload.save(update_fields=["fields", "described", "report", "result", "checked", "checking_since", "tries"])
+        upload_waiting.send(sender=Upload, upload=upload)
     return upload
 
 
-def check_stored(*, upload: Upload, described: Manifest | None) -> None:
-    """Check a stored upload and keep the report, unless the upload was discarded or given other fields meanwhile."""
-    began = upload.checking_since
-    upload.report = check_file(path=Path(upload.file.path), described=described).report()
-    upload.checked = True
-    Upload.objects.filter(pk=upload.pk, checking_since=began).update(report=upload.report, checked=True)
+def _plain(described: Manifest | None) -> dict[str, Any] | None:
+    return asdict(described) | {"links": list(described.links)} if described else None
+
+
+def described_by_upload(upload: Upload) -> Manifest | None:
+    """What the form said about the file when it was sent or last described anew."""
+    given = upload.described
+    return Manifest(**{**given, "links": tuple(given["links"])}) if given else None
 
 
 def discard(*, upload: Upload) -> None:
-    """Delete an upload that was not submitted, and its file."""
-    upload.file.delete(save=False)
+    """Delete an upload that was not submitted, and its files."""
     upload.delete()
+    upload.file.delete(save=False)
+    upload.result.delete(save=False)
 
 
 def sweep() -> int:
-    """Discard uploads that were left lying for :data:`KEPT_FOR`, and say how many."""
+    """Discard uploads that were left lying for :data:`KEPT_FOR`, and return how many."""
     left = list(Upload.objects.filter(created__lt=timezone.now() - KEPT_FOR))
     for upload in left:
         discard(upload=upload)

@@ -41,9 +41,11 @@ class System(models.Model):
 
 
 class Upload(models.Model):
-    """A bundle that was received and checked, and not (yet) submitted. Swept after a day.
+    """A bundle that was received, and not (yet) submitted. Swept after a day.
 
-    A large one is not ``checked`` at once; ``checking_since`` is when its check began. ``report`` is empty until then.
+    A worker checks it: ``checking_since`` is when that began, ``tries`` how often. Until it is ``checked`` the
+    ``report`` is empty; ``result`` holds what was found in full, where the file could be read. ``described`` is the
+    manifest that the ``fields`` of the form give, if any.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
@@ -52,9 +54,12 @@ class Upload(models.Model):
     size = models.PositiveBigIntegerField()
     digest = models.CharField(max_length=64)
     fields = models.JSONField(default=dict, blank=True)
+    described = models.JSONField(null=True, blank=True)
     report = models.JSONField(default=dict, blank=True)
     checked = models.BooleanField(default=True)
     checking_since = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    result = models.FileField(upload_to="uploads/%Y/%m/", max_length=300, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,31 +1,37 @@
-"""Sending a bundle: receive and check, show what was found, submit or discard."""
+"""Sending a bundle: receive it, follow its check by a worker, show what was found, submit or discard."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import HttpResponseClientRefresh
 
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
 from submissions.answers.types import Severity
-from submissions.domain import checking, quotas, submitting, uploads
+from submissions.domain import quotas, submitting, uploads
 from submissions.enums import Inputs, Kind
 from submissions.exceptions import SubmissionError
-from submissions.forms import SubmitForm, UploadForm, described_by_stored
-from submissions.models import Submission, Upload, User
+from submissions.forms import SubmitForm, UploadForm
+from submissions.models import Upload, User
 from submissions.views.acting import action
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from benchmark_tasks.models import TaskRevision
+
+_ALREADY = "You submitted exactly these answers before: this is that submission. Nothing was queued."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def _may_check(form: UploadForm, user: User) -> bool:
 
 
 def _checked(form: UploadForm, user: User) -> Upload:
-    """Receive the file of a valid form, or check the one that was received before."""
+    """Receive the file of a valid form, or have the one checked again that was received before."""
     described, fields = form.described(), form.as_typed()
     stored: Upload | None = form.cleaned_data["stored"]
     file = form.cleaned_data["file"]
@@ -97,32 +103,38 @@ def _own_upload(user: User, pk: str) -> Upload | None:
     return Upload.objects.filter(owner=user, pk=int(pk)).first()
 
 
+@never_cache
+@login_required
+@require_safe
+def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """Nothing while the file is being checked; then an answer that makes htmx load the page anew."""
+    stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
+    return HttpResponseClientRefresh() if stored.checked else HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     """What was found in an upload, and the button that submits it."""
     user = _user(request)
     stored = get_object_or_404(Upload, pk=pk, owner=user)
-    existing = submitting.submitted_before(stored)
-    if existing is not None:
-        uploads.discard(upload=stored)
-        return _already(request, existing)
     if not stored.checked:
-        checking.go_on(upload=stored, described=described_by_stored(stored.fields, owner=user))
         return render(request, "submissions/upload_checking.html", {"upload": stored})
     if request.method != "POST":
         return _check_page(request, stored, SubmitForm())
     form = SubmitForm(request.POST)
     if not form.is_valid():
         return _check_page(request, stored, form)
-    described = described_by_stored(stored.fields, owner=user)
     try:
         quotas.count_check(user)
-        submitted = submitting.submit_upload(
-            upload=stored, described=described, publish_licence=form.cleaned_data["licence"]
-        )
+        submitted = submitting.submit_upload(upload=stored, publish_licence=form.cleaned_data["licence"])
+    except uploads.StaleCheckError:
+        uploads.recheck(upload=stored)
+        messages.info(request, "The suite has changed since this file was checked, so it is being checked again.")
+        return redirect("upload_check", pk=pk)
     except uploads.BundleRefusedError as error:
-        # The suite changed since the check: show what is wrong now.
+        # What the suite takes may have changed since the check: show what is wrong now.
         Upload.objects.filter(pk=stored.pk).update(report=error.checked.report())
         stored.refresh_from_db()
         form.add_error(None, str(error))
@@ -130,9 +142,10 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     except SubmissionError as error:
         form.add_error(None, str(error))
         return _check_page(request, stored, form)
-    if not submitted.created:
-        return _already(request, submitted.submission)
-    messages.success(request, "Submitted. The evaluation has been queued; this page follows it.")
+    if submitted.created:
+        messages.success(request, "Submitted. The evaluation has been queued; this page follows it.")
+    else:
+        messages.info(request, _ALREADY)
     return redirect(submitted.submission)
 
 
@@ -147,11 +160,6 @@ def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
     uploads.discard(upload=stored)
     messages.info(request, f"{stored.name} was discarded.")
     return redirect("upload")
-
-
-def _already(request: HttpRequest, existing: Submission) -> HttpResponse:
-    messages.info(request, "You submitted exactly these answers before: this is that submission. Nothing was queued.")
-    return redirect(existing)
 
 
 def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpResponse:
@@ -173,6 +181,7 @@ def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpR
         "bad": sum(not answer["applies"] for answer in report["answers"]),
         "unanswered": sum(not task.answers for task in tasks),
         "may_consent": may_consent,
+        "existing": submitting.submitted_before(stored),
         **_quota(_user(request)),
     }
     return render(request, "submissions/upload_check.html", context)

@@ -19,7 +19,7 @@ from evaluator.attacks.uploads import good_upload
 from evaluator.attacks.upstream import upstream_graders
 from evaluator.grading.types import Outcome, Verdict
 from evaluator.sandbox.types import BoxSpec, RunCancelledError, SandboxError
-from submissions.answers.limited import read_bundle_limited
+from submissions.answers.limited import check_limited
 from tests.attacks.acceptance import LISTED
 from tests.evaluator.grading.unconfined import UnconfinedSandbox
 
@@ -169,7 +169,7 @@ def test_a_fault_of_ours_is_tried_again_but_not_for_ever(
 
 def test_a_good_upload_is_read(tmp_path: Path) -> None:
     (tmp_path / "good.zip").write_bytes(good_upload())
-    answers = read_bundle_limited(tmp_path / "good.zip").bundle().answers
+    answers = check_limited(tmp_path / "good.zip")[0].bundle().answers
     assert [(answer.task, answer.content) for answer in answers] == [(task.NAME, task.GOLDEN.encode())]
 
 

@@ -14,6 +14,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit, example_answer
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion
 from tests.benchmark_tasks.factories import MASKED, PDF, TaskRevisionFactory, write_paper
 from tests.benchmark_tasks.upstream_layout import json_info, write_dataset
@@ -159,6 +160,15 @@ def test_a_task_that_is_not_runnable_is_left_out(suite_folder: Path) -> None:
     found = members(build_kit(version_of(suite_folder)))
     assert [task["task"] for task in json.loads(found["tasks.json"])["tasks"]] == ["alpha/2"]
     assert "example-bundle/answers/alpha/1/answer.py" not in found
+
+
+def test_the_example_answers_no_task_that_failed_its_audit(suite_folder: Path) -> None:
+    version = version_of(suite_folder)
+    version.revisions.filter(task__index=1).update(audit_state=AuditState.FAILED)
+    found = members(build_kit(version))
+    assert [task["task"] for task in json.loads(found["tasks.json"])["tasks"]] == ["alpha/1", "alpha/2"]
+    answers = [name for name in found if name.startswith("example-bundle/answers/")]
+    assert answers == ["example-bundle/answers/alpha/2/answer.py"]
 
 
 def test_a_json_paper_and_none(suite_folder: Path) -> None:

@@ -161,5 +161,7 @@ def submit_bundle(page: Page, content: bytes, name: str = "answers.zip") -> None
     page.get_by_label("File").set_input_files({"name": name, "mimeType": "application/zip", "buffer": content})
     page.get_by_role("button", name="Check").click()
     page.wait_for_url("**/submit/*/")
+    # A worker checks the file; the page follows by itself.
+    expect(page.get_by_role("heading", name="Check of")).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/submissions/*/")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 from redis import Redis
 
@@ -13,10 +14,13 @@ from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
 from evaluator.domain import queueing
 from evaluator.enums import RunState
+from evaluator.jobs import check_next_upload
 from evaluator.models import TestRun
+from submissions.domain import uploads
 from submissions.enums import SubmissionState
+from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
-from tests.submissions.factories import ImplementationFactory
+from tests.submissions.factories import ImplementationFactory, UserFactory
 
 if TYPE_CHECKING:
     from submissions.models import Submission
@@ -84,8 +88,37 @@ def test_a_queue_that_is_away_is_no_error() -> None:
         for way in ("connect", "connect_briefly"):
             patch.setattr(queueing, way, lambda: Redis.from_url("redis://127.0.0.1:1/0"))
         assert len(queueing.plan(submission.pk)) == 2
-        assert (queueing.push(3), queueing.top_up(3)) == (0, 0)
+        assert (queueing.push(3), queueing.top_up(3), queueing.push_uploads(3)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
+
+
+def test_a_stored_file_is_queued_for_its_check_after_commit(
+    redis_url: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        uploads.receive(owner=UserFactory(), file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
+        assert jobs_of_uploads() == []
+    assert jobs_of_uploads() == [(queueing.UPLOAD_JOB, [])]
+    assert queueing.push_uploads(1) == 0
+    check_next_upload()
+    assert Upload.objects.get().checked
+
+
+def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: str) -> None:
+    owner = UserFactory()
+    for _ in range(2):
+        uploads.receive(owner=owner, file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
+    check_next_upload()
+    assert jobs_of_uploads() == [(queueing.UPLOAD_JOB, [])]
+    check_next_upload()
+    check_next_upload()
+    assert len(jobs_of_uploads()) == 1
+    assert Upload.objects.filter(checked=True).count() == 2
+
+
+def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
+    with queueing.connect() as connection:
+        return [(job.func_name, list(job.args)) for job in queueing.upload_queue(connection).jobs]
 
 
 def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_url: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
-from evaluator.domain import claims
+from evaluator.domain import claims, queueing
 from evaluator.domain.reconcile import Sweep, reconcile
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -20,6 +23,11 @@ from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.submissions.factories import UploadFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +74,28 @@ def test_uploads_that_nobody_submitted_are_discarded_after_a_day(redis_url: str)
     Upload.objects.filter(pk=young.pk).update(created=timezone.now() - timedelta(hours=23))
     reconcile()
     assert list(Upload.objects.values_list("pk", flat=True)) == [young.pk]
+
+
+def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> None:
+    UploadFactory(checked=False)
+    lost = UploadFactory(checked=False, checking_since=timezone.now() - timedelta(minutes=6), tries=3)
+    reconcile()
+    reconcile()
+    with queueing.connect() as connection:
+        assert [job.func_name for job in queueing.upload_queue(connection).jobs] == [queueing.UPLOAD_JOB]
+    lost.refresh_from_db()
+    assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)
+
+
+def test_stored_files_of_nobody_are_removed(redis_url: str, settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+    cache.clear()
+    orphan = tmp_path / "media" / "uploads" / "orphan"
+    orphan.parent.mkdir(parents=True)
+    orphan.touch()
+    os.utime(orphan, (0, 0))
+    reconcile()
+    assert not orphan.exists()
 
 
 def test_higher_rooms_are_told(redis_url: str) -> None:

@@ -81,6 +81,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "status_json": everybody(),
         "upload": signed_in(),
         "upload_check": Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, {"pk": upload.pk}),
+        "upload_progress": Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, {"pk": upload.pk}),
         "my_submissions": signed_in(),
         "submission": private(**one),
         "submission_progress": private(**one),

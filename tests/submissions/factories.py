@@ -12,6 +12,7 @@ import factory
 from django.contrib.auth.hashers import make_password
 from django.utils import timezone
 
+from submissions.domain import checking
 from submissions.enums import Inputs, Kind, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, System, Upload, User
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory
@@ -39,6 +40,12 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return target.getvalue()
+
+
+def checked_by_worker() -> None:
+    """Let a worker check every upload that waits for it."""
+    while checking.check_next():
+        pass
 
 
 def bundle(answers: Mapping[str, str] | None = None, **manifest: Any) -> bytes:

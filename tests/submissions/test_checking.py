@@ -1,10 +1,10 @@
-"""Checking a large upload beside the request."""
+"""Checking uploads in a worker, and the page that follows it."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -12,142 +12,161 @@ from django.urls import reverse
 from django.utils import timezone
 
 from submissions.domain import checking, uploads
+from submissions.domain.described import described_by
 from submissions.models import Upload
-from tests.submissions.factories import bundle
+from tests.submissions.factories import bundle, checked_by_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from django.test import Client
+    from pytest_django import Settings
 
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
 
 
-class _Thread:
-    """Runs at once, in the test's own thread and database connection."""
-
-    def __init__(self, target: Callable[..., None], args: tuple[object, ...], *, daemon: bool) -> None:
-        assert daemon
-        self._target, self._args = target, args
-
-    def start(self) -> None:
-        self._target(*self._args)
+def stored(owner: User, content: bytes | None = None, **fields: Any) -> Upload:
+    file = SimpleUploadedFile("answers.zip", bundle() if content is None else content)
+    return uploads.receive(owner=owner, file=file, described=described_by(fields), fields=fields)
 
 
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is too large to be checked at once."""
-    monkeypatch.setattr(uploads, "CHECKED_AT_ONCE", 10)
+def states() -> list[tuple[bool, bool, int]]:
+    """Of each upload, in order: checked, being checked, tries."""
+    rows = Upload.objects.order_by("pk").values_list("checked", "checking_since", "tries")
+    return [(checked, since is not None, tries) for checked, since, tries in rows]
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checks run when their thread is started."""
-    monkeypatch.setattr("submissions.domain.checking.threading.Thread", _Thread)
-    monkeypatch.setattr("submissions.domain.checking.connections.close_all", lambda: None)
-
-
-def stored(owner: User) -> Upload:
-    file = SimpleUploadedFile("answers.zip", bundle())
-    return uploads.receive(owner=owner, file=file, described=None, fields={})
-
-
-@pytest.mark.usefixtures("large")
-def test_a_large_upload_is_only_stored(alice: User, small: SuiteVersion) -> None:
+def test_an_upload_is_only_stored(alice: User, small: SuiteVersion) -> None:
     upload = stored(alice)
     upload.refresh_from_db()
-    assert (upload.checked, upload.report, upload.checking_since) == (False, {}, None)
+    assert (upload.checked, upload.report, upload.checking_since, upload.tries) == (False, {}, None, 0)
     assert Path(upload.file.path).read_bytes() == bundle()
+    assert checking.waiting() == 1
 
 
-@pytest.mark.usefixtures("large")
-def test_the_page_waits_and_starts_the_check_once(
-    as_alice: Client, alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[int] = []
-
-    def check(pk: int, _: object) -> None:
-        started.append(pk)
-        checking._one_at_a_time.release()
-
-    monkeypatch.setattr(checking, "_check", check)
-    monkeypatch.setattr("submissions.domain.checking.threading.Thread", _Thread)
+def test_a_worker_checks_it(alice: User, small: SuiteVersion) -> None:
     upload = stored(alice)
-    page = reverse("upload_check", args=[upload.pk])
+    assert (checking.check_next(), checking.check_next(), checking.waiting()) == (True, False, 0)
+    upload.refresh_from_db()
+    assert (upload.checked, upload.tries, upload.report["acceptable"]) == (True, 1, True)
+    assert uploads.checked_bundle(Path(upload.result.path).read_bytes()).report() == upload.report
+
+
+def test_what_cannot_be_read_is_reported_and_keeps_no_result(alice: User, small: SuiteVersion) -> None:
+    upload = stored(alice, b"\x00 no archive")
+    checked_by_worker()
+    upload.refresh_from_db()
+    assert (upload.checked, upload.result.name, upload.report["acceptable"]) == (True, "", False)
+    assert [problem["severity"] for problem in upload.report["problems"]] == ["refuse"]
+
+
+def test_the_page_follows_and_looking_at_it_does_nothing(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+    upload = stored(alice)
+    page, progress = (reverse(name, args=[upload.pk]) for name in ("upload_check", "upload_progress"))
     for method in (as_alice.get, as_alice.post, as_alice.get):
         response = method(page)
-        assert response.status_code == 200
         text = response.content.decode()
-        assert '<meta http-equiv="refresh" content="2">' in text
+        assert response.status_code == 200
         assert 'Checking <span class="filename">answers.zip</span>' in text
-    assert started == [upload.pk]
+        assert f'hx-get="{progress}" hx-trigger="every 1s"' in text
+        assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in text
+        assert "It waits for a worker to check it." in text
+    response = as_alice.get(progress)
+    assert (response.status_code, response.headers.get("HX-Refresh")) == (204, None)
+    assert states() == [(False, False, 0)]
+    checked_by_worker()
+    response = as_alice.get(progress)
+    assert (response.status_code, response.headers.get("HX-Refresh")) == (200, "true")
+    assert "Every answer in it applies." in as_alice.get(page).content.decode()
 
 
-@pytest.mark.usefixtures("large", "at_once")
-def test_what_the_check_found_is_shown_by_the_next_look(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+def test_the_page_tells_since_when_it_is_being_checked(as_alice: Client, alice: User, small: SuiteVersion) -> None:
     upload = stored(alice)
-    page = reverse("upload_check", args=[upload.pk])
-    assert "Checking" in as_alice.get(page).content.decode()
-    text = as_alice.get(page).content.decode()
-    assert "Every answer in it applies." in text
-    upload.refresh_from_db()
-    assert (upload.checked, upload.report["acceptable"]) == (True, True)
+    Upload.objects.update(checking_since=timezone.now(), tries=1)
+    text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "A worker has been checking it since" in text
 
 
-@pytest.mark.usefixtures("large", "at_once")
-def test_a_check_that_was_lost_is_begun_again_after_its_lease(alice: User, small: SuiteVersion) -> None:
-    upload = stored(alice)
-    begun = timezone.now() - checking.LEASE + timedelta(seconds=10)
-    Upload.objects.update(checking_since=begun)
-    assert checking.go_on(upload=upload, described=None) is None
-    Upload.objects.update(checking_since=begun - timedelta(seconds=20))
-    assert checking.go_on(upload=upload, described=None) is not None
-    upload.refresh_from_db()
-    assert upload.checked
+def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob: User, small: SuiteVersion) -> None:
+    for owner in (alice, alice, bob):
+        stored(owner)
+    Upload.objects.filter(pk=Upload.objects.order_by("pk")[0].pk).update(checking_since=timezone.now(), tries=1)
+    assert checking.check_next()
+    assert states() == [(False, True, 1), (False, False, 0), (True, True, 1)]
+    assert not checking.check_next()
 
 
-@pytest.mark.usefixtures("large", "at_once")
-def test_one_check_runs_at_a_time(alice: User, small: SuiteVersion) -> None:
-    upload = stored(alice)
-    with checking._one_at_a_time:
-        assert checking.go_on(upload=upload, described=None) is None
-    upload.refresh_from_db()
-    assert (upload.checked, upload.checking_since) == (False, None)
-    assert checking.go_on(upload=upload, described=None) is not None
+def test_a_check_whose_worker_died_is_begun_again_after_its_lease(alice: User, small: SuiteVersion) -> None:
+    stored(alice)
+    begun = timezone.now() - checking.LEASE
+    Upload.objects.update(checking_since=begun + timedelta(seconds=10), tries=1)
+    assert (checking.waiting(), checking.check_next()) == (0, False)
+    Upload.objects.update(checking_since=begun - timedelta(seconds=10))
+    assert (checking.waiting(), checking.check_next()) == (1, True)
+    assert states() == [(True, True, 2)]
 
 
-@pytest.mark.usefixtures("large", "at_once")
-def test_a_fault_in_the_check_leaves_it_to_the_next(
-    alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+def test_a_fault_in_the_check_counts_and_ends_as_an_infrastructure_error(
+    as_alice: Client, alice: User, small: SuiteVersion, settings: Settings, data_dir: Path
 ) -> None:
     upload = stored(alice)
-    with monkeypatch.context() as patch:
-        patch.setattr(checking, "check_stored", lambda **_: 1 / 0)
-        checking.go_on(upload=upload, described=None)
-    Upload.objects.update(checking_since=None)
-    checking.go_on(upload=upload, described=None)
+    data_dir.mkdir(exist_ok=True)
+    (data_dir / "checks").write_text("in the way")
+    for tries in (1, 2, 3):
+        assert checking.check_next()
+        assert states() == [(False, False, tries)]
+    assert not checking.check_next()
+    checking.sweep()
+    assert states() == [(True, False, 3)]
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "This file could not be checked." in page
+    assert "An infrastructure error ended the check of this file 3 times; the file may be fine." in page
+    (data_dir / "checks").unlink()
+    assert as_alice.post(reverse("upload"), {"stored": upload.pk}).status_code == 302
+    checked_by_worker()
     upload.refresh_from_db()
-    assert upload.checked
+    assert (upload.tries, upload.report["acceptable"]) == (1, True)
 
 
-@pytest.mark.usefixtures("large", "at_once")
+def test_the_sweep_leaves_what_may_be_tried_again(alice: User, small: SuiteVersion) -> None:
+    stored(alice)
+    Upload.objects.update(checking_since=timezone.now(), tries=3)
+    checking.sweep()
+    assert states() == [(False, True, 3)]
+
+
 def test_fields_that_were_changed_meanwhile_win(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upload = stored(alice)
+    stored(alice)
+    check = uploads.check_kept
 
-    def check(**_: object) -> uploads.CheckedBundle:
+    def changed_meanwhile(**given: Any) -> bytes:
         uploads.check_again(upload=Upload.objects.get(), described=None, fields={"notes": "later"})
-        return uploads.CheckedBundle(problems=())
+        return check(**given)
 
-    monkeypatch.setattr(uploads, "check_file", check)
-    checking.go_on(upload=upload, described=None)
-    upload.refresh_from_db()
+    monkeypatch.setattr(checking, "check_kept", changed_meanwhile)
+    checking.check_next()
+    upload = Upload.objects.get()
     assert (upload.checked, upload.report, upload.fields) == (False, {}, {"notes": "later"})
+    assert [path for path in Path(upload.file.path).parent.iterdir() if path.suffix == ".checked"] == []
 
 
-@pytest.mark.usefixtures("large")
-def test_the_list_of_uploads_says_so(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+def test_an_upload_that_is_discarded_during_its_check_leaves_nothing(
+    alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(stored(alice).file.path).parent
+    check = uploads.check_kept
+
+    def discarded_meanwhile(**given: Any) -> bytes:
+        found = check(**given)
+        uploads.discard(upload=Upload.objects.get())
+        return found
+
+    monkeypatch.setattr(checking, "check_kept", discarded_meanwhile)
+    assert checking.check_next()
+    assert (Upload.objects.count(), list(folder.iterdir())) == (0, [])
+
+
+def test_the_list_of_uploads_tells_what_is_not_checked_yet(as_alice: Client, alice: User, small: SuiteVersion) -> None:
     stored(alice)
     assert "not checked yet" in as_alice.get(reverse("my_submissions")).content.decode()

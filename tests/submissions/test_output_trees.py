@@ -23,7 +23,7 @@ from submissions.domain.submitting import submit
 from submissions.exceptions import SubmissionError
 from submissions.models import Implementation, Submission, Upload
 from tests.benchmark_tasks.factories import FILES, GOLDEN_1, GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY, MASKED, STUB
-from tests.submissions.factories import zipped
+from tests.submissions.factories import checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +158,25 @@ def test_a_suite_whose_content_is_gone_is_a_clear_refusal(
     assert problem.message == "The files of the suite 'small' are missing here; an operator must import it again."
 
 
+def test_answers_to_tasks_that_take_none_are_left_out_with_a_remark(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    checked = check(tmp_path, tree())
+    assert (checked.acceptable, list(checked.applied)) == (True, [("alpha/2", 1)])
+    message = "This task takes no answers (it failed its audit), so what is here for it was left out."
+    assert messages(checked) == [("remark", "alpha/1", message)]
+
+
+def test_a_tree_of_nothing_else_is_refused_with_the_reasons(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    checked = check(tmp_path, tree(HALF))
+    assert not checked.acceptable
+    assert messages(checked)[0] == (
+        "refuse",
+        "",
+        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (it failed its audit).",
+    )
+
+
 def test_marks_are_made_once_and_made_again_when_they_do_not_read(
     small: SuiteVersion, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +204,7 @@ def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small
     files = tree(HALF, **{"logs/run.log": "x", "numpy.py": "X = 1\n"})
     sent = {"file": SimpleUploadedFile("gpt4o.zip", zipped(files)), **DESCRIBED, "inputs": "full"}
     assert as_alice.post(reverse("upload"), sent).status_code == 302
+    checked_by_worker()
     upload = Upload.objects.get()
     text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
     assert "Every answer in it applies." in text
@@ -199,11 +219,13 @@ def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small
 
 def test_without_a_suite_the_page_asks_for_it_and_keeps_the_file(as_alice: Client, small: SuiteVersion) -> None:
     as_alice.post(reverse("upload"), {"file": SimpleUploadedFile("gpt4o.zip", zipped(tree()))})
+    checked_by_worker()
     upload = Upload.objects.get()
     text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
     assert "This looks like an output tree" in text
     assert f"?from={upload.pk}" in text
     as_alice.post(reverse("upload"), {"stored": upload.pk, **DESCRIBED, "inputs": "full"})
+    checked_by_worker()
     assert "Every answer in it applies." in as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 
 from submissions.domain import submitting, uploads
 from submissions.domain.audit import history
@@ -17,7 +18,7 @@ from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongSta
 from submissions.models import Submission, System, Upload
 from submissions.signals import submission_cancelled, submission_created
 from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY
-from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, SubmissionFactory, bundle, zipped
+from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, SubmissionFactory, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,23 +184,76 @@ def test_a_system_is_found_again_whatever_its_case(alice: User, bob: User, tmp_p
     assert (first.slug, other.slug) == ("alpha-solver", "alpha-solver-2")
 
 
+def received(owner: User, file: SimpleUploadedFile) -> Upload:
+    upload = uploads.receive(owner=owner, file=file, described=None, fields={})
+    checked_by_worker()
+    upload.refresh_from_db()
+    return upload
+
+
 def test_an_upload_becomes_a_submission(alice: User, small: SuiteVersion) -> None:
     file = SimpleUploadedFile("answers.zip", bundle())
-    upload = uploads.receive(owner=alice, file=file, described=None, fields={})
+    upload = received(alice, file)
     assert submitting.submitted_before(upload) is None
     stored = Path(upload.file.path)
-    submission = submitting.submit_upload(upload=upload, described=None).submission
+    submission = submitting.submit_upload(upload=upload).submission
     assert not stored.exists()
     assert not Upload.objects.exists()
-    again = uploads.receive(owner=alice, file=SimpleUploadedFile("b.zip", bundle()), described=None, fields={})
+    again = received(alice, SimpleUploadedFile("b.zip", bundle()))
     assert submitting.submitted_before(again) == submission
     submitting.cancel(submission=submission, actor=alice)
     assert submitting.submitted_before(again) is None
 
 
+def test_what_could_not_be_read_cannot_be_submitted(alice: User, small: SuiteVersion) -> None:
+    upload = received(alice, SimpleUploadedFile("a.zip", b"no"))
+    with pytest.raises(NotAllowedError, match="could not be checked to its end"):
+        submitting.submit_upload(upload=upload)
+    assert Upload.objects.count() == 1
+
+
+@pytest.mark.parametrize("failing", ["quota", "signal"])
+def test_what_fails_after_the_files_were_stored_leaves_none(
+    alice: User, tmp_path: Path, small: SuiteVersion, data_dir: Path, failing: str
+) -> None:
+    content = zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"})
+
+    def fail(**_: Any) -> None:
+        raise RuntimeError(failing)
+
+    if failing == "quota":
+        alice.daily_submissions = 0
+        alice.save()
+    else:
+        submission_created.connect(fail)
+    try:
+        with pytest.raises((QuotaExceededError, RuntimeError)):
+            submit(alice, tmp_path, content)
+    finally:
+        submission_created.disconnect(fail)
+    assert [path for path in (data_dir / "media").rglob("*") if path.is_file()] == []
+    assert (Submission.objects.count(), System.objects.count()) == (0, 0)
+
+
+def test_files_are_stored_before_the_transaction(
+    alice: User, tmp_path: Path, small: SuiteVersion, data_dir: Path
+) -> None:
+    stored: list[str] = []
+
+    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("SAVEPOINT") and not stored:  # a test's own transaction makes it of ``atomic``
+            media = data_dir / "media"
+            stored.extend(sorted(path.relative_to(media).parts[0] for path in media.rglob("*") if path.is_file()))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        submit(alice, tmp_path, zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"}))
+    assert stored == ["bundles", "trajectories"]
+
+
 def test_unreadable_uploads_were_never_submitted(alice: User, small: SuiteVersion) -> None:
     SubmissionFactory(owner=alice, suite_version=small, bundle_digest="")
-    upload = uploads.receive(owner=alice, file=SimpleUploadedFile("a.zip", b"no"), described=None, fields={})
+    upload = received(alice, SimpleUploadedFile("a.zip", b"no"))
     assert submitting.submitted_before(upload) is None
 
 

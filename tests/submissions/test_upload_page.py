@@ -13,14 +13,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from benchmark_tasks.domain.importing import import_suite
-from benchmark_tasks.models import Suite
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import Suite, TaskRevision
 from submissions.answers.intake import ArchiveLimits
 from submissions.domain.masked import tree_limits
 from submissions.enums import SubmissionState
 from submissions.forms import WAITING_UPLOADS, UploadForm
 from submissions.models import Submission, Upload
 from tests.benchmark_tasks.factories import write_suite
-from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, zipped
+from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -39,6 +40,7 @@ def send(client: Client, content: bytes, name: str = "answers.zip", **fields: An
 def sent(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> Upload:
     """Send, expect to be taken to the check, and return what was stored."""
     response = send(client, content, name, **fields)
+    checked_by_worker()
     upload = Upload.objects.get()
     assert (response.status_code, response["Location"]) == (302, reverse("upload_check", args=[upload.pk]))
     return upload
@@ -132,10 +134,32 @@ def test_the_same_answers_again_lead_to_the_first_submission(as_alice: Client, s
     as_alice.post(reverse("upload_check", args=[sent(as_alice, bundle()).pk]))
     submission = Submission.objects.get()
     upload = sent(as_alice, bundle(), "packed-again.zip")
-    response = as_alice.get(reverse("upload_check", args=[upload.pk]), follow=True)
+    address = reverse("upload_check", args=[upload.pk])
+    page = as_alice.get(address).content.decode()
+    assert f'as <a href="/submissions/{submission.pk}/">submission {submission.pk}</a>' in page
+    assert '<button type="submit">Submit</button>' not in page
+    assert Upload.objects.count() == 1
+    response = as_alice.post(address, follow=True)
     assert response.redirect_chain == [(f"/submissions/{submission.pk}/", 302)]
     assert "You submitted exactly these answers before" in response.content.decode()
     assert (Submission.objects.count(), Upload.objects.count()) == (1, 0)
+
+
+def test_a_suite_that_changed_since_the_check_has_the_file_checked_again(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    address = reverse("upload_check", args=[upload.pk])
+    TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
+    response = as_alice.post(address, follow=True)
+    assert response.redirect_chain == [(address, 302)]
+    assert "The suite has changed since this file was checked" in response.content.decode()
+    assert "It waits for a worker to check it." in response.content.decode()
+    checked_by_worker()
+    page = as_alice.get(address).content.decode()
+    assert "This task takes no answers (it failed its audit)" in page
+    assert as_alice.post(address)["Location"] == Submission.objects.get().get_absolute_url()
+    assert list(
+        Submission.objects.get().implementations.filter(attempted=True).values_list("revision__task__slug")
+    ) == [("alpha/1",)]
 
 
 def test_without_quota_the_upload_stays(as_alice: Client, alice: User, small: SuiteVersion) -> None:
@@ -176,6 +200,7 @@ def test_details_are_corrected_without_sending_the_file_again(as_alice: Client, 
     assert "Some notes.</textarea>" in form
     typed = {"stored": upload.pk, "system": "Alpha Agent", "suite": "small"}
     assert as_alice.post(reverse("upload"), typed)["Location"] == f"/submit/{upload.pk}/"
+    checked_by_worker()
     upload.refresh_from_db()
     assert upload.report["acceptable"]
     assert upload.report["manifest"]["system"] == "Alpha Agent"
@@ -193,6 +218,7 @@ def test_a_wrong_field_loses_neither_the_file_nor_the_other_fields(as_alice: Cli
     assert f'<input type="hidden" name="stored" value="{upload.pk}"' in page
     assert "Your file is kept." in page
     as_alice.post(reverse("upload"), {"stored": upload.pk, "suite": "small"})
+    checked_by_worker()
     assert Upload.objects.get().report["acceptable"]
 
 

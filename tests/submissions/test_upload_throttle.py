@@ -15,7 +15,7 @@ from django.utils import timezone
 from submissions.domain import quotas, submitting, uploads
 from submissions.exceptions import QuotaExceededError, WrongStateError
 from submissions.models import Submission, Upload
-from tests.submissions.factories import RIGHT, bundle
+from tests.submissions.factories import RIGHT, bundle, checked_by_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,7 @@ def test_submitting_in_a_loop_without_a_quota_ends(
 ) -> None:
     monkeypatch.setattr(quotas, "used_today", lambda _: 1)
     send(as_alice)
+    checked_by_worker()
     address = reverse("upload_check", args=[Upload.objects.get().pk])
     pages = [as_alice.post(address).content.decode() for _ in range(3)]
     assert [TOO_MANY in page for page in pages] == [False, False, True]
@@ -108,6 +109,8 @@ def test_whoever_may_submit_more_may_check_more(alice: User, monkeypatch: pytest
 def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: SuiteVersion) -> None:
     file = SimpleUploadedFile("answers.zip", bundle({"alpha/1": RIGHT}))
     upload = uploads.receive(owner=alice, file=file, described=None, fields={})
+    checked_by_worker()
+    upload.refresh_from_db()
     Path(upload.file.path).unlink()
     with pytest.raises(WrongStateError, match="in another window"):
-        submitting.submit_upload(upload=upload, described=None)
+        submitting.submit_upload(upload=upload)

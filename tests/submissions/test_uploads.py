@@ -29,7 +29,7 @@ from submissions.domain.samples import build_sample
 from submissions.enums import Verb
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
-from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, zipped
+from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -181,6 +181,16 @@ def test_the_stubs_of_the_sample_change_something(db: None) -> None:
             assert 'NotImplementedError("left unwritten")' in applied.goal_source
 
 
+@pytest.mark.parametrize("kind", ["golden", "stub", "mixed"])
+def test_a_sample_answers_no_task_that_takes_none(tmp_path: Path, small: SuiteVersion, kind: str) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    sample = build_sample(kind, small)
+    assert sample.expected["alpha/1"] == "not_attempted"
+    checked = check(tmp_path, sample.content)
+    assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
+    assert checked.require()[0].digest == sample.digest
+
+
 def task_files_of(version: SuiteVersion) -> dict[str, Path]:
     return {slug: files.repository for slug, files in uploads.task_files(version).items()}
 
@@ -203,8 +213,27 @@ def test_a_suite_opens_when_its_audit_is_done(tmp_path: Path, small: SuiteVersio
 
 def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    message = "This task takes no answers (it failed its audit), so what is here for it was left out."
+    checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
+    assert messages(checked) == [("remark", "alpha/1", message)]
+    assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
+    assert [answer["task"] for answer in checked.report()["answers"]] == ["alpha/2"]
+    nothing = (
+        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (it failed its audit)."
+    )
     checked = check(tmp_path, bundle())
-    assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", "alpha/1")]
+    assert messages(checked) == [("refuse", "", nothing), ("remark", "alpha/1", message)]
+
+
+def test_a_suite_whose_files_are_missing_refuses_its_own_bundles_only(tmp_path: Path, small: SuiteVersion) -> None:
+    import_suite(folder=write_suite(tmp_path / "other"), slug="other")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    other = TaskRevision.objects.get(task__suite__slug="other", task__index=2)
+    TaskRevision.objects.filter(pk=other.pk).update(repository_hash="0" * 64)
+    assert check(tmp_path, bundle()).acceptable
+    assert messages(check(tmp_path, bundle(suite="other"))) == [
+        ("refuse", "", "The files of the suite 'other' are missing here; an operator must import it again.")
+    ]
 
 
 def test_a_protected_file_refuses(tmp_path: Path, small: SuiteVersion) -> None:
@@ -240,7 +269,10 @@ def test_the_report_is_plain_data(tmp_path: Path, small: SuiteVersion) -> None:
 
 def receive(owner: User, content: bytes, name: str = "answers.zip") -> Upload:
     file = SimpleUploadedFile(name, content)
-    return uploads.receive(owner=owner, file=file, described=None, fields={"notes": "as typed"})
+    upload = uploads.receive(owner=owner, file=file, described=None, fields={"notes": "as typed"})
+    checked_by_worker()
+    upload.refresh_from_db()
+    return upload
 
 
 def test_receiving_stores_the_file_under_a_name_of_ours(alice: User, small: SuiteVersion, data_dir: Path) -> None:
@@ -267,6 +299,7 @@ def test_checking_again_takes_other_fields_and_the_same_file(alice: User, small:
     upload = receive(alice, row, "predictions.jsonl")
     assert not upload.report["acceptable"]
     uploads.check_again(upload=upload, described=described_by({"suite": "small"}), fields={"suite": "small"})
+    checked_by_worker()
     stored = Upload.objects.get()
     assert (stored.report["acceptable"], stored.fields, stored.file.name) == (
         True,

@@ -15,7 +15,7 @@ from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.known_jobs import KnownJob
-from evaluator.domain.queueing import audit_queue, connect, model_queue, queue
+from evaluator.domain.queueing import audit_queue, connect, model_queue, queue, upload_queue
 from evaluator.domain.reconcile import reconcile
 from evaluator.domain.self_checks import CanaryError, run_canary
 from evaluator.domain.warming import warm_up
@@ -63,8 +63,9 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        queues = [model_queue(connection)] if models else [queue(connection), audit_queue(connection)]
         worker = Worker(
-            [model_queue(connection)] if models else [queue(connection), audit_queue(connection)],
+            [upload_queue(connection), *queues],
             connection=connection,
             name=name,
             serializer=JSONSerializer,

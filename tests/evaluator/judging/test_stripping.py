@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITES_FOLDER
-from benchmark_tasks.domain.references import same_definition
+from benchmark_tasks.domain.python_source import same_definition
 from evaluator.judging.stripping import without_comments
 
 

@@ -62,7 +62,7 @@ def test_a_new_folder_is_fine(repository: Path) -> None:
 def test_a_name_that_no_disk_takes_is_refused_and_set_aside(repository: Path) -> None:
     name = "a" * 256 + ".txt"
     changed = {"model.py": RIGHT, name: b"x\n"}
-    with pytest.raises(ProtectedPathError, match="has a part of more than 200 characters"):
+    with pytest.raises(ProtectedPathError, match="has a path of more than 200 characters"):
         apply_files(repository, changed, GOAL)
     folder = TreeFolder(paper="alpha", place="01-Alpha/repo", changed=changed)
     ((answer,), _) = answers_of(folder, {"alpha/1": TaskFiles(goal=GOAL, repository=repository)})

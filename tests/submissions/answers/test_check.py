@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import TaskFiles, check_answers
-from submissions.answers.types import AnswerKind, Problem, RawAnswer, Severity
+from submissions.answers import check
+from submissions.answers.check import BundleRequest, TaskFiles, check_answers, check_bundle
+from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
+from tests.submissions.answers.archive_makers import make_tar, make_zip
+
+MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
+DESCRIBED = Manifest("small", None, "S", "B", "none", "full", "", (), "")
+RIGHT = b"def f(x): return x\n"
+LEFT_OUT = "This task takes no answers (no unit test), so what is here for it was left out."
 
 
 @pytest.fixture
@@ -21,22 +30,35 @@ def answer(task: str, content: bytes, *, trial: int = 1, kind: AnswerKind = Answ
     return RawAnswer(task=task, trial=trial, kind=kind, content=content, file=f"answers/{task}/{trial}")
 
 
+def sent(form: str, answers: dict[str, bytes]) -> bytes:
+    """A bundle of ``answers`` in one of its forms."""
+    if form == "jsonl":
+        rows = [
+            {"instance_id": task, "function": text.decode(), "model_name_or_path": "B"}
+            for task, text in answers.items()
+        ]
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    files = {"submission.json": json.dumps(MANIFEST).encode()}
+    files |= {f"answers/{task}/answer.py": text for task, text in answers.items()}
+    return make_zip(files) if form == "zip" else make_tar(files)
+
+
 def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) -> None:
     test_file = b"--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n"
     answers = (
         answer("dop/1", b"def f(x): pass\n"),
-        answer("cd/1", b"def f(x): pass\n"),
-        answer("dpo/1", b"def f(x): return x\n"),
+        answer("dpo/1", RIGHT),
         answer("dpo/1", b"def f(x):\n    return (\n", trial=2),
         answer("dpo/1", test_file, trial=3, kind=AnswerKind.DIFF),
         answer("dpo/1", b"", trial=4, kind=AnswerKind.DIFF),
     )
-    checked = check_answers(answers, tasks)
+    begun: list[RawAnswer] = []
+    checked = check_answers(answers, tasks, begun.append)
+    assert begun == list(answers)
     assert list(checked.applied) == [("dpo/1", 1)]
     assert checked.applied["dpo/1", 1].files == {"a.py": "def f(x): return x\n"}
     assert checked.problems == (
         Problem(Severity.REFUSE, "Unknown task 'dop/1'; did you mean 'dpo/1'?", "dop/1", "answers/dop/1/1"),
-        Problem(Severity.REFUSE, "This task takes no answers (no unit test); leave it out.", "cd/1", "answers/cd/1/1"),
         Problem(
             Severity.BAD_ANSWER,
             "The answer is not valid Python: '(' was never closed",
@@ -59,3 +81,71 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
 def test_bad_answers_alone_do_not_refuse_the_bundle(tasks: dict[str, TaskFiles]) -> None:
     checked = check_answers((answer("dpo/1", b""),), tasks)
     assert (checked.is_refused, len(checked.problems), checked.applied) == (False, 1, {})
+
+
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        (b"def a(): pass\n" * 17_800, "defines more than 2,000 functions and classes"),
+        (b"X = (" + b"a," * 120_000 + b")\n", "has more than 200,000 syntax nodes"),
+    ],
+    ids=["definitions", "nodes"],
+)
+def test_a_file_above_a_limit_names_itself_and_the_limit(
+    tasks: dict[str, TaskFiles], source: bytes, limit: str
+) -> None:
+    checked = check_answers((answer("dpo/1", source + RIGHT),), tasks)
+    (problem,) = checked.problems
+    assert (problem.severity, problem.file) == (Severity.BAD_ANSWER, "answers/dpo/1/1")
+    assert problem.message == f"The answer {limit}, which is the limit of a file"
+
+
+def test_what_is_the_golden_definition_is_known(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
+    golden = tmp_path / "golden.py"
+    golden.write_text("def f(x):\n    '''Explained.'''\n    return x\n")
+    task = TaskFiles(goal=tasks["dpo/1"].goal, repository=tmp_path, reference=golden)
+    given = (answer("dpo/1", RIGHT), answer("dpo/1", b"def f(x): return -x\n", trial=2))
+    checked = check_answers(given, {"dpo/1": task})
+    assert [applied.identical for applied in checked.applied.values()] == [True, False]
+    golden.unlink()
+    assert not check_answers(given[:1], {"dpo/1": task}).applied["dpo/1", 1].identical
+
+
+def test_answers_that_grow_beyond_the_limit_together_are_refused(
+    tasks: dict[str, TaskFiles], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "MAX_APPLIED_BYTES", 1024)
+    given = [answer("dpo/1", b"X = '" + b"x" * 300 + b"'\n" + RIGHT, trial=trial) for trial in (1, 2, 3)]
+    checked = check_answers(given, tasks)
+    assert list(checked.applied) == [("dpo/1", 1)]
+    (problem,) = checked.problems
+    assert (problem.severity, problem.file) == (Severity.REFUSE, "answers/dpo/1/2")
+    assert problem.message.startswith("With this answer the changed files of the bundle hold more than 1 KB;")
+
+
+@pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
+def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles], form: str) -> None:
+    request = BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED)
+    reading, checked = check_bundle(io.BytesIO(sent(form, {"cd/1": RIGHT, "dpo/1": RIGHT})), request)
+    assert [each.task for each in reading.bundle().answers] == ["dpo/1"]
+    assert (list(checked.applied), checked.problems) == ([("dpo/1", 1)], ())
+    assert [(remark.severity, remark.task, remark.message) for remark in reading.remarks] == [
+        (Severity.REMARK, "cd/1", LEFT_OUT)
+    ]
+
+
+@pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
+def test_a_bundle_of_nothing_else_is_refused_with_the_reason(tasks: dict[str, TaskFiles], form: str) -> None:
+    request = BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED)
+    reading, _ = check_bundle(io.BytesIO(sent(form, {"cd/1": RIGHT})), request)
+    with pytest.raises(BundleError) as refused:
+        reading.bundle()
+    assert [problem.message for problem in refused.value.problems] == [
+        "There is nothing to submit: every answer here is to a task that takes none: cd/1 (no unit test)."
+    ]
+
+
+def test_answers_to_an_unknown_suite_are_not_tried(tasks: dict[str, TaskFiles]) -> None:
+    request = BundleRequest(tasks={"other": tasks})
+    reading, checked = check_bundle(io.BytesIO(sent("zip", {"cd/1": RIGHT, "dpo/1": RIGHT})), request)
+    assert ([each.task for each in reading.answers], checked.applied) == (["cd/1", "dpo/1"], {})

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import TaskFiles, check_answers
-from submissions.answers.limited import read_bundle_limited
+from submissions.answers.check import BundleRequest, TaskFiles
+from submissions.answers.limited import check_limited
 from submissions.answers.types import AnswerKind
 from tests.submissions.answers.archive_makers import make_zip
 
@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "minimal-bundle"
 MASKED = ROOT / "benchmark_tasks" / "suites" / "lmr-mini" / "01-DPO" / "preference-tuning"
 GOAL = Goal("dpo/1", "preferences/objective.py", "preference_objective")
+REQUEST = BundleRequest(tasks={"lmr-mini": {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)}})
 TRY = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -53,14 +54,14 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(EXAMPLE, arcname="minimal-bundle")
         upload.write_bytes(gzip.compress(packed.getvalue()))
-    bundle = read_bundle_limited(upload).bundle()
+    reading, checked = check_limited(upload, REQUEST)
+    bundle = reading.bundle()
     assert (bundle.manifest.suite, bundle.manifest.kind) == ("lmr-mini", "calibration")
     assert [(answer.task, answer.trial, answer.kind) for answer in bundle.answers] == [
         ("dpo/1", 1, AnswerKind.SOURCE),
         ("dpo/1", 2, AnswerKind.DIFF),
     ]
     assert bundle.answers[0].trajectory_name == "trajectory.jsonl"
-    checked = check_answers(bundle.answers, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)})
     assert checked.problems == ()
     assert list(checked.applied["dpo/1", 1].files) == ["preferences/objective.py"]
     assert list(checked.applied["dpo/1", 2].files) == ["preferences/objective.py", "preferences/ratios.py"]
@@ -69,9 +70,8 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
 def test_both_ways_to_write_the_answer_compute_the_same(tmp_path: Path, example_files: dict[str, bytes]) -> None:
     upload = tmp_path / "upload"
     upload.write_bytes(make_zip(example_files))
-    bundle = read_bundle_limited(upload).bundle()
     outputs: list[str] = []
-    for applied in check_answers(bundle.answers, {"dpo/1": TaskFiles(goal=GOAL, repository=MASKED)}).applied.values():
+    for applied in check_limited(upload, REQUEST)[1].applied.values():
         folder = tmp_path / f"tree-{len(outputs)}"
         for source in MASKED.rglob("*.py"):
             target = folder / source.relative_to(MASKED)

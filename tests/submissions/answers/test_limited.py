@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import read_bundle
+from submissions.answers.check import BundleRequest, TaskFiles, check_bundle
 from submissions.answers.intake import ArchiveLimits
-from submissions.answers.limited import ReaderLimits, read_bundle_limited
-from submissions.answers.types import BundleError, Manifest
+from submissions.answers.limited import ChildLimits, apply_limited, check_limited
+from submissions.answers.types import AnswerError, AnswerKind, BundleError, Manifest, ProtectedPathError, RawAnswer
 from tests.submissions.answers.archive_makers import GOOD_FILES, gzip_of_zeros, make_zip, tar_header
 
 FILES = {
@@ -31,20 +34,20 @@ def upload(tmp_path: Path) -> Path:
     return path
 
 
-def refusal(path: Path, **options: ReaderLimits) -> list[str]:
+def refusal(path: Path, child: ChildLimits | None = None, request: BundleRequest | None = None) -> list[str]:
     with pytest.raises(BundleError) as caught:
-        read_bundle_limited(path, **options)  # type: ignore[arg-type]
+        check_limited(path, request, child=child)
     return [problem.message for problem in caught.value.problems]
 
 
 def test_the_child_returns_what_the_reader_reads(upload: Path) -> None:
-    assert read_bundle_limited(upload) == read_bundle(io.BytesIO(make_zip(FILES)))
+    assert check_limited(upload)[0] == read_bundle(io.BytesIO(make_zip(FILES)))
 
 
 def test_problems_come_back_whole(upload: Path) -> None:
     exes = {f"answers/dpo/{number}/x.exe": b"" for number in range(120)}
     upload.write_bytes(make_zip({**FILES, **exes, "answers/dpo/1/x.md": b""}))
-    here, there = read_bundle(io.BytesIO(upload.read_bytes())), read_bundle_limited(upload)
+    here, there = read_bundle(io.BytesIO(upload.read_bytes())), check_limited(upload)[0]
     assert (len(there.problems), there.left_out, len(there.answers)) == (100, 21, 3)
     assert there == here
 
@@ -54,32 +57,26 @@ def test_what_cannot_be_read_raises_as_it_does_here(upload: Path) -> None:
     with pytest.raises(BundleError) as here:
         read_bundle(io.BytesIO(upload.read_bytes()))
     with pytest.raises(BundleError) as there:
-        read_bundle_limited(upload)
+        check_limited(upload)
     assert there.value.problems == here.value.problems
 
 
 def test_defaults_and_limits_reach_the_child(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", ("https://example.org",), "")
     upload.write_text('{"instance_id": "dpo/1", "function": "x", "model_name_or_path": "m"}\n')
-    bundle = read_bundle_limited(upload, defaults=defaults)
+    bundle, _ = check_limited(upload, BundleRequest(defaults=defaults))
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
     with pytest.raises(BundleError, match="larger than 10 bytes"):
-        read_bundle_limited(upload, defaults=defaults, limits=ArchiveLimits(upload=10))
-
-
-def test_absurdly_long_fields_are_refused_before_a_child_starts(upload: Path) -> None:
-    defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", (), "x" * 70_000)
-    with pytest.raises(BundleError, match="too long; shorten the notes"):
-        read_bundle_limited(upload, defaults=defaults)
+        check_limited(upload, BundleRequest(defaults=defaults, limits=ArchiveLimits(upload=10)))
 
 
 @pytest.mark.parametrize(
-    "reader", [ReaderLimits(memory_bytes=60 * 1024 * 1024), ReaderLimits(memory_bytes=1024)], ids=["read", "start"]
+    "child", [ChildLimits(memory_bytes=60 * 1024 * 1024), ChildLimits(memory_bytes=1024)], ids=["read", "start"]
 )
-def test_too_much_memory_is_a_clear_refusal(upload: Path, reader: ReaderLimits) -> None:
+def test_too_much_memory_is_a_clear_refusal(upload: Path, child: ChildLimits) -> None:
     upload.write_bytes(make_zip({f"answers/dpo/{n}/a.log": os.urandom(6 * 1024 * 1024) for n in (1, 2, 3)}))
-    assert refusal(upload, reader=reader) == [
-        "Reading the bundle used too much memory or time, or failed; send a smaller or plainer archive."
+    assert refusal(upload, child) == [
+        "Checking the file used too much memory, or failed; send a smaller or plainer one."
     ]
 
 
@@ -93,15 +90,81 @@ def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path, tra
     files = {f"answers/dpo/{n}/run.log": trajectory for n in numbers}
     answers = {f"answers/dpo/{n}/answer.py": os.urandom(100_000) for n in numbers}
     upload.write_bytes(make_zip({"submission.json": GOOD_FILES["submission.json"], **files, **answers}))
-    assert [answer.trajectory for answer in read_bundle_limited(upload).answers] == [trajectory] * count
+    assert [answer.trajectory for answer in check_limited(upload)[0].answers] == [trajectory] * count
 
 
 def test_too_much_time_is_a_clear_refusal_and_ends_the_child(upload: Path) -> None:
     begun = time.monotonic()
-    assert refusal(upload, reader=ReaderLimits(wall_seconds=0.001)) == [
-        "Reading the bundle took too long; send a smaller or plainer archive."
+    assert refusal(upload, ChildLimits(wall_seconds=0.001)) == [
+        "Checking the file took more than 0.001 seconds; send a smaller or plainer one."
     ]
     assert time.monotonic() - begun < 2
+
+
+@pytest.fixture
+def request_of_one(tmp_path: Path) -> BundleRequest:
+    """A suite with the task ``dpo/1``."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "a.py").write_text("def f(x):\n    raise NotImplementedError\n")
+    return BundleRequest(
+        tasks={"lmr-mini": {"dpo/1": TaskFiles(goal=Goal("dpo/1", "a.py", "f"), repository=repository)}}
+    )
+
+
+def hostile(answers: int) -> bytes:
+    """A bundle whose answers take seconds each."""
+    source = b"".join(b"def a%d(): pass\n" % number for number in range(1_900)) + b"def f(x): return x\n"
+    files = {f"answers/dpo/1/trial-{n}/answer.py": source for n in range(1, answers + 1)}
+    return make_zip({"submission.json": GOOD_FILES["submission.json"], **files})
+
+
+@pytest.mark.parametrize(
+    ("child", "limit"),
+    [(ChildLimits(cpu_seconds=1), "1 seconds of processor time"), (ChildLimits(wall_seconds=1.5), "1.5 seconds")],
+    ids=["processor", "clock"],
+)
+def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
+    upload: Path, request_of_one: BundleRequest, tmp_path: Path, child: ChildLimits, limit: str
+) -> None:
+    upload.write_bytes(hostile(20))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with pytest.raises(BundleError) as caught:
+        check_limited(upload, request_of_one, child=child, scratch=scratch)
+    (problem,) = caught.value.problems
+    message = rf"Checking the file took more than {re.escape(limit)} \(it was at answers/dpo/1/trial-\d+/answer.py\); "
+    assert re.match(message, problem.message), problem.message
+    assert list(scratch.iterdir()) == []
+
+
+def test_what_applied_comes_back_as_it_was(upload: Path, request_of_one: BundleRequest, tmp_path: Path) -> None:
+    deep = "".join(f"{part}/" for part in "abcdefg")
+    diff = f"--- /dev/null\n+++ b/{deep}x.txt\n@@ -0,0 +1 @@\n+\u00e9\n".encode()
+    right = {"submission.json": GOOD_FILES["submission.json"], "answers/dpo/1/trial-1/answer.py": b"def f(x): return x"}
+    upload.write_bytes(
+        make_zip({**right, "answers/dpo/1/trial-2/answer.diff": diff, "answers/dpo/1/trial-2/a.log": b""})
+    )
+    there = check_limited(upload, request_of_one)
+    assert there == check_bundle(io.BytesIO(upload.read_bytes()), request_of_one)
+    assert list(there[1].applied) == [("dpo/1", 1), ("dpo/1", 2)]
+    assert there[1].applied["dpo/1", 2].files == {f"{deep}x.txt": "\u00e9\n"}
+
+
+def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRequest) -> None:
+    task = request_of_one.tasks["lmr-mini"]["dpo/1"]
+
+    def answer(content: str, kind: AnswerKind = AnswerKind.SOURCE) -> RawAnswer:
+        return RawAnswer(task="dpo/1", trial=1, kind=kind, content=content.encode(), file="the model's answer")
+
+    assert apply_limited(answer("def f(x): return x"), task).files == {"a.py": "def f(x): return x\n"}
+    with pytest.raises(AnswerError, match="does not define 'f'") as wrong:
+        apply_limited(answer("x = 1"), task)
+    assert type(wrong.value) is AnswerError
+    with pytest.raises(ProtectedPathError, match="is protected"):
+        apply_limited(answer("--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
+    with pytest.raises(AnswerError, match=r"took more than 0\.001 seconds"):
+        apply_limited(answer("def f(x): return x"), task, child=ChildLimits(wall_seconds=0.001))
 
 
 def test_a_bomb_costs_a_refusal_only(upload: Path) -> None:

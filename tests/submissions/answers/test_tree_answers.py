@@ -171,10 +171,17 @@ def test_in_a_test_file_the_goal_alone_is_taken(tasks: dict[str, TaskFiles]) -> 
     assert apply_answer(made["beta/1"], tasks["beta/1"]).goal_source.endswith("    return x\n")
 
 
-def test_closed_tasks_are_passed_over(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
+def test_closed_tasks_are_left_out_with_a_remark(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
     closed = type(tasks["alpha/1"])(goal=tasks["alpha/1"].goal, repository=tmp_path / "none", closed="no test")
     made, remarks = answers(tree({"src/scores.py": BOTH}), {**tasks, "alpha/1": closed})
-    assert (list(made), remarks) == (["alpha/2"], [])
+    assert list(made) == ["alpha/2"]
+    assert [(remark.task, remark.file, remark.message) for remark in remarks] == [
+        (
+            "alpha/1",
+            "01-Alpha/alpha-repo/src/scores.py",
+            "This task takes no answers (no test), so what is here for it was left out.",
+        )
+    ]
     assert made["alpha/2"].files == {"src/scores.py": SECOND}
     assert ALPHA["src/scores.py"] == SCORES
 

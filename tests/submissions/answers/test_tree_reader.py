@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.answers.bundle import read_bundle
-from submissions.answers.limited import read_bundle_limited
-from submissions.answers.tree_index import TreeIndex, load_index
+from submissions.answers.check import BundleRequest
+from submissions.answers.limited import check_limited
+from submissions.answers.tree_index import TreeIndex
 from submissions.answers.tree_reader import TREE_LIMITS, TreeFolder
 from submissions.answers.types import BundleError
 from tests.submissions.answers.archive_makers import (
@@ -109,10 +110,12 @@ def test_one_paper_twice_is_refused() -> None:
 
 
 def test_a_paper_that_takes_no_answers_is_passed_over() -> None:
-    index = TreeIndex("small", (paper("alpha", closed="no unit test"), paper("beta")))
+    index = TreeIndex("small", (paper("alpha", closed={"alpha/1": "no unit test"}), paper("beta")))
     reading = read(tree({"src/scores.py": CHANGED}), index=index)
     assert [folder.paper for folder in reading.trees] == ["beta"]
-    assert passed_over(reading) == ["01-Alpha takes no answers here (no unit test); it was passed over."]
+    assert [(remark.task, remark.file, remark.message) for remark in reading.remarks] == [
+        ("alpha/1", "01-Alpha", "This task takes no answers (no unit test), so what is here for it was left out.")
+    ]
 
 
 def test_no_paper_at_all_is_refused() -> None:
@@ -284,7 +287,7 @@ def test_bombs_cost_a_refusal_only(tmp_path: Path, data: bytes) -> None:
     file.write_bytes(data)
     begun = time.monotonic()
     with pytest.raises(BundleError):
-        read_bundle_limited(file, defaults=DESCRIBED, index=INDEX)
+        check_limited(file, BundleRequest(defaults=DESCRIBED, index=INDEX))
     assert time.monotonic() - begun < 15
 
 
@@ -294,12 +297,15 @@ def test_the_limited_child_says_what_the_reader_says(tmp_path: Path) -> None:
     for data in (make_zip(tree(changes)), make_tar(tree(changes))):
         file.write_bytes(data)
         here = read(data)
-        assert read_bundle_limited(file, defaults=DESCRIBED, index=INDEX) == here
+        assert check_limited(file, BundleRequest(defaults=DESCRIBED, index=INDEX))[0] == replace(here, trees=())
         assert (here.trees[0].missing, len(here.remarks)) == (("src/other.py",), 1)
 
 
-def test_the_index_goes_through_json_unchanged() -> None:
-    assert load_index(INDEX.dump()) == INDEX
+def test_new_files_with_long_or_deep_paths_are_passed_over() -> None:
+    deep, long = f"{'a/' * 8}x.py", f"{'a' * 100}/{'b' * 100}.py"
+    reading = read(tree({"src/scores.py": CHANGED, deep: b"x = 1\n", long: b"x = 1\n", f"{'a/' * 7}x.py": b"x = 1\n"}))
+    assert list(reading.trees[0].changed) == ["src/scores.py", f"{'a/' * 7}x.py"]
+    assert passed_over(reading)[0].startswith("Passed over as no part of an answer - files with very long paths: 2 (")
 
 
 # The maker of archives, not the reader, cuts a name at its first NUL and cannot write what is then empty.

@@ -72,11 +72,11 @@ GOALS = {
 DESCRIBED = Manifest("small", None, "Agent", "model", "none", "full", "", (), "")
 
 
-def paper(slug: str, *, closed: str = "") -> IndexedPaper:
+def paper(slug: str, *, closed: dict[str, str] | None = None) -> IndexedPaper:
     folder, repository, _ = FOLDERS[slug].split("/")
     goals = dict.fromkeys(goal.file for task, goal in GOALS.items() if task.startswith(slug))
     files = {} if closed else {path: mark_of(content) for path, content in REPOSITORIES[slug].items()}
-    return IndexedPaper(slug, folder, repository, tuple(goals), files, closed)
+    return IndexedPaper(slug, folder, repository, tuple(goals), files, closed or {})
 
 
 INDEX = TreeIndex("small", (paper("alpha"), paper("beta")))
