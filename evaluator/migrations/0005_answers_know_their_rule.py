@@ -1,0 +1,22 @@
+from django.db import migrations, models
+
+
+def name_the_earlier_rule(apps, schema_editor):
+    """What was taken from replies until now was taken by the rule that mended code before it was tested."""
+    requests = apps.get_model("evaluator", "AnswerRequest").objects
+    requests.filter(generation__scaffold="none").exclude(taken="").update(rule="1")
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("evaluator", "0004_models_asked_and_judges"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="answerrequest",
+            name="rule",
+            field=models.CharField(blank=True, max_length=20),
+        ),
+        migrations.RunPython(name_the_earlier_rule, migrations.RunPython.noop),
+    ]
