@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.generation.prompting import Prompt
-    from evaluator.generation.trajectory import Trajectory as TrajectoryData
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.answers.types import AppliedAnswer
+    from submissions.trajectories.steps import Trajectory as TrajectoryData
 
 _REPLY: Final = "the model's reply"
 

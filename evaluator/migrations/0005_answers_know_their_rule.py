@@ -18,5 +18,17 @@ class Migration(migrations.Migration):
             name="rule",
             field=models.CharField(blank=True, max_length=20),
         ),
+        migrations.AlterField(
+            model_name="trajectory",
+            name="source",
+            field=models.CharField(
+                choices=[
+                    ("agent", "this site's agent"),
+                    ("openhands", "OpenHands"),
+                    ("generic", "an agent of another kind"),
+                ],
+                max_length=10,
+            ),
+        ),
         migrations.RunPython(name_the_earlier_rule, migrations.RunPython.noop),
     ]

@@ -262,7 +262,7 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
     monkeypatch.setattr(socket, "create_connection", dial)
     client = client_of(kind, "right", base_url=address, policy=Policy.of(["0.0.0.0/0", "::/0"]))
     fault = fault_of(client)
-    client.close()  # type: ignore[attr-defined]
+    client.close()
     if problem(address):
         assert (fault.kind, fault.message, called) == (FaultKind.FORBIDDEN, problem(address), [])
         return
