@@ -30,5 +30,17 @@ class Migration(migrations.Migration):
                 max_length=10,
             ),
         ),
+        migrations.AlterField(
+            model_name="judgeconfig",
+            name="api",
+            field=models.CharField(
+                choices=[
+                    ("chat", "OpenAI Chat Completions"),
+                    ("responses", "OpenAI Responses"),
+                    ("messages", "Anthropic Messages"),
+                ],
+                max_length=12,
+            ),
+        ),
         migrations.RunPython(name_the_earlier_rule, migrations.RunPython.noop),
     ]
