@@ -111,6 +111,7 @@ class TrajectorySource(TextChoices):
 
     AGENT = "agent", "this site's agent"
     OPENHANDS = "openhands", "OpenHands"
+    GENERIC = "generic", "an agent of another kind"
 
 
 class Variant(TextChoices):

@@ -25,11 +25,6 @@ _PROVIDERS: Final = {
     Api.RESPONSES: Provider.OPENAI,
     Api.MESSAGES: Provider.ANTHROPIC,
 }
-_APIS: Final = [
-    (Api.CHAT.value, "OpenAI Chat Completions (also vLLM, Ollama, OpenRouter and most others)"),
-    (Api.RESPONSES.value, "OpenAI Responses"),
-    (Api.MESSAGES.value, "Anthropic Messages"),
-]
 _TYPE_AGAIN: Final = "Keys are never sent back to the browser: type it again."
 
 
@@ -116,7 +111,11 @@ class EndpointForm(forms.Form):
         help_text="For you, to tell your endpoints apart.",
         validators=[refuse_hidden_characters],
     )
-    api = forms.ChoiceField(label="Interface", choices=_APIS, help_text="Which protocol the server speaks.")
+    api = forms.ChoiceField(
+        label="Interface",
+        choices=Api.choices,
+        help_text="What the server speaks. vLLM, Ollama, OpenRouter and most others speak OpenAI Chat Completions.",
+    )
     base_url = forms.CharField(
         label="Base address",
         max_length=LONGEST,

@@ -35,11 +35,11 @@ class Provider(TextChoices):
 
 
 class Api(TextChoices):
-    """Which of a provider's interfaces is called."""
+    """Which of a provider's interfaces is called. The form, the pages and docs/endpoints.md call it the same."""
 
-    CHAT = "chat", "Chat Completions"
-    RESPONSES = "responses", "Responses"
-    MESSAGES = "messages", "Messages"
+    CHAT = "chat", "OpenAI Chat Completions"
+    RESPONSES = "responses", "OpenAI Responses"
+    MESSAGES = "messages", "Anthropic Messages"
 
 
 class EndpointCheck(TextChoices):

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
     from evaluator.generation.agent_types import AgentResult, Ask
     from evaluator.generation.papers import Paper
-    from evaluator.generation.trajectory import Trajectory
     from evaluator.providers.types import EndpointSettings, ModelClient, ModelReply, ModelRequest
+    from submissions.trajectories.steps import Trajectory
 
 
 def answer_by_agent(

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import Sum
 
-from benchmark_tasks.domain.content import tree_path
-from benchmark_tasks.domain.queries import goal_of
 from evaluator.domain import leases
 from evaluator.domain.calling import CallRejectedError, Order, call, call_key
 from evaluator.domain.prompt_tasks import prompt_task
 from evaluator.domain.storable import storable, storable_text
 from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
-from evaluator.generation.extraction import NoAnswerError
-from evaluator.generation.extraction_limited import extract_limited
+from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
 from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
-from submissions.answers.limited import apply_limited
-from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.taking import take
 from submissions.domain.uploads import files_of
 
@@ -32,15 +27,20 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.generation.prompting import Prompt
-    from evaluator.generation.trajectory import Trajectory as TrajectoryData
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.answers.types import AppliedAnswer
     from submissions.models import Implementation
+    from submissions.trajectories.steps import Trajectory as TrajectoryData
+
+_REPLY: Final = "the model's reply"
 
 
 @dataclass(slots=True)
 class Answer:
-    """What came of a question. ``text`` is what the model said, verbatim; ``error`` why there is no code to test."""
+    """What came of a question. ``text`` is what the model said, verbatim; ``error`` why there is no code to test.
+
+    ``rule`` is the one by which the code was looked for in it (``evaluator.generation.extraction.RULE``), if any.
+    """
 
     taken: AnswerTaken
     note: str
@@ -51,6 +51,7 @@ class Answer:
     cuts: list[dict[str, Any]] = field(default_factory=list)
     trajectory: TrajectoryData | None = None
     seconds: float = 0.0
+    rule: str = ""
 
 
 def answer_by_prompt(
@@ -115,18 +116,14 @@ def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
             return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
         return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
     try:
-        extracted = extract_limited(
-            reply.text,
-            goal=goal_of(revision),
-            masked_file=(tree_path(revision.repository_hash) / revision.goal_file).read_bytes(),
-            alone=revision.goal_file == revision.unit_test_file,
-        )
+        extracted = extract_limited(reply.text, files_of(revision))
     except NoAnswerError as error:
         if reply.finish is Finish.TRUNCATED:
             return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
         return _nothing(AnswerTaken.UNPARSABLE, str(error), reply.text)
-    answer = _applied(extracted.source, revision, note=extracted.note)
-    answer.text = reply.text
+    answer = Answer(AnswerTaken.CODE, extracted.note, text=reply.text, applied=extracted.applied, rule=RULE)
+    if extracted.problem:
+        answer.error = {"message": extracted.problem, "file": _REPLY, "line": extracted.line}
     if reply.finish is Finish.TRUNCATED:
         answer.note = f"{answer.note} What followed was cut off by the token limit.".strip()
     return answer
@@ -142,6 +139,7 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
             taken=answer.taken,
             note=storable_text(answer.note),
             cuts=answer.cuts,
+            rule=answer.rule,
             seconds=answer.seconds,
         )
         if not held:
@@ -181,17 +179,6 @@ def dollars_of(request: AnswerRequest) -> float | None:
     return None if total is None else float(total)
 
 
-def _applied(source: str, revision: TaskRevision, *, note: str) -> Answer:
-    raw = RawAnswer(
-        task=revision.task.slug, trial=1, kind=AnswerKind.SOURCE, content=source.encode(), file="the model's answer"
-    )
-    try:
-        return Answer(AnswerTaken.CODE, note, applied=apply_limited(raw, files_of(revision)))
-    except AnswerError as error:
-        wrong = {"message": error.message, "file": raw.file, "line": error.line}
-        return Answer(AnswerTaken.CODE, note, error=wrong)
-
-
 def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:
     Trajectory.objects.update_or_create(
         implementation=implementation,
@@ -208,7 +195,7 @@ def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData)
 
 
 def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:
-    return Answer(taken, note, text=text, error={"message": note, "file": "the model's answer", "line": None})
+    return Answer(taken, note, text=text, rule=RULE, error={"message": note, "file": _REPLY, "line": None})
 
 
 def _price(text: object) -> Decimal | None:

@@ -13,7 +13,7 @@ from evaluator.providers.clients import connect
 from evaluator.providers.guard import Policy
 from evaluator.providers.types import EndpointSettings
 from submissions.domain.endpoints import KeyLostError, key_of
-from submissions.endpoints.addresses import origin
+from submissions.endpoints.addresses import same_origin
 
 if TYPE_CHECKING:
     from evaluator.models import Generation, JudgeConfig
@@ -63,7 +63,7 @@ def _key(endpoint: Endpoint | None, base_url: str) -> str:
     if endpoint is None:
         msg = "The endpoint was deleted, and its key with it. Register it again and start anew."
         raise ClientUnavailableError(msg)
-    if origin(endpoint.base_url) != origin(base_url):
+    if not same_origin(endpoint.base_url, base_url):
         msg = "The endpoint has another address by now, and no key for the one that was asked. Start anew."
         raise ClientUnavailableError(msg)
     try:

@@ -39,6 +39,7 @@ def prompt_task(revision: TaskRevision) -> PromptTask:
         masked_source=revision.masked_source,
         retrieval_context=tuple(_context(tree, path) for path in revision.retrieval_context if (tree / path).is_file()),
         paper=paper_of(revision),
+        alone=revision.goal_file == revision.unit_test_file,
     )
 
 

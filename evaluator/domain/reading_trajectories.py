@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from evaluator.enums import TrajectorySource
-from evaluator.generation.openhands import MAX_BYTES, read_openhands
-from evaluator.generation.trajectory import TrajectoryError
+from evaluator.generation.trajectory_child import read_limited
 from evaluator.models import Trajectory
 from submissions.models import Implementation
+from submissions.trajectories.reading import MAX_BYTES
+from submissions.trajectories.steps import TrajectoryError
 
 if TYPE_CHECKING:
-    from evaluator.generation.trajectory import Trajectory as Steps
+    from submissions.trajectories.steps import Trajectory as Steps
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +24,10 @@ _LARGEST_DOLLARS = Decimal(999_999)
 
 
 def read_uploaded(submission_id: int) -> int:
-    """Read the uploaded trajectories of a submission that are OpenHands's; how many were read.
+    """Read the uploaded trajectories of a submission; how many were read.
 
-    Those that were read before are left as they are, files of other kinds are passed over. Tokens and cost become the
-    answer's usage where its submitter declared none of the kind.
+    Those that were read before are left as they are, files of unknown forms are passed over. Tokens and cost become the
+    answer's usage where its submitter declared none of the kind; ``usage["read"]`` names those that were read.
     """
     waiting = Implementation.objects.filter(submission_id=submission_id, steps__isnull=True).exclude(trajectory="")
     made = 0
@@ -41,15 +42,13 @@ def _found(implementation: Implementation) -> Steps | None:
     """The run in the answer's file: the only one, or the one with the paper's number; None where there is none."""
     try:
         with implementation.trajectory.open("rb") as file:
-            runs = read_openhands(file.read(MAX_BYTES + 1))
+            data = file.read(MAX_BYTES + 1)
+        return read_limited(data, instance_id=implementation.revision.task.paper.instance_id)
     except TrajectoryError:
         return None
     except OSError:
         logger.warning("The trajectory of implementation %s cannot be read.", implementation.pk, exc_info=True)
         return None
-    if len(runs) == 1:
-        return next(iter(runs.values()))
-    return runs.get(implementation.revision.task.paper.instance_id)
 
 
 def _keep(implementation: Implementation, found: Steps) -> bool:
@@ -58,7 +57,7 @@ def _keep(implementation: Implementation, found: Steps) -> bool:
         _, is_new = Trajectory.objects.get_or_create(
             implementation=implementation,
             defaults={
-                "source": TrajectorySource.OPENHANDS,
+                "source": TrajectorySource(found.source),
                 "steps": found.as_data(),
                 "counts": found.counts(),
                 "input_tokens": found.input_tokens,
@@ -81,7 +80,7 @@ def _fill_usage(implementation: Implementation, found: Steps) -> None:
     usage: dict[str, Any] = Implementation.objects.values_list("usage", flat=True).get(pk=implementation.pk)
     added = {key: float(value) for key, value in measured.items() if value is not None and key not in usage}
     if added:
-        Implementation.objects.filter(pk=implementation.pk).update(usage={**usage, **added})
+        Implementation.objects.filter(pk=implementation.pk).update(usage={**usage, **added, "read": sorted(added)})
 
 
 def _dollars(value: float | None) -> Decimal | None:

@@ -16,9 +16,9 @@ from evaluator.generation.agent_talk import OUT_OF_CONTEXT, Talk, first_message,
 from evaluator.generation.agent_tools import CHANGING, Carried, action_of, carry_out, input_of, problem, tools
 from evaluator.generation.agent_types import AgentResult, StoredStep
 from evaluator.generation.agent_workspace import prepared
-from evaluator.generation.trajectory import Action, Step, Trajectory
 from evaluator.providers.types import Finish
 from evaluator.sandbox.types import RunCancelledError
+from submissions.trajectories.steps import Action, Step, Trajectory
 
 if TYPE_CHECKING:
     from pathlib import Path

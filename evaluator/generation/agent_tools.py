@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.generation.agent_box import ANSWER_SECONDS, ActionError
-from evaluator.generation.trajectory import Action
 from evaluator.grading.logs import clean_text
 from evaluator.providers.types import Tool
+from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:
     from evaluator.generation.agent_box import AgentBox

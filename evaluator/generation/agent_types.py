@@ -11,8 +11,8 @@ from evaluator.providers.types import Message, ToolUse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.generation.trajectory import Trajectory
     from evaluator.providers.types import ModelReply, ModelRequest
+    from submissions.trajectories.steps import Trajectory
 
 MEBIBYTE = 1024 * 1024
 

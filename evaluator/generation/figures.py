@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluator.generation.trajectory import Action
+from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

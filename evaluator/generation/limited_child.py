@@ -7,6 +7,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,16 @@ _OPEN_FILES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What the child may use: bytes of address space, seconds of processor time and by the clock, bytes of answer."""
+    """What the child may use: bytes of address space, seconds of processor time and by the clock, bytes of answer.
+
+    It may write no file, unless ``file_bytes`` says how long one may be; its temporary folder goes with it.
+    """
 
     memory_bytes: int = 1024 * 1024 * 1024
     cpu_seconds: int = 60
     wall_seconds: float = 90.0
     answer_bytes: int = 16 * 1024 * 1024
+    file_bytes: int = 0
 
 
 class ChildError(Exception):
@@ -41,12 +46,19 @@ def ask(module: str, given: bytes | IO[bytes], limits: ChildLimits) -> Any:
     """What ``module.serve(limits)`` answers to ``given`` on its standard input, as parsed JSON. Raises ChildError."""
     command = [sys.executable, "-I", "-c", _START, str(_ROOT), module, json.dumps(dataclasses.asdict(limits))]
     source: dict[str, Any] = {"input": given} if isinstance(given, bytes) else {"stdin": given}
-    try:
-        done = subprocess.run(
-            command, **source, capture_output=True, env={}, cwd="/", timeout=limits.wall_seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ChildError(late=True) from None
+    with tempfile.TemporaryDirectory(prefix="lmr-child-", ignore_cleanup_errors=True) as scratch:
+        try:
+            done = subprocess.run(
+                command,
+                **source,
+                capture_output=True,
+                env={"TMPDIR": scratch},
+                cwd="/",
+                timeout=limits.wall_seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ChildError(late=True) from None
     if done.returncode != 0 or len(done.stdout) > limits.answer_bytes:
         raise ChildError(late=False)
     return json.loads(done.stdout)
@@ -60,8 +72,8 @@ def answer(limits_text: str, act: Callable[[bytes], Any]) -> None:
     limits = ChildLimits(**json.loads(limits_text))
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds))
-    for nothing in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
-        resource.setrlimit(nothing, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     sys.stdout.write(json.dumps(act(sys.stdin.buffer.read())))
     sys.stdout.flush()

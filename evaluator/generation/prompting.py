@@ -18,7 +18,7 @@ from evaluator.providers.types import Message, ModelRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-VERSION: Final = "2026-11-1"
+VERSION: Final = "2026-11-2"
 FULL: Final = "full"
 PAPER_ONLY: Final = "paper_only"
 PAPER_GOAL_FILE: Final = "paper_goal_file"
@@ -29,6 +29,8 @@ _ENVELOPE: Final = 16
 # How far off what is expected of a cut may be, which does not count the words around it.
 _NEAR: Final = 1.25
 _WHY: Final = "The prompt would not fit the model's context."
+_BESIDE: Final = "may stand in the same block above it"
+_ALONE: Final = "belong inside its body, since nothing beside it may change in this file"
 _METHOD = (
     "method",
     "approach",
@@ -51,7 +53,8 @@ class PromptTask:
     """What a prompt is made from. Paths are relative to the repository; texts are the masked ones.
 
     ``class_name`` is empty for a function, the goal itself where a class is masked. ``masked_source`` is the masked
-    definition, ``retrieval_context`` further files (path, text) that the task names.
+    definition, ``retrieval_context`` further files (path, text) that the task names. With ``alone`` nothing but the
+    definition may change in its file, which is the unit test's.
     """
 
     slug: str
@@ -63,6 +66,7 @@ class PromptTask:
     masked_source: str
     retrieval_context: tuple[tuple[str, str], ...] = ()
     paper: Paper | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,7 @@ def _prompt(task: PromptTask, inputs: str, material: _Material, system: str) -> 
             "place": f" of `{task.goal_file}`",
             "signature": delimited("SIGNATURE", signature_lines(task.masked_source)),
             "form": form,
+            "beside": _ALONE if task.alone else _BESIDE,
         },
     )
     request = ModelRequest(system=system, messages=(Message(role="user", text=text),))

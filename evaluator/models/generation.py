@@ -44,15 +44,18 @@ class Generation(models.Model):
 class AnswerRequest(Leased):
     """Asking for the answer to one task, one trial.
 
-    ``taken`` says what the answer was taken from and ``note`` says it in words; ``cuts`` lists ``{part, tokens, why}``
-    of what did not fit the model's context and was left out of the prompt. ``agent_steps`` is what an agent has done so
-    far (``evaluator.generation.agent_types.StoredStep`` as data), so that it goes on there after an interruption.
+    ``taken`` says what the answer was taken from and ``note`` says it in words, ``rule`` by which rule
+    (``evaluator.generation.extraction.RULE``; empty for an agent's answer, which is its repository). ``cuts`` lists
+    ``{part, tokens, why}`` of what did not fit the model's context and was left out of the prompt. ``agent_steps`` is
+    what an agent has done so far (``evaluator.generation.agent_types.StoredStep`` as data), so that it goes on there
+    after an interruption.
     """
 
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="requests")
     implementation = models.OneToOneField(Implementation, on_delete=models.CASCADE, related_name="request")
     taken = models.CharField(max_length=12, choices=AnswerTaken, blank=True)
     note = models.TextField(blank=True)
+    rule = models.CharField(max_length=20, blank=True)
     cuts = models.JSONField(default=list, blank=True)
     agent_steps = models.JSONField(default=list, blank=True)
     seconds = models.FloatField(null=True, blank=True)
@@ -118,7 +121,7 @@ class ModelCall(models.Model):
 class Trajectory(models.Model):
     """What an agent did on its way to an answer, in one form whoever ran it.
 
-    ``steps`` is ``evaluator.generation.trajectory.Trajectory.as_data()``; ``counts`` maps each action of the paper's
+    ``steps`` is ``submissions.trajectories.steps.Trajectory.as_data()``; ``counts`` maps each action of the paper's
     Appendix F (run, read, edit, message, finish) to how often it was taken.
     """
 

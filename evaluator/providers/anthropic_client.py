@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluator.providers.bodies import count, items, short, text, tool_use
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply, Usage
+from submissions.endpoints.addresses import canonical
 
 if TYPE_CHECKING:
     import httpx2
@@ -69,7 +70,7 @@ class MessagesClient(SdkClient):
         return anthropic.Anthropic(
             api_key=PLACEHOLDER,
             # The SDK adds /v1 itself; people register the address with it, as for the other interfaces.
-            base_url=self.settings.base_url.rstrip("/").removesuffix("/v1"),
+            base_url=canonical(self.settings.base_url).rstrip("/").removesuffix("/v1"),
             max_retries=0,
             timeout=self.settings.request_seconds,
             http_client=http,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import faults
 from evaluator.providers.bodies import count, items, mapping, short, text, tool_use
-from evaluator.providers.guard import ForbiddenAddressError, parse_url
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply, Usage
+from submissions.endpoints.addresses import AddressError, canonical, origin
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,7 +31,7 @@ class _OpenAIClient(SdkClient):
 
         return openai.OpenAI(
             api_key=PLACEHOLDER,
-            base_url=self.settings.base_url,
+            base_url=canonical(self.settings.base_url),
             max_retries=0,
             timeout=self.settings.request_seconds,
             http_client=http,
@@ -177,8 +177,8 @@ class ResponsesClient(_OpenAIClient):
 
 def _is_openai(base_url: str) -> bool:
     try:
-        return parse_url(base_url).host == OPENAI_HOST
-    except ForbiddenAddressError:
+        return origin(base_url).host == OPENAI_HOST
+    except AddressError:
         return False
 
 

@@ -30,10 +30,5 @@ def silence() -> None:
         logging.getLogger(name).addFilter(_is_warning)
 
 
-def scrubbed(text: str, key: str) -> str:
-    """``text`` with the key crossed out."""
-    return text.replace(key, "(key)") if key else text
-
-
 def _is_warning(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import faults
 from evaluator.providers.bodies import parsed
-from evaluator.providers.guard import ForbiddenAddressError, parse_url
 from evaluator.providers.scrub import silence
 from evaluator.providers.types import FaultKind, ProviderFault
+from submissions.endpoints.addresses import AddressError, origin
 
 if TYPE_CHECKING:
     import httpx2
@@ -102,13 +102,13 @@ class SdkClient(ABC):
 
         silence()
         try:
-            origin = parse_url(self.settings.base_url)
-        except ForbiddenAddressError as error:
+            target = origin(self.settings.base_url)
+        except AddressError as error:
             raise faults.forbidden(str(error)) from None
         if self._key and not re.fullmatch(r"[!-~]+", self._key):
             message = "The key holds characters that no key has, such as spaces. Enter it again."
             raise ProviderFault(FaultKind.REJECTED, message, error="malformed key")
         seconds = self.settings.request_seconds
-        transport = GuardedTransport(origin=origin, policy=self._policy, secret=self._secret(), seconds=seconds)
+        transport = GuardedTransport(origin=target, policy=self._policy, secret=self._secret(), seconds=seconds)
         self._http = httpx2.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=seconds)
         return self._http

@@ -18,8 +18,9 @@ import httpcore2
 import httpx2
 
 from evaluator.providers.faults import broken, forbidden, hostile, late, unreachable
-from evaluator.providers.guard import ForbiddenAddressError, Origin, Policy, UnknownHostError, resolve
+from evaluator.providers.guard import ForbiddenAddressError, Policy, UnknownHostError, resolve
 from evaluator.providers.types import ProviderFault
+from submissions.endpoints.addresses import DEFAULT_PORTS, Origin
 
 BODY_BYTES: Final = 4 * 2**20
 HEAD_BYTES: Final = 64 * 2**10
@@ -45,8 +46,10 @@ class GuardedTransport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request and take the head of its answer; the body is read from the response's stream."""
         deadline = time.monotonic() + self.seconds
-        url, origin = request.url, self.origin
-        if (url.scheme, url.host, url.port or origin.port) != (origin.scheme, origin.host, origin.port):
+        origin, url = self.origin, request.url
+        # The raw host: the other one is decoded where a name is internationalised.
+        asked = Origin(url.scheme, url.raw_host.decode(), url.port or DEFAULT_PORTS[origin.scheme])
+        if asked != origin:
             raise forbidden("The request is for another server than the registered one.")
         wire = _Wire(_resolved(origin, self.policy, deadline, self.seconds), deadline)
         connection = httpcore2.HTTPConnection(
@@ -63,7 +66,8 @@ class GuardedTransport(httpx2.BaseTransport):
             raise
         return httpx2.Response(
             status_code=response.status,
-            headers=response.headers,
+            # Nothing decodes what has no encoding: the bytes that the stream counts are those that are kept.
+            headers=[header for header in response.headers if header[0].lower() != b"content-encoding"],
             stream=_Body(response, connection, wire, self.seconds),
         )
 
@@ -211,13 +215,14 @@ def _check_size(taken: int) -> None:
 
 
 def _check_head(response: httpcore2.Response) -> None:
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
     if 300 <= response.status < 400:
         raise hostile("a redirect to another address")
-    if headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
-        raise hostile("a compressed body, although plain text was asked for")
-    length = headers.get("content-length", "0")
-    _check_size(int(length[:20]) if length.isdigit() else 0)
+    for name, value in response.headers:
+        # A header may come several times, and each may hold a list.
+        if name.lower() == b"content-encoding" and value.strip().lower() not in {b"", b"identity"}:
+            raise hostile("a compressed body, although plain text was asked for")
+        if name.lower() == b"content-length" and value.isdigit():
+            _check_size(int(value[:20]))
 
 
 def _resolved(origin: Origin, policy: Policy, deadline: float, seconds: float) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evaluator.generation.trajectory import Action, Step, Trajectory, TrajectoryError
+from submissions.trajectories.steps import Action, Step, Trajectory, TrajectoryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.domain.shown_judgements import judges_of
 from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
 from evaluator.enums import ReevaluationState
-from evaluator.models import TestRun, Trajectory
+from evaluator.models import AnswerRequest, TestRun, Trajectory
 from leaderboard.case_forms import AppealForm
 from leaderboard.closing import closed_submission, closes, require_open
 from leaderboard.diffs import DiffFile, read_diff
@@ -49,7 +49,7 @@ from leaderboard.views.generation_part import generation_context
 from reviews.domain.items import changes_more
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
-from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.enums import Kind, Source, SubmissionState, Visibility
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import Implementation, Submission, Upload, User
 
@@ -206,6 +206,7 @@ def answer_page(
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
+        "asked": _asked_for(answer) if sees_code else None,
         "reference_is_shipped": reference_is_shipped(answer.revision),
         "files": _difference(answer) if sees_code else [],
         "changes_more": sees_code and changes_more(answer),
@@ -224,6 +225,13 @@ def _shown_runs(answer: Implementation) -> QuerySet[TestRun]:
     counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
     runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
     return runs.prefetch_related("attempts", "superseded_by")
+
+
+def _asked_for(answer: Implementation) -> AnswerRequest | None:
+    """How a model was asked for the answer, where this site asked one."""
+    if answer.submission.source != Source.ENDPOINT:
+        return None
+    return AnswerRequest.objects.filter(implementation=answer).first()
 
 
 def _asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:

@@ -10,7 +10,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from evaluator.generation.trajectory import Action
 from evaluator.models import Trajectory
 from leaderboard.closing import AnswersClosedError, closed_to, closes, require_open
 from leaderboard.domain import action_charts
@@ -19,6 +18,7 @@ from leaderboard.domain.trajectory_pages import shown_trajectory
 from leaderboard.http import asked_version, query_with
 from leaderboard.views.submissions import visible_submission
 from submissions.models import Implementation
+from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

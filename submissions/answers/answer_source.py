@@ -27,7 +27,7 @@ MAX_SOURCE_BYTES = 256 * 1024
 
 _LINE_END = re.compile(r"\r\n?")
 _WRAPPER = "if True:\n"
-CONSTANT_NODES = (
+_CONSTANT_NODES = (
     ast.Constant,
     ast.Tuple,
     ast.List,
@@ -79,28 +79,48 @@ def future_names(tree: ast.Module) -> frozenset[str]:
     return frozenset(alias.name for node in tree.body if _is_future(node) for alias in node.names)
 
 
+def defines_goal(answer: bytes, goal: Goal) -> bool:
+    """Whether ``answer`` parses and holds a definition of the goal's name, by itself or in the goal's class.
+
+    Raises AnswerError for one that does not parse.
+    """
+    _, _, body = _parsed(answer)
+    of_goal = [statement for statement in body if is_definition(statement) and _is_of_goal(statement, goal)]
+    inside = [member for statement in of_goal for member in statement.body if is_definition(member)]
+    return any(statement.name == goal.function for statement in (*of_goal, *inside))
+
+
 def read_answer(answer: bytes, goal: Goal, found: FoundGoal, *, future: frozenset[str]) -> SourceAnswer:
     """Take ``answer`` apart. ``future`` are the ``__future__`` names that the pristine file imports already.
 
     Raises AnswerError, with the answer's line, for anything but the goal's one definition, imports, helper
     definitions, assignments of constants, and a docstring.
     """
-    text = _decode(answer)
-    shift = 1 if _begins_indented(text) else 0
-    text = _WRAPPER * shift + text
-    try:
-        tree = parse_source(text)
-    except SourceError as error:
-        line = None if error.line is None else max(1, error.line - shift)
-        raise AnswerError(f"The answer {error}", line=line) from None
-    body = tree.body[0].body if shift and isinstance(tree.body[0], ast.If) else tree.body
-    lines = tuple(line + "\n" for line in text.split("\n"))
+    lines, shift, body = _parsed(answer)
     reading = _Reading(lines=lines, shift=shift, goal=goal, found=found, future=future)
     for position, statement in enumerate(body):
         _sort_in(statement, position, reading)
     node = _only_goal(reading)
     first, last = first_line_of(lines, node), with_trailing_comments(lines, node)
     return SourceAnswer(node=node, text="".join(lines[first - 1 : last]), helpers=tuple(_helpers(reading)))
+
+
+def _parsed(answer: bytes) -> tuple[tuple[str, ...], int, Sequence[ast.stmt]]:
+    """The lines of the answer, how many were put before its first one, and its statements. Raises AnswerError."""
+    text = _decode(answer)
+    shift = 1 if _begins_indented(text) else 0
+    text = _WRAPPER * shift + text
+    try:
+        body: Sequence[ast.stmt] = parse_source(text).body
+    except SourceError as error:
+        line = None if error.line is None else max(1, error.line - shift)
+        raise AnswerError(f"The answer {error}", line=line) from None
+    if shift:
+        (wrapper, *others) = body
+        if not isinstance(wrapper, ast.If) or wrapper.orelse or others:
+            raise AnswerError("The answer begins indented and goes on at the margin; indent all of it alike.", line=1)
+        body = wrapper.body
+    return tuple(line + "\n" for line in text.split("\n")), shift, body
 
 
 def _decode(answer: bytes) -> str:
@@ -127,26 +147,36 @@ def _begins_indented(text: str) -> bool:
 
 def _sort_in(statement: ast.stmt, position: int, reading: _Reading) -> None:
     """Put one top-level statement where it belongs, or raise AnswerError."""
-    if is_definition(statement):
-        _sort_definition(statement, reading)
+    if is_definition(statement) and _is_of_goal(statement, reading.goal):
+        _sort_goal(statement, reading)
     elif _is_future(statement):
         missing = sorted({alias.name for alias in statement.names} - reading.future)
         if missing:
             raise reading.refuse(f"'from __future__ import {missing[0]}' is not in the masked file.", statement)
-    elif isinstance(statement, ast.Import | ast.ImportFrom) or _is_constant_assignment(statement):
+    elif any(same_code(statement, other) for other in reading.found.source.tree.body):
+        # It repeats what the file has anyway, as an answer with the whole file does.
+        return
+    elif (
+        is_definition(statement)
+        or isinstance(statement, ast.Import | ast.ImportFrom)
+        or _is_constant_assignment(statement)
+    ):
         reading.helpers.append(statement)
     elif not (position == 0 and _is_docstring(statement)):
         raise reading.refuse(_refusal(statement), statement)
 
 
-def _sort_definition(statement: Definition, reading: _Reading) -> None:
-    class_name = reading.goal.class_name.rpartition(".")[2]
-    if statement.name == reading.goal.function:
-        reading.goals.append(statement)
-    elif isinstance(statement, ast.ClassDef) and statement.name == class_name:
+def _is_of_goal(statement: Definition, goal: Goal) -> bool:
+    """Whether this has the goal's name, or is the class that the goal is a method of."""
+    is_class = isinstance(statement, ast.ClassDef) and statement.name == goal.class_name.rpartition(".")[2]
+    return statement.name == goal.function or is_class
+
+
+def _sort_goal(statement: Definition, reading: _Reading) -> None:
+    if statement.name != reading.goal.function and isinstance(statement, ast.ClassDef):
         reading.goals.extend(_goals_in_class(statement, reading))
     else:
-        reading.helpers.append(statement)
+        reading.goals.append(statement)
 
 
 def _goals_in_class(wrapper: ast.ClassDef, reading: _Reading) -> Iterator[Definition]:
@@ -209,7 +239,7 @@ def _is_constant_assignment(statement: ast.stmt) -> bool:
 
 
 def _only_constants(expression: ast.expr) -> bool:
-    return all(isinstance(node, CONSTANT_NODES) for node in ast.walk(expression))
+    return all(isinstance(node, _CONSTANT_NODES) for node in ast.walk(expression))
 
 
 def _is_empty(statement: ast.stmt) -> bool:

@@ -40,12 +40,13 @@ class ArchiveKind(StrEnum):
 class Archive:
     """The regular files of an upload; for JSONL, one member without a name that is the whole file.
 
-    ``refused`` are the names of files that were left out, each for a problem.
+    ``refused`` are the names of files that were left out, each for a problem, ``passed_over`` those without one.
     """
 
     kind: ArchiveKind
     members: tuple[Member, ...]
     refused: frozenset[str] = frozenset()
+    passed_over: tuple[str, ...] = ()
 
 
 def is_packed(data: bytes) -> bool:
@@ -75,7 +76,7 @@ def read_archive(stream: BinaryIO, limits: ArchiveLimits, problems: ProblemList)
 def _unpacked(kind: ArchiveKind, reader: Callable[[bytes, Intake], None], data: bytes, intake: Intake) -> Archive:
     reader(data, intake)
     members, refused = intake.finish()
-    return Archive(kind=kind, members=members, refused=refused)
+    return Archive(kind=kind, members=members, refused=refused, passed_over=tuple(intake.passed_over))
 
 
 def _unknown_kind(data: bytes) -> str:

@@ -8,19 +8,22 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from submissions.answers.archives import Archive, ArchiveKind, is_packed, read_archive
 from submissions.answers.foreign_json import ForeignJsonError
-from submissions.answers.intake import ArchiveLimits, Member, ProblemList, readable, refuse
+from submissions.answers.intake import TRAJECTORY_FOLDER, ArchiveLimits, Member, ProblemList, readable, refuse
 from submissions.answers.manifest import MANIFEST_FILE, check_manifest, nearest, parse_usage, read_manifest
 from submissions.answers.predictions import read_predictions
 from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
 from submissions.answers.tree_reader import TREE_LIMITS, TreeFolder, TreeReading, read_trees
-from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer
+from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
+from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory
+from submissions.trajectories.steps import TrajectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from submissions.answers.tree_index import TreeIndex
 
@@ -35,6 +38,8 @@ _NO_DEFAULTS = (
     "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
     "form or on the command line."
 )
+_NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
+_SESSION = re.compile(rf"(?P<folder>answers/(?:[^/]+/){{1,2}}?[^/]+)/{TRAJECTORY_FOLDER}/(?P<file>.+)", re.IGNORECASE)
 _TOP_FILES = ("readme.md", "readme.txt", "license.txt", "license.md")
 
 
@@ -56,7 +61,8 @@ class BundleReading:
 
     Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``problems`` are
     bounded; ``left_out`` is how many more there were. ``trees`` are the papers of an output tree, from which
-    :mod:`submissions.answers.check` makes answers, and ``remarks`` what was passed over.
+    :mod:`submissions.answers.check` makes answers. ``remarks`` say what was passed over in an output tree, and what of
+    trajectories is not understood.
     """
 
     manifest: Manifest | None
@@ -108,11 +114,16 @@ def read_bundle(
         manifest, answers = read_predictions(archive.members[0].content, defaults, limits, problems)
     else:
         manifest, answers = _from_archive(archive, problems)
+    answers.sort(key=lambda answer: (answer.task, answer.trial))
     return BundleReading(
         manifest=manifest,
-        answers=tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial))),
+        answers=tuple(answers),
         problems=tuple(problems.kept),
         left_out=problems.left_out,
+        remarks=(
+            *(Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in archive.passed_over[: limits.problems]),
+            *islice(_trajectory_remarks(answers), limits.members),
+        ),
     )
 
 
@@ -140,12 +151,15 @@ def _from_archive(archive: Archive, problems: ProblemList) -> tuple[Manifest | N
     has_manifest = any(name.lower().rpartition("/")[2] == MANIFEST_FILE for name in archive.refused)
     holds_answers = any(_ANSWERS in name.lower().split("/") for name in archive.refused)
     folders: defaultdict[str, dict[str, Member]] = defaultdict(dict)
+    sessions: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for member in archive.members:
         folder, _, name = member.name.rpartition("/")
         if not folder and name.lower() == MANIFEST_FILE:
             has_manifest = True
             manifest, found = read_manifest(member.content, file=member.name)
             problems.extend(found)
+        elif session := _SESSION.match(member.name):
+            sessions[session["folder"]][session["file"]] = member.content
         elif folder.lower() == _ANSWERS or folder.lower().startswith(_ANSWERS + "/"):
             folders[folder][name] = member
         elif folder or name.lower() not in _TOP_FILES:
@@ -155,6 +169,9 @@ def _from_archive(archive: Archive, problems: ProblemList) -> tuple[Manifest | N
         problems.add(refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE))
     if not folders and not holds_answers:
         problems.add(refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}."))
+    for folder, files in sessions.items():
+        name = f"{folder}/{TRAJECTORY_FOLDER}"
+        folders[folder][f"{TRAJECTORY_FOLDER}/"] = Member(name=name, content=folder_as_lines(files))
     return manifest, _from_folders(folders, archive.refused, problems)
 
 
@@ -207,10 +224,12 @@ def _from_folder(
             found.append((_ANSWER_FILES[name.lower()], member))
         elif name.lower() == _USAGE:
             usage = _usage(task, member, problems)
-        elif name.lower().endswith(_TRAJECTORY_SUFFIXES) and trajectory is None:
+        elif _is_trajectory(name) and trajectory is None:
             trajectory = member
         else:
             problems.add(refuse(_unknown_file(name, trajectory), task=task, file=member.name))
+    if trajectory is not None and len(trajectory.content) > MAX_BYTES:
+        problems.add(refuse(f"The trajectory is larger than {readable(MAX_BYTES)}.", task=task, file=trajectory.name))
     if not found and refused_here:
         return None
     if len(found) != 1:
@@ -233,8 +252,27 @@ def _from_folder(
     )
 
 
+def _is_trajectory(name: str) -> bool:
+    """Whether this is a trajectory's file, or all that lies in the folder of one."""
+    return name.lower().endswith((*_TRAJECTORY_SUFFIXES, "/"))
+
+
+def _trajectory_remarks(answers: Iterable[RawAnswer]) -> Iterator[Problem]:
+    """What of the trajectories is not understood. They are kept as they are in every case."""
+    for answer in answers:
+        if answer.trajectory is None:
+            continue
+        try:
+            said = read_trajectory(answer.trajectory).remarks
+        except TrajectoryError as error:
+            said = (str(error),)
+        name = answer.trajectory_name or TRAJECTORY_FOLDER
+        file = f"{answer.file.rpartition('/')[0]}/{name}"
+        yield from (Problem(Severity.REMARK, message, task=answer.task, file=file) for message in said)
+
+
 def _unknown_file(name: str, trajectory: Member | None) -> str:
-    if trajectory is not None and name.lower().endswith(_TRAJECTORY_SUFFIXES):
+    if trajectory is not None and _is_trajectory(name):
         return f"A second trajectory beside {trajectory.name.rpartition('/')[2]}; keep one."
     return f"Unknown file {name[:60]!r}; {nearest(name, (*_ANSWER_FILES, _USAGE))}"
 

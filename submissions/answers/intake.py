@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MEGABYTE = 1024 * 1024
 _ALLOWED_SUFFIXES = frozenset({".json", ".diff", ".patch", ".py", ".jsonl", ".txt", ".md", ".log"})
 _TRAJECTORY_SUFFIXES = frozenset({".json", ".jsonl", ".txt", ".log"})
+TRAJECTORY_FOLDER = "trajectory"
 _SETTLED_NAMES = frozenset({"submission.json", "usage.json"})
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 _SHOWN_NAME = 120
@@ -27,15 +28,16 @@ _SHOWN_NAME = 120
 class ArchiveLimits:
     """What reading one upload may cost. Sizes are bytes.
 
-    28 tasks x 10 trials x 3 files are 840 members; ``entries`` also counts folders and what macOS adds beside each
-    file. The ratio is held over the whole archive, above a floor that small, repetitive logs need.
+    28 tasks x 10 trials x 3 files are 840 members; a folder as trajectory has one for each event. ``entries`` also
+    counts folders and what macOS adds beside each file. The ratio is held over the whole archive, above a floor that
+    small, repetitive logs need.
     """
 
     upload: int = 20 * _MEGABYTE
     total: int = 50 * _MEGABYTE
     member: int = _MEGABYTE
     trajectory: int = 8 * _MEGABYTE
-    members: int = 2000
+    members: int = 6000
     entries: int = 8000
     ratio: int = 100
     ratio_floor: int = _MEGABYTE
@@ -110,6 +112,7 @@ class Intake:
     def __init__(self, limits: ArchiveLimits, problems: ProblemList, *, compressed_size: int) -> None:
         self.limits = limits
         self.problems = problems
+        self.passed_over: list[str] = []
         self._refused: set[str] = set()
         self._members: list[Member] = []
         self._entries = 0
@@ -154,6 +157,10 @@ class Intake:
         if not self._is_new(name):
             return None
         suffix = name[name.rfind(".") :].lower() if "." in name.rsplit("/", 1)[-1] else ""
+        if suffix not in _ALLOWED_SUFFIXES and f"/{TRAJECTORY_FOLDER}/" in name.lower():
+            # Agents keep more than text beside their events, such as pickled state.
+            self.passed_over.append(name)
+            return None
         if suffix not in _ALLOWED_SUFFIXES:
             allowed = " ".join(sorted(_ALLOWED_SUFFIXES))
             self._leave_out(name, f"Files of this kind are not accepted (allowed: {allowed}).")

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
-from submissions.endpoints.addresses import origin
+from submissions.endpoints.addresses import AddressError, origin
 from submissions.endpoints.sealing import SealError, seal, sealed_with_first, unseal
 from submissions.models import Endpoint
 
@@ -59,7 +59,11 @@ def rotate() -> Rotated:
 
 
 def _context(endpoint: Endpoint) -> bytes:
-    return f"{endpoint.pk} {origin(endpoint.base_url)}".encode()
+    try:
+        return f"{endpoint.pk} {origin(endpoint.base_url)}".encode()
+    except AddressError as error:
+        # It was stored when more was taken for an address. It could never be called.
+        raise SealError(str(error)) from None
 
 
 def _secrets(*, make: bool) -> list[str]:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from submissions.domain.audit import record
 from submissions.domain.endpoint_keys import opened, sealed_for
-from submissions.endpoints.addresses import origin, problem
+from submissions.endpoints.addresses import problem, same_origin
 from submissions.endpoints.sealing import SealError
 from submissions.enums import EndpointCheck, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError, WrongStateError
@@ -94,7 +94,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
             new = _known(described)
             changed = {name: [_plain(getattr(now, name)), _plain(value)] for name, value in new.items()}
             changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
-            erased = bool(now.sealed_key) and origin(new.get("base_url", now.base_url)) != origin(now.base_url)
+            erased = bool(now.sealed_key) and not same_origin(new.get("base_url", now.base_url), now.base_url)
             if _ASKED_WITH & changed.keys() or key:
                 new |= {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
             if erased:

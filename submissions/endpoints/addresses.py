@@ -1,4 +1,4 @@
-"""What an endpoint's address may look like, and the origin that its key belongs to.
+"""Read an endpoint's address: the form, the key's seal and the guard of outgoing requests all ask this one parser.
 
 Whether an address may be *called* from here is decided when it is called (``evaluator.providers.guard``): what a name
 resolves to can change at any time.
@@ -8,73 +8,101 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 LONGEST: Final = 300
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 _NAME: Final = re.compile(
     r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*"
 )
+# Resolvers read 0x7f.1, 0177.0.0.1 and 2130706433 as IPv4 addresses; no name ends in such a label.
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
-def origin(base_url: str) -> str:
-    """``scheme://host:port``, normalised: what may be given the key. Raises ``ValueError`` where there is none."""
-    wrong = problem(base_url)
-    if wrong:
-        raise ValueError(wrong)
-    parts = urlsplit(base_url)
-    host = _host(parts)
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}:{parts.port or _DEFAULT_PORTS[parts.scheme]}"
+class AddressError(ValueError):
+    """A text that is no endpoint's address. The message is for whoever typed it."""
 
 
-def problem(base_url: str) -> str:
-    """What keeps ``base_url`` from being an endpoint's address at all; empty when nothing does."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a connection goes to, and what a key belongs to.
+
+    The host is in lower case without a trailing dot, an IP address in its shortest form and without brackets.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def origin(base_url: str) -> Origin:
+    """Scheme, host and port of an endpoint's address. Raises AddressError."""
     if len(base_url) > LONGEST:
-        return f"An address has at most {LONGEST} characters."
+        raise AddressError(f"An address has at most {LONGEST} characters.")
     if not _PRINTABLE.fullmatch(base_url) or "\\" in base_url:
-        return "Write the address in plain ASCII without spaces or backslashes, such as https://api.example.org/v1."
+        raise AddressError(
+            "Write the address in plain ASCII without spaces or backslashes, such as https://api.example.org/v1."
+        )
     try:
         parts = urlsplit(base_url)
         port = parts.port
     except ValueError:
-        return "This is not an address; write it as https://api.example.org/v1."
-    if parts.scheme not in _DEFAULT_PORTS or not base_url.lower().startswith(f"{parts.scheme}://"):
-        return "An address begins with https:// (or http://, for a server that the operator has allowed)."
+        raise AddressError("This is not an address; write it as https://api.example.org/v1.") from None
+    if parts.scheme not in DEFAULT_PORTS or not base_url.lower().startswith(f"{parts.scheme}://"):
+        raise AddressError("An address begins with https:// (or http://, for a server that the operator has allowed).")
     if "@" in parts.netloc:
-        return "Leave user name and password out of the address; the key has a field of its own."
+        raise AddressError("Leave user name and password out of the address; the key has a field of its own.")
     if "?" in base_url or "#" in base_url:
-        return "Leave out everything from “?” or “#” on."
-    return _wrong_place(parts, port)
-
-
-def _wrong_place(parts: SplitResult, port: int | None) -> str:
-    """What is wrong with host, port or path."""
+        raise AddressError("Leave out everything from “?” or “#” on.")
     if port == 0 or parts.netloc.endswith(":"):
-        return "The port is a number from 1 to 65535; leave out the colon for the usual one."
-    if not _is_host(parts):
-        return "The address needs the name of a host, or its number, such as api.example.org."
+        raise AddressError("The port is a number from 1 to 65535; leave out the colon for the usual one.")
     if any(part in {".", ".."} for part in parts.path.split("/")):
-        return "Leave “.” and “..” out of the path."
+        raise AddressError("Leave “.” and “..” out of the path.")
+    return Origin(parts.scheme, _host(parts), port or DEFAULT_PORTS[parts.scheme])
+
+
+def canonical(base_url: str) -> str:
+    """The same address with its origin as :func:`origin` has it: no other parser can find another host in it.
+
+    Raises AddressError.
+    """
+    return f"{origin(base_url)}{urlsplit(base_url).path}"
+
+
+def same_origin(first: str, second: str) -> bool:
+    """Whether a key for one address may be sent to the other. Nothing that is no address has a key."""
+    try:
+        return origin(first) == origin(second)
+    except AddressError:
+        return False
+
+
+def problem(base_url: str) -> str:
+    """What keeps ``base_url`` from being an endpoint's address at all; empty when nothing does."""
+    try:
+        origin(base_url)
+    except AddressError as error:
+        return str(error)
     return ""
 
 
 def _host(parts: SplitResult) -> str:
-    """The host in lower case; numbers in their shortest form."""
-    name = (parts.hostname or "").removesuffix(".")
+    name, bracketed = (parts.hostname or "").removesuffix("."), "[" in parts.netloc
     try:
-        return str(ipaddress.ip_address(name))
+        address = ipaddress.ip_address(name)
     except ValueError:
-        return name
-
-
-def _is_host(parts: SplitResult) -> bool:
-    host = _host(parts)
-    if "[" in parts.netloc:
-        try:
-            return ipaddress.ip_address(host).version == 6 and "%" not in host
-        except ValueError:
-            return False
-    return bool(_NAME.fullmatch(host))
+        address = None
+    if address is not None and "%" not in name and bracketed == (address.version == 6):
+        return str(address)
+    if bracketed or address is not None or not _NAME.fullmatch(name):
+        raise AddressError("The address needs the name of a host, or its number, such as api.example.org.")
+    if _NUMBER.fullmatch(name.rpartition(".")[2]):
+        raise AddressError("Write an IPv4 address as four decimal numbers, or the name of the host.")
+    return name

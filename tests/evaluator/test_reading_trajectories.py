@@ -10,7 +10,10 @@ import pytest
 from django.core.files.base import ContentFile
 
 from evaluator.domain.reading_trajectories import read_uploaded
+from evaluator.generation.limited_child import ChildLimits
+from evaluator.generation.trajectory_child import read_limited
 from evaluator.models import Trajectory
+from submissions.trajectories.steps import TrajectoryError
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
@@ -51,7 +54,29 @@ def test_an_openhands_file_becomes_a_trajectory_and_usage() -> None:
     assert (row.input_tokens, row.output_tokens, row.dollars) == (700, 70, Decimal("0.25"))
     assert row.steps["steps"][0]["input"] == "ls"
     implementation.refresh_from_db()
-    assert implementation.usage == {"cost_usd": 9.0, "seconds": 5.0, "input_tokens": 700.0, "output_tokens": 70.0}
+    assert implementation.usage == {
+        "cost_usd": 9.0,
+        "seconds": 5.0,
+        "input_tokens": 700.0,
+        "output_tokens": 70.0,
+        "read": ["input_tokens", "output_tokens"],
+    }
+
+
+@pytest.mark.usefixtures("_media")
+def test_lines_of_another_agent_become_a_trajectory() -> None:
+    implementation = answer(b'{"thought": "Look.", "action": "run ls", "observation": "a.py", "cost": 0.5}\n')
+    assert read_uploaded(implementation.submission_id) == 1
+    row = Trajectory.objects.get(implementation=implementation)
+    assert (row.source, row.counts["run"], row.dollars) == ("generic", 1, Decimal("0.5"))
+    implementation.refresh_from_db()
+    assert implementation.usage["read"] == ["cost_usd"]
+
+
+def test_a_trajectory_that_takes_too_long_to_read_is_given_up() -> None:
+    limits = ChildLimits(cpu_seconds=1, memory_bytes=64 * 1024 * 1024)
+    with pytest.raises(TrajectoryError, match="too much time or memory"):
+        read_limited(run() * 20_000, instance_id="3", limits=limits)
 
 
 @pytest.mark.usefixtures("_media")

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import ReevaluationState
-from evaluator.generation.trajectory import Action
 from evaluator.models import Reevaluation, TestRun
 from leaderboard.domain.entries import recompute_reported, recompute_submission
 from leaderboard.models import ReportedRun
@@ -20,6 +19,7 @@ from reviews.enums import CaseState, FinalSource
 from submissions.domain.audit import record
 from submissions.enums import Verb
 from submissions.models import Submission
+from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.asked import CHAT_REQUEST, asked, called
 from tests.leaderboard.factories import ReportedResultFactory, reported

@@ -8,11 +8,11 @@ import factory
 from django.utils import timezone
 
 from evaluator.enums import TrajectorySource, WorkState
-from evaluator.generation.trajectory import Action, Step, Trajectory
 from evaluator.judging.asking import PROMPT_HASH, PROMPT_VERSION
 from evaluator.judging.schema import SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge
 from evaluator.models import Trajectory as StoredTrajectory
+from submissions.trajectories.steps import Action, Step, Trajectory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite

@@ -8,11 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluator.generation.trajectory import Action
 from leaderboard.domain import action_charts
 from leaderboard.domain.entries import recompute_submission
 from submissions.enums import Visibility
 from submissions.models import Submission
+from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.judging import walked

@@ -8,13 +8,13 @@ import pytest
 from django.urls import reverse
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.generation.trajectory import Action
 from leaderboard.domain.board import BoardQuery, board_rows
 from leaderboard.domain.closed_rows import LEAST_ANSWERS
 from leaderboard.domain.entries import recompute_reported, recompute_submission
 from leaderboard.models import ReportedAggregate
 from reviews.enums import CaseState
 from submissions.models import Implementation, Submission
+from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.factories import ReportedResultFactory, reported
 from tests.leaderboard.judging import walked

@@ -15,8 +15,10 @@ from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Generation
 from leaderboard.domain.endpoint_pages import duration, money
 from submissions.domain import endpoints
-from submissions.enums import EndpointCheck
+from submissions.endpoint_forms import EndpointForm
+from submissions.enums import Api, EndpointCheck
 from submissions.models import Endpoint
+from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.asked import asked
 from tests.submissions.endpoints.factories import DESCRIBED, KEY, EndpointFactory
 from tests.submissions.factories import UserFactory
@@ -191,6 +193,17 @@ def test_deleting_the_key(as_alice: Client, endpoint: Endpoint) -> None:
 
 
 # Registering and changing
+
+
+def test_form_page_and_documentation_use_the_same_words(as_alice: Client, endpoint: Endpoint) -> None:
+    text = (PROJECT_ROOT / "docs" / "endpoints.md").read_text()
+    table = text[text.index("| Field | What it means |") :].partition("\n\n")[0]
+    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]]
+    form = EndpointForm()
+    assert ", ".join(cells) == ", ".join(str(form[name].label) for name in form.fields)
+    assert all(label in table for label in Api.labels)
+    page = as_alice.get(endpoint.get_absolute_url()).content.decode()
+    assert "<dt>Interface</dt><dd>OpenAI Chat Completions</dd>" in page
 
 
 def test_registering(as_alice: Client, alice: User) -> None:

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.models import Suite
-from evaluator.enums import AttemptState
-from evaluator.models import Attempt
+from evaluator.enums import AttemptState, WorkState
+from evaluator.models import AnswerRequest, Attempt
 from leaderboard.diffs import LONGEST_DIFF, read_diff
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, MASKED, STUB
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.asked import asked
 from tests.reviews.labelling import stored_task
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
 
@@ -228,6 +229,38 @@ def test_a_bad_patch_shows_where_and_what_was_sent(client: Client, alice: User) 
     shown = re.sub(r"\s+", " ", page(client, implementation))
     assert "<code>answers/alpha/1/answer.py</code> line 3: The answer is not valid Python." in shown
     assert "def double(x:" in shown
+
+
+def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> Implementation:
+    """An answer that this site asked a model for; ``facts`` are its request's."""
+    generation = asked(owner, WorkState.DONE)
+    request = generation.requests.get()
+    AnswerRequest.objects.filter(pk=request.pk).update(**{"rule": "2", **facts})
+    Implementation.objects.filter(pk=request.implementation_id).update(attempted=True, **(answer or {}))
+    return Implementation.objects.get(pk=request.implementation_id)
+
+
+def test_a_reply_without_an_answer_is_shown_word_for_word_with_the_reason(client: Client, alice: User) -> None:
+    reason = "The reply has no block that can be used. The fenced block: It does not define 'double'."
+    nothing = {"files": None, "diff": "", "goal_source": "", "raw_answer": "Words and\n```\nx = 1\n```"}
+    error = {"message": reason, "file": "the model's reply", "line": None}
+    implementation = replied(alice, answer={**nothing, "answer_error": error}, taken="unparsable", note=reason)
+    shown = re.sub(r"\s+", " ", page(client, implementation, alice))
+    assert "<strong>The model’s reply holds no answer that can be tested.</strong>" in shown
+    assert "The fenced block: It does not define &#x27;double&#x27;." in shown
+    assert "<h3>The reply, word for word</h3>" in shown
+    assert "Words and" in shown
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [("1", "It could mend code before it was tested"), ("2", 'Extraction <a href="/docs/endpoints/')],
+)
+def test_an_answer_says_by_which_rule_it_was_taken(client: Client, alice: User, rule: str, said: str) -> None:
+    implementation = replied(alice, note="Taken from block 2 of 3.", rule=rule)
+    shown = page(client, implementation, alice)
+    assert "<dt>Taken from</dt><dd>Taken from block 2 of 3." in shown
+    assert said in shown
 
 
 def test_a_missing_answer_is_said(client: Client, alice: User) -> None:

@@ -10,11 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluator.generation.trajectory import Action
 from evaluator.models import Trajectory
 from leaderboard.domain.trajectory_pages import LONG_TEXT, shown_trajectory
 from submissions.enums import Visibility
 from submissions.models import Submission
+from submissions.trajectories.steps import Action
 from tests.leaderboard.judging import walked
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
@@ -158,3 +158,18 @@ def test_queries_do_not_grow_with_steps(client: Client) -> None:
             shown(client, answer)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 4
+
+
+def test_steps_of_another_agent_say_that_their_numbers_were_read(client: Client) -> None:
+    answer = answer_with(Action.RUN)
+    Trajectory.objects.filter(implementation=answer).update(source="generic", input_tokens=5, dollars=1)
+    type(answer).objects.filter(pk=answer.pk).update(
+        usage={"input_tokens": 5.0, "cost_usd": 1.0, "read": ["cost_usd", "input_tokens"]}
+    )
+    page = shown(client, answer).content.decode()
+    assert "<dd>an agent of another kind</dd>" in page
+    assert page.count('<span class="muted">(read from the file)</span>') == 2
+    own = client.get(answer.get_absolute_url()).content.decode()
+    assert own.count("read from the trajectory") == 2
+    assert "as declared" not in own
+    assert "What it did, step by step" in own

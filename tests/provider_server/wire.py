@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import BinaryIO
 
 MISCHIEF = {
@@ -21,10 +21,18 @@ MISCHIEF = {
     "endless": "a chunked body without end",
     "huge": "200 MB of JSON, declared",
     "bomb": "a compressed bomb, though plain text was asked for",
+    "bomb-repeated": "the same, chunked, its encoding in the first of two headers",
+    "bomb-listed": "the same, chunked, its encoding in a list",
+    "bomb-case": "the same, chunked, its encoding in odd case between spaces",
     "redirect": "302 to another path of this server, which is logged if it is followed",
     "redirect-away": "302 to a port of the loopback where nothing listens",
 }
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+BOMBS = {
+    "bomb-repeated": (b"gzip", b"identity"),
+    "bomb-listed": (b"identity, GZip",),
+    "bomb-case": (b" gZiP ",),
+}
 MEGABYTE = b'"' + b"a" * (2**20 - 4) + b'",\n'
 
 
@@ -45,7 +53,8 @@ def misbehave(how: str, out: BinaryIO, wait: Callable[[float], bool]) -> None:
         out.flush()
         return
     endless = {"drip": _drip, "drip-headers": _drip_headers, "flood-headers": _flood, "endless": _endless}
-    {**endless, "huge": _huge, "bomb": _bomb}[how](out, wait)
+    bombs = {how: partial(_chunked_bomb, encodings) for how, encodings in BOMBS.items()}
+    {**endless, "huge": _huge, "bomb": _bomb, **bombs}[how](out, wait)
 
 
 @cache
@@ -103,4 +112,11 @@ def _huge(out: BinaryIO, wait: Callable[[float], bool]) -> None:
 def _bomb(out: BinaryIO, wait: Callable[[float], bool]) -> None:
     body = packed_bomb()
     out.write(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    out.flush()
+
+
+def _chunked_bomb(encodings: tuple[bytes, ...], out: BinaryIO, wait: Callable[[float], bool]) -> None:
+    body = packed_bomb()
+    out.write(OK + b"".join(b"content-ENCODING: %s\r\n" % each for each in encodings))
+    out.write(b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
     out.flush()

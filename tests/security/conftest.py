@@ -8,11 +8,11 @@ import pytest
 from django.core.files.base import ContentFile
 
 from evaluator.enums import WorkState
-from evaluator.generation.trajectory import Action, Step
-from evaluator.generation.trajectory import Trajectory as TrajectoryData
 from evaluator.models import AnswerRequest, Trajectory
 from submissions.domain.uploads import discard
 from submissions.models import Endpoint
+from submissions.trajectories.steps import Action, Step
+from submissions.trajectories.steps import Trajectory as TrajectoryData
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked, called
 from tests.security.addresses import Address, entered

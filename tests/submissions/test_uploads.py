@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import load_catalogue
@@ -55,6 +56,21 @@ def test_a_good_bundle_applies_to_the_masked_repository(tmp_path: Path, small: S
     changed = checked.applied["alpha/2", 1]
     assert list(changed.files) == ["scoring/core.py"]
     assert "        return self.factor * x\n" in changed.files["scoring/core.py"]
+
+
+def test_what_a_trajectory_holds_that_is_not_understood_is_said(
+    tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sent.zip"
+    lines = '{"action": "ls", "observation": "a.py"}\nnot JSON\n'
+    answer = {"answers/alpha/1/answer.py": RIGHT, "answers/alpha/1/run.jsonl": lines}
+    file.write_bytes(zipped({"submission.json": json.dumps(MANIFEST), **answer}))
+    call_command("validate", str(file))
+    said = "1 part is no JSON object (line 2); kept and not shown."
+    assert capsys.readouterr().out.splitlines() == [
+        f"remark: alpha/1 answers/alpha/1/run.jsonl: {said}",
+        "can be submitted: 1 of 1 answer applies",
+    ]
 
 
 def test_an_answer_that_does_not_parse_is_the_senders_risk(tmp_path: Path, small: SuiteVersion) -> None:

@@ -17,6 +17,7 @@ from evaluator.domain.asking import ask_next, waiting_requests
 from evaluator.domain.generating import pause, resume
 from evaluator.domain.generation_progress import progress
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.generation.extraction import RULE
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint, Implementation
@@ -57,6 +58,7 @@ def test_a_right_answer_is_code_and_waits_for_its_test(lmr_mini: SuiteVersion, s
         AnswerTaken.CODE,
         "Taken from the fenced block.",
     )
+    assert request.rule == RULE
     assert answer.attempted
     assert answer.identical_to_reference
     assert "```python" in answer.raw_answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,10 +42,6 @@ def _diff(golden: Golden, context: int = 3) -> str:
     )
 
 
-def _shifted_numbers(golden: Golden) -> str:
-    return _diff(golden).replace("@@ -", "@@ -9")
-
-
 def _stub(golden: Golden) -> str:
     header = golden.definition.split("):\n")[0].split(") ->")[0]
     return f"{header}):\n    ...\n"
@@ -54,48 +51,51 @@ def _usage(golden: Golden) -> str:
     return _fenced(f"from module import {golden.name}\n\nprint({golden.name}())\n")
 
 
-SHAPES: dict[str, Callable[[Golden], str]] = {
+TAKEN: dict[str, Callable[[Golden], str]] = {
     "fence": lambda g: _fenced(g.definition),
     "fence without a language": lambda g: _fenced(g.definition, ""),
     "fence with attributes": lambda g: _fenced(g.definition, 'py title="a.py" {1,3}'),
     "tildes": lambda g: _fenced(g.definition, "python", "~~~"),
     "four backticks": lambda g: _fenced(g.definition, "python", "````"),
     "no fence": lambda g: g.definition,
-    "a language on the first line": lambda g: "python\n" + g.definition,
     "words around a fence": lambda g: f"Here it is:\n\n{_fenced(g.definition)}\nIt follows equation (2).\n",
-    "words around, no fence": lambda g: f"Sure, from the paper:\n\n{g.definition}\nThis returns what was asked for.\n",
     "open fence": lambda g: f"Answer:\n```python\n{g.definition}",
-    "open fence and words": lambda g: f"```python\n{g.definition}\nNote that the loss is not averaged here.\n",
-    "nested fences": lambda g: f"````markdown\n# Answer\n{_fenced(g.definition)}````\n",
     "fence in a list": lambda g: "1. The function:\n\n" + _indented(_fenced(g.definition), "   "),
     "usage after it": lambda g: f"{_fenced(g.definition)}\nUse it so:\n{_usage(g)}",
     "a sketch first": lambda g: f"Outline:\n{_fenced(_stub(g))}\nWhole:\n{_fenced(g.definition)}",
-    "a sketch last": lambda g: f"Whole:\n{_fenced(g.definition)}\nIts interface:\n{_fenced(_stub(g))}",
-    "a wrong draft first": lambda g: (
-        f"{_fenced(_stub(g).replace('...', 'return None'))}\nBetter:\n{_fenced(g.definition)}"
-    ),
     "the whole file": lambda g: _fenced(g.file),
     "the whole file, no fence": lambda g: g.file,
     "extra indentation": lambda g: _fenced(_indented(g.definition)),
     "tabs": lambda g: _fenced("\n".join(_tabbed(line) for line in g.definition.split("\n"))),
     "Windows line ends": lambda g: f"Here:\n{_fenced(g.definition)}".replace("\n", "\r\n"),
     "byte order mark": lambda g: "\ufeff" + g.definition,
-    "no-break spaces": lambda g: _fenced(g.definition.replace("    ", "\u00a0\u00a0\u00a0\u00a0")),
-    "HTML escapes": lambda g: f"<pre><code>\n{html.escape(g.definition, quote=False)}</code></pre>\n",
-    "HTML tags": lambda g: f"<pre><code class='python'>\n{g.definition}</code></pre>\n",
-    "an answer tag": lambda g: f"<answer>\n{g.definition}</answer>\n",
     "thoughts before": lambda g: (
-        f"<think>\nMaybe\n{_fenced(_stub(g).replace('...', 'return 0'))}</think>\n{g.definition}"
+        f"<think>\nMaybe\n{_fenced(_stub(g).replace('...', 'return 0'))}</think>\n{_fenced(g.definition)}"
     ),
-    "JSON": lambda g: json.dumps({"explanation": "As asked.", "code": g.definition}),
-    "quoted": lambda g: "".join(f"> {line}\n" for line in _fenced(g.definition).rstrip("\n").split("\n")),
     "an unneeded import": lambda g: _fenced(f"import os\nimport sys\n\n\n{g.definition}"),
-    "a main block": lambda g: _fenced(f'{g.definition}\n\nif __name__ == "__main__":\n    print("done")\n'),
     "a diff": _diff,
     "a fenced diff": lambda g: f"The change:\n{_fenced(_diff(g), 'diff')}",
-    "a diff with wrong line numbers": lambda g: _fenced(_shifted_numbers(g), "diff"),
     "a diff without context": lambda g: _fenced(_diff(g, 0), "diff"),
 }
+"""Ways that hold the golden definition as it is."""
+
+NOT_TAKEN: dict[str, Callable[[Golden], str]] = {
+    "words around, no fence": lambda g: f"Sure, from the paper:\n\n{g.definition}\nThis returns what was asked for.\n",
+    "open fence and words": lambda g: f"```python\n{g.definition}\nNote that the loss is not averaged here.\n",
+    "nested fences": lambda g: f"````markdown\n# The answer:\n{_fenced(g.definition)}````\n",
+    "no-break spaces": lambda g: _fenced(g.definition.replace("    ", "\u00a0\u00a0\u00a0\u00a0")),
+    "HTML escapes": lambda g: f"<pre><code>\n{html.escape(g.definition, quote=False)}</code></pre>\n",
+    "an answer tag": lambda g: f"<answer>\n{g.definition}</answer>\n",
+    "JSON": lambda g: json.dumps({"explanation": "As asked.", "code": g.definition}),
+    "quoted": lambda g: "".join(f"> {line}\n" for line in _fenced(g.definition).rstrip("\n").split("\n")),
+    "another name": lambda g: _fenced(re.sub(rf"\b{g.name}\b", "compute", g.definition)),
+    "a body alone": lambda g: _fenced(textwrap.dedent(g.definition.split(":\n", 1)[1])),
+    "a body at the margin": lambda g: _fenced(re.sub(r"^ +", "", g.definition, flags=re.MULTILINE)),
+    "a diff with wrong context": lambda g: _fenced(
+        re.sub(r"^[ -](?! *$)", r"\g<0>x", _diff(g), flags=re.MULTILINE), "diff"
+    ),
+}
+"""Ways from which the definition would have to be repaired."""
 
 
 def _tabbed(line: str) -> str:

@@ -11,9 +11,9 @@ import pytest
 
 from evaluator.generation.agent_talk import CUT_OFF, REMINDER
 from evaluator.generation.agent_types import AgentTask, StoredStep
-from evaluator.generation.trajectory import Action
 from evaluator.providers.types import FaultKind, Finish, ProviderFault
 from evaluator.sandbox.types import RunCancelledError, Sandbox
+from submissions.trajectories.steps import Action
 from tests.evaluator.generation.agent_runs import (
     FINISH,
     GOLDEN,

@@ -10,9 +10,9 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.agent_answer import as_answer
 from evaluator.generation.agent_types import AgentResult
-from evaluator.generation.trajectory import Trajectory
 from submissions.answers.check import TaskFiles, apply_answer
 from submissions.answers.types import AnswerError, AnswerKind
+from submissions.trajectories.steps import Trajectory
 from tests.evaluator.generation.agent_runs import FILES, GOLDEN, STUB, make_task
 
 OTHER = "\n\ndef best(scores):\n    raise NotImplementedError\n"

@@ -1,25 +1,28 @@
-"""From a model's words to an answer: every shape that models give code, and what is said of it."""
+"""From a model's reply to an answer: which block is taken, as it stands, and why none is."""
 
 from __future__ import annotations
 
 import ast
 import time
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import same_code, without_docstrings
-from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract
-from submissions.answers.splice import splice
+from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract, extract_limited
+from evaluator.generation.limited_child import ChildLimits
+from submissions.answers.check import TaskFiles
 from tests.evaluator.generation.mini_goldens import mini_goldens
-from tests.evaluator.generation.shapes import SHAPES
+from tests.evaluator.generation.shapes import NOT_TAKEN, TAKEN
 
 FUNCTION = Goal(task="alpha/1", file="scoring/core.py", function="score")
-METHOD = Goal(task="alpha/2", file="scoring/core.py", function="score", class_name="Scorer")
-CLASS = Goal(task="alpha/3", file="scoring/core.py", function="Scorer", class_name="Scorer")
-MASKED = b'''"""Scores."""
+METHOD = Goal(task="alpha/2", file="scoring/scorer.py", function="score", class_name="Scorer")
+CLASS = Goal(task="alpha/3", file="scoring/scorer.py", function="Scorer", class_name="Scorer")
+ALONE = Goal(task="alpha/4", file="unit_test/unit_test_1.py", function="score")
+MASKED = '''"""Scores."""
 import math
 
 
@@ -30,8 +33,11 @@ def halve(x):
 def score(x, *, base=2):
     """The score of x."""
     raise NotImplementedError
+
+
+table = dict(a=1)
 '''
-MASKED_METHOD = b"""import math
+MASKED_CLASS = """import math
 
 
 class Scorer:
@@ -43,277 +49,282 @@ class Scorer:
     def other(self):
         return 1
 """
+NONE = "The reply has no block that can be used. "
+RETURNS = "```python\ndef score(x, *, base=2):\n    return {}\n```\n"
 
 
-def taken(text: str, goal: Goal = FUNCTION, masked: bytes = MASKED, *, alone: bool = False) -> Extracted:
-    """What is taken, after trying that it goes into the masked file."""
-    found = extract(text, goal=goal, masked_file=masked, alone=alone)
-    splice(masked, goal, found.source.encode())
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A masked repository with the goals above."""
+    root = tmp_path_factory.mktemp("repository")
+    files = {FUNCTION.file: MASKED, METHOD.file: MASKED_CLASS, ALONE.file: MASKED, "scoring/more.py": "a = 1\n"}
+    for name, text in files.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def taken(repository: Path, text: str, goal: Goal = FUNCTION) -> tuple[str, str]:
+    """The goal as it was taken, and what is said of it."""
+    found = extract(text, TaskFiles(goal, repository))
+    assert found.applied is not None, found.problem
+    return found.applied.goal_source, found.note
+
+
+def refused(repository: Path, text: str, goal: Goal = FUNCTION) -> Extracted:
+    """A block that was taken and cannot be applied."""
+    found = extract(text, TaskFiles(goal, repository))
+    assert found.applied is None
     return found
 
 
-def not_taken(text: str, goal: Goal = FUNCTION, masked: bytes = MASKED) -> str:
+def nothing(repository: Path, text: str, goal: Goal = FUNCTION) -> str:
     with pytest.raises(NoAnswerError) as refusal:
-        extract(text, goal=goal, masked_file=masked)
-    return refusal.value.note
+        extract(text, TaskFiles(goal, repository))
+    return str(refusal.value)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_golden_answer_is_recovered_from_every_shape(shape: str) -> None:
-    """Nine tasks; the same syntax tree but for docstrings comes out of the real splice."""
+@pytest.mark.parametrize("shape", TAKEN)
+def test_every_golden_answer_is_taken_from_every_shape(shape: str) -> None:
+    """Nine tasks; the same syntax tree but for docstrings stands in the file afterwards."""
     goldens = mini_goldens()
     assert len(goldens) == 9
     wrong = []
-    for goal, golden in goldens:
-        masked = golden.masked.encode()
-        source = extract(SHAPES[shape](golden), goal=goal, masked_file=masked).source
-        result = find_goal(splice(masked, goal, source.encode()), goal).node
-        wanted = find_goal(golden.file.encode(), goal).node
-        trees = [without_docstrings(ast.Module(body=[node], type_ignores=[])) for node in (result, wanted)]
+    for task, golden in goldens:
+        applied = extract(TAKEN[shape](golden), task).applied
+        assert applied is not None
+        nodes = [find_goal(file.encode(), task.goal).node for file in (applied.files[task.goal.file], golden.file)]
+        trees = [without_docstrings(ast.Module(body=[node], type_ignores=[])) for node in nodes]
         if not same_code(*trees):
-            wrong.append(goal.task)
+            wrong.append(task.goal.task)
     assert wrong == []
 
 
-def test_what_was_taken_is_said() -> None:
-    two = "```\nprint(1)\n```\n```python\ndef score(x, *, base=2):\n    return x\n```\n```\nscore(3)\n```\n"
-    assert taken(two) == Extracted("def score(x, *, base=2):\n    return x\n", "Taken from block 2 of 3.")
-    assert taken("def score(x, *, base=2):\n    return x\n").note == "Taken from text without a fence."
+@pytest.mark.parametrize("shape", NOT_TAKEN)
+def test_what_would_have_to_be_repaired_is_not_taken(shape: str) -> None:
+    for task, golden in mini_goldens():
+        with pytest.raises(NoAnswerError):
+            extract(NOT_TAKEN[shape](golden), task)
 
 
-def test_the_last_block_that_defines_it_wins() -> None:
-    text = "".join(f"```python\ndef score(x, *, base=2):\n    return {n}\n```\n" for n in (1, 2))
-    found = taken(text)
-    assert found.source == "def score(x, *, base=2):\n    return 2\n"
-    assert found.note == "Taken from block 2 of 2. It is the last of 2 pieces that define score."
+def test_the_last_block_that_defines_it_is_taken(repository: Path) -> None:
+    text = f"{RETURNS.format(1)}{RETURNS.format(2)}```\nprint(score(1))\n```\n"
+    expected = "def score(x, *, base=2):\n    return 2\n"
+    assert taken(repository, text) == (expected, "Taken from block 2 of 3.")
+    assert taken(repository, RETURNS.format(2)) == (expected, "Taken from the fenced block.")
+    assert taken(repository, expected) == (expected, "Taken from the reply, which has no fenced block.")
 
 
-@pytest.mark.parametrize("body", ["...", "pass", "raise NotImplementedError", "# ... rest as before\n    return x"])
-def test_a_later_sketch_does_not_win(body: str) -> None:
-    text = f"```\ndef score(x, *, base=2):\n    return 7\n```\n```\ndef score(x, *, base=2):\n    {body}\n```\n"
-    assert taken(text).source == "def score(x, *, base=2):\n    return 7\n"
+@pytest.mark.parametrize("body", ["...", "pass", "# ... rest as before\n    return x"])
+def test_a_later_sketch_is_taken_as_it_was_written(repository: Path, body: str) -> None:
+    source, _ = taken(repository, RETURNS.format(7) + f"```\ndef score(x, *, base=2):\n    {body}\n```\n")
+    assert source == f"def score(x, *, base=2):\n    {body}\n"
 
 
-def test_of_two_definitions_in_a_block_the_later_wins() -> None:
-    found = taken("```\ndef score(x):\n    return 1\n\ndef score(x):\n    return 2\n```")
-    assert found.source == "def score(x):\n    return 2\n"
-    assert found.note == "Taken from the fenced block. score is defined 2 times there; the last one was taken."
+def test_a_block_that_does_not_parse_leaves_the_one_before(repository: Path) -> None:
+    assert taken(repository, RETURNS.format(1) + "```\ndef score(x:\n```\n")[1] == "Taken from block 1 of 2."
 
 
-def test_what_it_needs_comes_along_and_nothing_else() -> None:
-    found = taken(
-        "```python\nimport math\nimport os\nfrom collections import Counter\n\nEPS = 1e-8\nUNUSED = 3\n\n"
-        "def _step(x):\n    return Counter([x, EPS])\n\ndef unused():\n    return os\n\n"
-        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n\nprint(score(2))\n```"
+def test_imports_helpers_and_constants_come_along_as_in_an_uploaded_answer(repository: Path) -> None:
+    text = (
+        "```python\nimport math\nfrom collections import Counter\n\nEPS = 1e-8\n\n"
+        "def _step(x):\n    return Counter([x, EPS])\n\n"
+        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n```"
     )
-    assert found.source == (
-        "from collections import Counter\n\nEPS = 1e-8\n\ndef _step(x):\n    return Counter([x, EPS])\n\n\n"
-        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n"
+    applied = extract(text, TaskFiles(FUNCTION, repository)).applied
+    assert applied is not None
+    assert applied.files[FUNCTION.file] == MASKED.replace(
+        'def score(x, *, base=2):\n    """The score of x."""\n    raise NotImplementedError\n',
+        "from collections import Counter\nEPS = 1e-8\n\n\ndef _step(x):\n    return Counter([x, EPS])\n\n\n"
+        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n",
     )
-    assert found.note == "Taken from the fenced block. Kept beside it: the import of Counter; EPS; _step."
-
-
-def test_helpers_may_stand_in_another_block() -> None:
-    found = taken("First:\n```\ndef _step(x):\n    return x\n```\nThen:\n```\ndef score(x):\n    return _step(x)\n```")
-    assert found.source == "def _step(x):\n    return x\n\n\ndef score(x):\n    return _step(x)\n"
-
-
-def test_the_files_own_definitions_stay() -> None:
-    found = taken("```\ndef halve(x):\n    return 0\n\ndef score(x):\n    return halve(x)\n```")
-    assert found.source == "def score(x):\n    return halve(x)\n"
-    assert found.note == "Taken from the fenced block. Left aside, since the file has its own: halve."
-
-
-def test_what_may_not_stand_beside_moves_into_the_body() -> None:
-    found = taken(
-        "```\ntry:\n    import cmath\nexcept ImportError:\n    cmath = None\n\ntable = dict(a=1)\n\n"
-        'def score(x):\n    """The score."""\n    return cmath, table[x]\n```'
-    )
-    assert found.source == (
-        'def score(x):\n    """The score."""\n    try:\n        import cmath\n    except ImportError:\n'
-        "        cmath = None\n    table = dict(a=1)\n    return cmath, table[x]\n"
-    )
-    assert found.note == "Taken from the fenced block. Moved into its body: cmath; table."
-
-
-def test_alone_everything_moves_into_the_body() -> None:
-    found = taken(
-        "```\nimport cmath\n\ndef _s(x):\n    return x\n\ndef score(x): return cmath.exp(_s(x))\n```", alone=True
-    )
-    assert found.source == (
-        "def score(x):\n    import cmath\n    def _s(x):\n        return x\n    return cmath.exp(_s(x))\n"
-    )
-
-
-def test_another_name_with_the_same_parameters_is_renamed_also_where_it_calls_itself() -> None:
-    found = taken("```\ndef compute(x, *, base=2):\n    return compute(x - 1, base=base) if x else 'compute'\n```")
-    assert found.source == "def score(x, *, base=2):\n    return score(x - 1, base=base) if x else 'compute'\n"
-    assert "It is called compute there; it is the only function with the goal's parameters." in found.note
-    assert not_taken("```\ndef compute(y):\n    return y\n```") == "Nothing in the answer defines score."
-
-
-def test_a_body_alone_gets_the_files_header() -> None:
-    found = taken("```python\ny = halve(x)\nif y:\n    return y\nreturn base\n```")
-    assert found.source == (
-        "def score(x, *, base=2):\n    y = halve(x)\n    if y:\n        return y\n    return base\n"
-    )
-    assert "It is a body only; the signature is the masked file's." in found.note
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("after", "line", "said"),
     [
-        "```\ndef score(x):\nreturn 2 * x\n```",
-        "```\n@staticmethod\n    def score(x):\n        return 2 * x\n```",
-        "```\n    def score(x):\n        return 2 * x\n```",
-        "```\ndef score(x):\n\treturn 2 * x\n```",
-        ">>> def score(x):\n...     return 2 * x\n...\n>>> score(2)\n4\n",
-        "1: def score(x):\n2:     return 2 * x\n",
-        "```\n+def score(x):\n+    return 2 * x\n```",
-        "```def score(x): return 2 * x```",
+        ('\n\nif __name__ == "__main__":\n    print(score(1))', 7, "An 'if __name__ == ...' block does not belong"),
+        ("\n\nprint(score(1))", 7, "Beside the goal's definition an answer may hold imports"),
+        ("\n\n\ndef score(x):\n    return 2", 8, "'score' is defined twice; keep one."),
+        ("\n    break", None, "The masked file with this answer in it, line"),
     ],
 )
-def test_wrong_indentation_and_marks_are_mended(text: str) -> None:
-    source = taken(text).source
-    lines = [line for line in source.split("\n") if not line.startswith("@")]
-    assert ast.unparse(ast.parse("\n".join(lines))) == "def score(x):\n    return 2 * x"
+def test_what_an_uploaded_answer_may_not_hold_is_refused_at_its_line(
+    repository: Path, after: str, line: int | None, said: str
+) -> None:
+    found = refused(repository, f"Words.\n\n```\ndef score(x):\n    return 1{after}\n```\n")
+    assert found.problem.startswith(said)
+    assert (found.note, found.line) == ("Taken from the fenced block.", line)
 
 
-def test_a_docstring_with_fences_does_not_end_the_block() -> None:
-    docstring = '"""Score.\n\n    ```\n    score(1)\n    ```\n    """'
-    text = f"```python\ndef score(x):\n    {docstring}\n    return x\n```\nThat is it."
-    assert taken(text).source.endswith('    """\n    return x\n')
+def test_the_masked_definition_is_no_answer(repository: Path) -> None:
+    found = refused(repository, "```\ndef score(x, *, base=2):\n    raise NotImplementedError\n```")
+    assert found.problem.startswith("The answer changes nothing")
 
 
 METHODS = {
-    "alone": "```\ndef score(self, x, *, base=2):\n    return self.scale * x\n```",
-    "in its class": "```\nclass Scorer:\n    def score(self, x, *, base=2):\n        return self.scale * x\n```",
-    "in the whole class": "```\nclass Scorer:\n    scale = 3\n\n    def other(self):\n        return 9\n\n"
-    "    def score(self, x, *, base=2):\n        return self.scale * x\n```",
-    "in another class": "```\nclass Better:\n    def score(self, x, *, base=2):\n        return self.scale * x\n```",
-    "beside a function": "```\ndef score(rows):\n    return rows\n\nclass Scorer:\n"
-    "    def score(self, x, *, base=2):\n        return self.scale * x\n```",
+    "at the margin": "def score(self, x, *, base=2):\n    return self.scale * x\n",
+    "cut out of its class": "    def score(self, x, *, base=2):\n        return self.scale * x\n",
+    "in its class": "class Scorer:\n    def score(self, x, *, base=2):\n        return self.scale * x\n",
+    "in the whole class": MASKED_CLASS.replace("raise NotImplementedError", "return self.scale * x"),
 }
 
 
 @pytest.mark.parametrize("shape", METHODS)
-def test_methods(shape: str) -> None:
-    source = taken(METHODS[shape], METHOD, MASKED_METHOD).source
-    assert source == "def score(self, x, *, base=2):\n    return self.scale * x\n"
-
-
-def test_a_whole_class() -> None:
-    text = "```\nimport cmath\n\nclass Scorer:\n    def score(self, x):\n        return cmath.exp(x)\n```"
-    assert taken(text, CLASS, MASKED_METHOD).source == (
-        "import cmath\n\n\nclass Scorer:\n    def score(self, x):\n        return cmath.exp(x)\n"
-    )
-
-
-def test_a_diff_that_does_not_fit_gives_its_added_lines() -> None:
-    files = "--- a/scoring/core.py\n+++ b/scoring/core.py\n"
-    text = f"```diff\n{files}@@ -1 +1,2 @@\n-def nothing(): pass\n+def score(x):\n+    return x\n```"
-    found = taken(text)
-    assert found.source == "def score(x):\n    return x\n"
-    assert found.note == "Taken from a diff. It does not fit the file; the lines that it adds were taken."
-
-
-def test_a_diffs_changes_of_other_files_are_left_aside() -> None:
-    text = (
-        "--- a/scoring/core.py\n+++ b/scoring/core.py\n@@ -10 +10 @@\n-    raise NotImplementedError\n+    return 7\n"
-        "--- a/run.py\n+++ b/run.py\n@@ -1 +1 @@\n-a\n+b\n"
-    )
-    found = taken(text)
-    assert found.source.endswith("return 7\n")
-    assert found.note == "Taken from a diff. Its changes of other files were left aside: run.py."
+def test_a_method_takes_on_the_indentation_of_its_class(repository: Path, shape: str) -> None:
+    source, _ = taken(repository, f"```\n{METHODS[shape]}```", METHOD)
+    assert source == "    def score(self, x, *, base=2):\n        return self.scale * x\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "note"),
+    ("block", "said"),
     [
-        ("", "The answer is empty."),
-        (" \n\t", "The answer is empty."),
-        ("I cannot help with that.", "Nothing in the answer defines score."),
-        ("```\nx = 1\n```", "Nothing in the answer defines score."),
-        ("```\ndef score(x:\n  return\n```", "No block of code that is valid Python defines score."),
+        ("class Better:\n    def score(self, x):\n        return x", "It does not define 'score'."),
+        ("    def score(self, x):\n        return x\nscore(1, 2)", "The answer begins indented and goes on"),
+        ("    def score(self, x):\n        return x\nelse:\n    pass", "The answer begins indented and goes on"),
+        ("def score(self, x):\nreturn x", "The answer is not valid Python: expected an indented block"),
+    ],
+)
+def test_a_method_elsewhere_is_none(repository: Path, block: str, said: str) -> None:
+    assert f": {said}" in nothing(repository, f"```\n{block}\n```", METHOD)
+
+
+def test_a_class_that_changes_more_than_the_method_is_refused(repository: Path) -> None:
+    text = "```\nclass Scorer:\n    scale = 3\n\n    def score(self, x):\n        return x\n```"
+    assert "only the goal is replaced" in refused(repository, text, METHOD).problem
+
+
+def test_a_whole_class(repository: Path) -> None:
+    source = "class Scorer:\n    def score(self, x):\n        return x\n"
+    assert taken(repository, f"```\n{source}```", CLASS)[0] == source
+
+
+def test_beside_a_goal_in_the_unit_test_nothing_may_change(repository: Path) -> None:
+    assert taken(repository, RETURNS.format("x"), ALONE)[0] == "def score(x, *, base=2):\n    return x\n"
+    found = refused(repository, "```\nimport cmath\n\ndef score(x):\n    return cmath.exp(x)\n```", ALONE)
+    assert "put imports and helpers inside it" in found.problem
+
+
+DIFF = """--- a/scoring/core.py
++++ b/scoring/core.py
+@@ -10,3 +10,3 @@
+ def score(x, *, base=2):
+     \"\"\"The score of x.\"\"\"
+-    raise NotImplementedError
++    return 7
+"""
+
+
+def test_a_diff_that_applies_is_taken_whole(repository: Path) -> None:
+    more = "--- a/scoring/more.py\n+++ b/scoring/more.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+    found = extract(f"{RETURNS.format(1)}```diff\n{DIFF}{more}```\n", TaskFiles(FUNCTION, repository))
+    assert found.note == "Taken from block 2 of 2, a diff."
+    assert found.applied is not None
+    assert found.applied.files["scoring/more.py"] == "a = 2\n"
+    assert found.applied.goal_source.endswith("    return 7\n")
+
+
+def test_of_a_diff_that_does_not_apply_nothing_is_taken(repository: Path) -> None:
+    broken = "```diff\n" + DIFF.replace("The score", "Another score") + "```\n"
+    assert nothing(repository, broken) == (
+        f"{NONE}The fenced block: The diff does not apply to the masked repository: the lines around "
+        "scoring/core.py:10 are not those of the masked file."
+    )
+    assert taken(repository, RETURNS.format(1) + broken)[1] == "Taken from block 1 of 2."
+
+
+def test_a_diff_of_other_files_is_no_answer(repository: Path) -> None:
+    text = "```diff\n--- a/scoring/more.py\n+++ b/scoring/more.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n```"
+    assert nothing(repository, text) == f"{NONE}The fenced block is a diff that does not change scoring/core.py."
+
+
+def test_a_diff_that_leaves_the_repository_is_no_answer(repository: Path) -> None:
+    text = "```diff\n--- a/../core.py\n+++ b/../core.py\n@@ -0,0 +1 @@\n+a = 2\n```"
+    assert nothing(repository, text).startswith(f"{NONE}The fenced block: The diff leaves the repository")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "The reply, which has no fenced block: The answer is empty."),
         (
-            "```\ndef score(x, *, base=2):\n    raise NotImplementedError\n```",
-            "The code leaves score as it was masked.",
+            "I cannot help.",
+            "The reply, which has no fenced block (line 1 of the reply): The answer is not valid Python",
         ),
-        ("```\nclass score:\n    pass\n```", "Nothing in the answer defines score."),
-        ("x" * (MAX_TEXT + 1), f"The answer is longer than {MAX_TEXT} characters."),
-        ("```\ndef score(x):\n    return x\n    break\n```", "The code for score cannot be used: The masked file"),
+        ("```\nx = 1\n```", "The fenced block: It does not define 'score'."),
+        (
+            "a\n```\ndef score(x:\n```\n```\nx\n```",
+            "Block 2 of 2: It does not define 'score'. Block 1 of 2 (line 3 of the reply): The answer is not valid",
+        ),
+        ("```\nx\n```\n" * 5, "Block 5 of 5: It does not define 'score'. Block 4 of 5"),
+        ("```\nscore = lambda x: x\n```", "The fenced block: It does not define 'score'."),
+        ("```\ndef score(x):\n    return '\0'\n```", "The fenced block (line 3 of the reply): The answer holds a NUL"),
     ],
 )
-def test_what_holds_no_answer_says_so(text: str, note: str) -> None:
-    assert not_taken(text).startswith(note)
+def test_a_reply_without_an_answer_says_why(repository: Path, text: str, said: str) -> None:
+    assert nothing(repository, text).startswith(NONE + said)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```\n" * 60_000,
-        "def score(x:\n" * 20_000,
-        "def score(x):\n  (\n" * 20_000,
-        "(" * 300_000,
-        "def score(x):\n    return " + "-" * 200_000 + "x\n",
-        "def score(x):\n    return " + "(" * 5_000 + "x" + ")" * 5_000,
-        "import a\n" * 40_000,
-        "@@ -1 +1 @@\n-a\n+b\n" * 20_000,
-        "<think>" * 50_000,
-        '"' * 300_000,
-        "class A:\n def score(x):\n" * 10_000,
-    ],
-)
-def test_hostile_texts_end_soon(text: str) -> None:
+def test_a_child_takes_the_same(repository: Path) -> None:
+    for text in (RETURNS.format(1), f"```diff\n{DIFF}```", "```\ndef score(x):\n    return 1\nprint(1)\n```"):
+        task = TaskFiles(FUNCTION, repository)
+        assert extract_limited(text, task) == extract(text, task)
+    with pytest.raises(NoAnswerError) as error:
+        extract_limited("I would rather not.", TaskFiles(FUNCTION, repository))
+    assert str(error.value) == nothing(repository, "I would rather not.")
+
+
+def test_a_reply_that_is_too_long_is_not_read(repository: Path) -> None:
+    with pytest.raises(NoAnswerError, match=f"longer than {MAX_TEXT} characters"):
+        extract_limited("x" * (MAX_TEXT + 1), TaskFiles(FUNCTION, repository))
+
+
+HOSTILE = {
+    "backticks": "`" * MAX_TEXT,
+    "spaces": "```" + " " * (MAX_TEXT - 3),
+    "spaces and an end": "```" + " " * (MAX_TEXT - 4) + "`",
+    "many fences": "```\n" * (MAX_TEXT // 4),
+    "broken definitions": "def score(x:\n" * 20_000,
+    "brackets": "(" * 300_000,
+    "minus signs": "def score(x):\n    return " + "-" * 200_000 + "x\n",
+    "deep brackets": "def score(x):\n    return " + "(" * 5_000 + "x" + ")" * 5_000,
+    "hunks": "@@ -1 +1 @@\n-a\n+b\n" * 20_000,
+    "quotes": '"' * 300_000,
+    "small definitions": "def a(): pass\n" * 17_000,
+    "many diffs": "```\n--- a/b\n```\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_reply_costs_its_limits_at_most(repository: Path, name: str) -> None:
+    limits = ChildLimits(cpu_seconds=3, wall_seconds=6.0, file_bytes=2**20)
     began = time.monotonic()
-    not_taken(text)
-    assert time.monotonic() - began < 5
+    with pytest.raises(NoAnswerError):
+        extract_limited(HOSTILE[name], TaskFiles(FUNCTION, repository), limits=limits)
+    assert time.monotonic() - began < 30
 
 
 PIECES = st.sampled_from(
     [
         *("```", "```python", "~~~", "````", "def score(x, *, base=2):", "    return x", "return x", "class Scorer:"),
-        *(
-            "    def score(self):",
-            "        pass",
-            "@x",
-            "import os",
-            "from a import *",
-            "from __future__ import division",
-        ),
-        *("+def score(x):", "-a", "@@ -1 +1 @@", "--- a/scoring/core.py", "+++ b/scoring/core.py", '"""', "&lt;", "\t"),
-        *(
-            "<think>",
-            "</think>",
-            "words",
-            "",
-            "x = [",
-            "]",
-            ">>> score(1)",
-            "1: a",
-            "\u00a0\u00a0",
-            "\\",
-            "\ud800",
-            "\0",
-        ),
+        *("    def score(self):", "        pass", "@x", "import os", "from a import *", "import math"),
+        *("from __future__ import division", "+def score(x):", "-a", "@@ -1 +1 @@", "--- a/scoring/core.py"),
+        *("+++ b/scoring/core.py", '"""', "\t", "words", "", "x = [", "]", "\\", "\ud800", "\0", "table = dict(a=1)"),
     ]
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.lists(PIECES | st.text(max_size=12), max_size=14), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_whatever_is_written_gives_an_answer_that_fits_or_none(pieces: list[str], end: str, alone: bool) -> None:
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES | st.text(max_size=12), max_size=14), st.sampled_from(["\n", "\r\n"]))
+def test_what_is_taken_was_written_as_it_is(repository: Path, pieces: list[str], end: str) -> None:
+    """Whatever is written: an answer that applies and whose lines are the reply's, or a reason."""
+    text = end.join(pieces)
     try:
-        found = extract(end.join(pieces), goal=FUNCTION, masked_file=MASKED, alone=alone)
+        found = extract(text, TaskFiles(FUNCTION, repository))
     except NoAnswerError:
         return
-    ast.parse(found.source)
-    splice(MASKED, FUNCTION, found.source.encode())
-    assert found.note
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text())
-def test_no_text_raises_anything_else(text: str) -> None:
-    with pytest.raises(NoAnswerError):
-        extract(text, goal=FUNCTION, masked_file=MASKED)
+    if found.applied is None:
+        assert found.problem
+        return
+    written = {line.strip().removeprefix("+") for line in text.encode("utf-8", "replace").decode().splitlines()}
+    assert {line.strip() for line in found.applied.goal_source.splitlines()} <= written | {""}

@@ -121,6 +121,15 @@ def test_the_goal_is_named_as_what_it_is(class_name: str, words: str) -> None:
     assert ("the method alone, or inside its class" in text) == (class_name == "Scorer")
 
 
+def test_where_nothing_beside_the_goal_may_change_the_prompt_says_so() -> None:
+    texts = {
+        alone: build_prompt(replace(TASK, alone=alone), inputs="full", input_budget=100_000).request.messages[0].text
+        for alone in (False, True)
+    }
+    assert "small helper functions, may stand in the same block above it." in texts[False]
+    assert "small helper functions, belong inside its body, since nothing beside it may change" in texts[True]
+
+
 def test_foreign_text_cannot_end_its_own_frame() -> None:
     inner = delimited("FILE", "x")
     outer = delimited("FILE", inner)

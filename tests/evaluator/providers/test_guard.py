@@ -9,55 +9,16 @@ import pytest
 
 from evaluator.providers.guard import (
     ForbiddenAddressError,
-    Origin,
     Policy,
     UnknownHostError,
-    check_url,
-    parse_url,
     resolve,
 )
+from submissions.endpoints.addresses import Origin, origin
 
 NOBODY = Policy()
 NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
 PUBLIC = "93.184.215.14"
 
-MISSPELT = {
-    "ftp://models.example/": "The address must begin with https://.",
-    "file:///etc/passwd": "The address must begin with https://.",
-    "gopher://127.0.0.1/": "The address must begin with https://.",
-    "//models.example/v1": "The address must begin with https://.",
-    "models.example/v1": "The address must begin with https://.",
-    "https://": "The address needs the name of a host, such as api.example.org.",
-    "https:///v1": "The address needs the name of a host, such as api.example.org.",
-    "https://.models.example/": "The address needs the name of a host, such as api.example.org.",
-    "https://models..example/": "The address needs the name of a host, such as api.example.org.",
-    "https://models.example../": "The address needs the name of a host, such as api.example.org.",
-    "https://-models.example/": "The address needs the name of a host, such as api.example.org.",
-    f"https://{'a' * 64}.example/": "The address needs the name of a host, such as api.example.org.",
-    f"https://{'a.' * 127}example/": "The address needs the name of a host, such as api.example.org.",
-    "https://[fe80::1%25eth0]/": "The address needs the name of a host, such as api.example.org.",
-    "https://[models.example]/": "This is not an address such as https://api.example.org/v1.",
-    "https://[::1/": "This is not an address such as https://api.example.org/v1.",
-    "https://models.example:99999/": "This is not an address such as https://api.example.org/v1.",
-    "https://models.example:0/": "Port 0 cannot be called.",
-    "https://me@models.example/": "Leave user names, passwords, queries and fragments out of the address.",
-    "https://public.example:443@127.0.0.1/": "Leave user names, passwords, queries and fragments out of the address.",
-    "https://models.example/?to=10.0.0.1": "Leave user names, passwords, queries and fragments out of the address.",
-    "https://models.example/#x": "Leave user names, passwords, queries and fragments out of the address.",
-    "https://models.example\\@127.0.0.1/": "Write the address in plain ASCII, without spaces and backslashes.",
-    "https://models.example/ v1": "Write the address in plain ASCII, without spaces and backslashes.",
-    "https://models.example/\r\nHost: other": "Write the address in plain ASCII, without spaces and backslashes.",
-    "https://\uff11\uff12\uff17.0.0.1/": "Write the address in plain ASCII, without spaces and backslashes.",
-    "https://m\u00f6dels.example/": "Write the address in plain ASCII, without spaces and backslashes.",
-    "https://2130706433/": "Write an IPv4 address as four decimal numbers.",
-    "https://127.1/": "Write an IPv4 address as four decimal numbers.",
-    "https://0x7f.1/": "Write an IPv4 address as four decimal numbers.",
-    "https://0x7f000001/": "Write an IPv4 address as four decimal numbers.",
-    "https://0177.0.0.1/": "Write an IPv4 address as four decimal numbers.",
-    "https://127.0.0.0x1/": "Write an IPv4 address as four decimal numbers.",
-    "https://1.2.3.4.5/": "Write an IPv4 address as four decimal numbers.",
-    "https://127.0.0.1.:443/": NOT_PUBLIC,
-}
 INTERNAL = [
     "0.0.0.0",
     "10.0.0.1",
@@ -111,13 +72,6 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return told
 
 
-@pytest.mark.parametrize(("url", "said"), MISSPELT.items())
-def test_an_address_that_is_written_badly_is_refused(url: str, said: str) -> None:
-    with pytest.raises(ForbiddenAddressError) as refused:
-        check_url(url, NOBODY)
-    assert str(refused.value) == said
-
-
 @pytest.mark.parametrize("address", INTERNAL)
 def test_no_name_leads_to_an_internal_address(address: str, answers: list[list[str]]) -> None:
     answers += [[address], [PUBLIC, address], [address, PUBLIC]]
@@ -132,7 +86,7 @@ def test_no_name_leads_to_an_internal_address(address: str, answers: list[list[s
 def test_no_internal_address_can_be_written_down(address: str, answers: list[list[str]]) -> None:
     url = f"https://[{address}]/v1" if ":" in address else f"https://{address}/v1"
     with pytest.raises(ForbiddenAddressError) as refused:
-        check_url(url, NOBODY)
+        resolve(origin(url), NOBODY)
     assert str(refused.value) == NOT_PUBLIC
 
 
@@ -141,20 +95,6 @@ def test_public_addresses_may_be_called(address: str, answers: list[list[str]]) 
     answers.append([address])
     found = resolve(Origin("https", "models.example", 443), NOBODY)
     assert found == (PUBLIC if PUBLIC in address else address,)
-
-
-@pytest.mark.parametrize(
-    ("url", "origin"),
-    [
-        ("https://api.example.org/v1", Origin("https", "api.example.org", 443)),
-        ("https://API.Example.ORG./v1", Origin("https", "api.example.org", 443)),
-        ("https://api.example.org:8443", Origin("https", "api.example.org", 8443)),
-        ("https://xn--mdels-jua.example/", Origin("https", "xn--mdels-jua.example", 443)),
-        (f"https://{PUBLIC}/v1", Origin("https", PUBLIC, 443)),
-    ],
-)
-def test_the_origin_is_normalised_and_asks_no_resolver(url: str, origin: Origin, answers: list[list[str]]) -> None:
-    assert check_url(url, NOBODY) == origin
 
 
 def test_names_without_an_address_are_unknown_rather_than_forbidden(answers: list[list[str]]) -> None:
@@ -176,19 +116,19 @@ def test_other_ways_are_open_to_listed_networks_only(url: str, answers: list[lis
         ["10.1.2.3", "10.2.0.1"],
         ["::ffff:10.1.2.3", "fd00:1::7"],
     ]
-    assert check_url(url, listed) == parse_url(url)
+    assert resolve(origin(url), listed) == ("10.1.2.3",)
     for said in (
         "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only.",
         "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only.",
         NOT_PUBLIC,
     ):
         with pytest.raises(ForbiddenAddressError) as refused:
-            check_url(url, listed)
+            resolve(origin(url), listed)
         assert str(refused.value) == said
-    assert resolve(parse_url(url), listed) == ("10.1.2.3", "fd00:1::7")
+    assert resolve(origin(url), listed) == ("10.1.2.3", "fd00:1::7")
 
 
 def test_a_listed_network_does_not_open_the_others(answers: list[list[str]]) -> None:
     with pytest.raises(ForbiddenAddressError):
-        check_url("http://127.0.0.1:8000/", Policy.of(["127.0.0.2/32"]))
-    assert check_url("http://127.0.0.2:8000/", Policy.of([" 127.0.0.2/32 "])) == Origin("http", "127.0.0.2", 8000)
+        resolve(Origin("http", "127.0.0.1", 8000), Policy.of(["127.0.0.2/32"]))
+    assert resolve(Origin("http", "127.0.0.2", 8000), Policy.of([" 127.0.0.2/32 "])) == ("127.0.0.2",)

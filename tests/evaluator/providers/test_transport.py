@@ -6,19 +6,26 @@ import resource
 import socket
 import threading
 import time
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from evaluator.providers.guard import Policy
 from evaluator.providers.types import FaultKind, ProviderFault
+from submissions.endpoints.addresses import origin, problem
 from tests.evaluator.providers.conftest import KEY, LOOPBACK, QUESTION
+from tests.provider_server.wire import BOMBS, packed_bomb
 
 if TYPE_CHECKING:
     from tests.evaluator.providers.conftest import Connect
     from tests.provider_server import ProviderServer
 
 NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
+
+COMPRESSED = "a compressed body, although plain text was asked for"
 
 
 def fault_of(client: Any) -> ProviderFault:
@@ -112,7 +119,10 @@ def test_without_a_key_none_is_sent(client_of: Connect, provider_server: Provide
         ("flood-headers", FaultKind.HOSTILE, "headers without end"),
         ("endless", FaultKind.HOSTILE, "more than 4 MB"),
         ("huge", FaultKind.HOSTILE, "more than 4 MB"),
-        ("bomb", FaultKind.HOSTILE, "a compressed body, although plain text was asked for"),
+        *(
+            (bomb, FaultKind.HOSTILE, "a compressed body, although plain text was asked for")
+            for bomb in ("bomb", *BOMBS)
+        ),
     ],
 )
 def test_a_hostile_server_costs_bounded_time_and_memory(
@@ -132,9 +142,7 @@ def test_a_hostile_server_costs_bounded_time_and_memory(
 
 def bombs(model: str) -> None:
     """Have the server pack its bomb now, which takes a second, so that only the client's time is measured."""
-    from tests.provider_server.wire import packed_bomb
-
-    if model == "bomb":
+    if model in {"bomb", *BOMBS}:
         assert len(packed_bomb()) > 400_000
 
 
@@ -190,10 +198,79 @@ def test_a_plain_server_behind_https_was_sent_nothing(client_of: Connect, provid
 @pytest.mark.parametrize(
     ("base_url", "message"),
     [
-        ("ftp://models.example/", "The address must begin with https://."),
+        (
+            "ftp://models.example/",
+            "An address begins with https:// (or http://, for a server that the operator has allowed).",
+        ),
         ("http://10.0.0.1/v1", NOT_PUBLIC),
     ],
 )
 def test_forbidden_addresses_are_a_fault_of_their_own(base_url: str, message: str, client_of: Connect) -> None:
     fault = fault_of(client_of("messages", "right", base_url=base_url, policy=LOOPBACK))
     assert (fault.kind, fault.message) == (FaultKind.FORBIDDEN, message)
+
+
+HOSTS = st.sampled_from(
+    [
+        *("models.example", "MODELS.example.", "a_b", "xn--mdels-jua.example", "localhost", "127.0.0.1", "127.0.0.1."),
+        *("[::1]", "[0:0:0:0:0:0:0:1]", "[::FFFF:127.0.0.1]", "[fe80::1%25eth0]", "127.1", "0x7f.1", "2130706433"),
+        *(
+            "a%2eb",
+            "a;b",
+            "a,b",
+            "a!b",
+            "me@127.0.0.1",
+            "127.0.0.1#@models.example",
+            "[::1",
+            "::1",
+            "",
+            ".",
+            "-a",
+            "1.a",
+        ),
+    ]
+)
+ADDRESSES = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["https://", "http://", "HTTP://", "https:/", "//", ""]),
+        HOSTS | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12),
+        st.sampled_from(["", ":", ":443", ":80", ":8443", ":0", ":65535", ":99999", ":0443", ":4_3", ":+80"]),
+        st.sampled_from(["", "/", "/v1", "//127.0.0.2/v1", "/@127.0.0.2:1/", "/v1%2f..", "/;x=[1]"])
+        | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=8).map("/{}".format),
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(address=ADDRESSES, kind=st.sampled_from(["chat", "messages"]))
+def test_what_the_form_takes_is_what_the_connection_goes_to(
+    address: str, kind: str, client_of: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One parser decides: whatever the SDKs and their HTTP library read in an address, the checked origin is called."""
+    called: list[tuple[str, int]] = []
+
+    def look_up(host: str, port: int, **options: Any) -> list[Any]:
+        called.append((host, port))
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.3", port))]
+
+    def dial(target: tuple[str, int], timeout: float) -> socket.socket:
+        called.append(target)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "create_connection", dial)
+    client = client_of(kind, "right", base_url=address, policy=Policy.of(["0.0.0.0/0", "::/0"]))
+    fault = fault_of(client)
+    client.close()
+    if problem(address):
+        assert (fault.kind, fault.message, called) == (FaultKind.FORBIDDEN, problem(address), [])
+        return
+    expected = origin(address)
+    try:
+        dialled = ip_address(expected.host)
+        dialled = getattr(dialled, "ipv4_mapped", None) or dialled
+        assert called == [(str(dialled), expected.port)]
+    except ValueError:
+        assert called == [(expected.host, expected.port), ("127.0.0.3", expected.port)]
+    assert (fault.kind, fault.error) == (FaultKind.UNSENT, "ConnectError")

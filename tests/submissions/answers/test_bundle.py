@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from collections.abc import Mapping
 
 import pytest
@@ -10,6 +11,7 @@ from submissions.answers.bundle import Bundle, BundleReading, read_bundle
 from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
 
+LONG = random.Random(1).randbytes(4 * 1024 * 1024).hex().encode()  # noqa: S311 - no secret
 ANSWER = b"def f(x):\n    return x\n"
 DIFF = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
 LAYOUT = "answers lie at answers/<paper>/<index>[/trial-N]/answer.diff or answer.py."
@@ -71,6 +73,58 @@ def test_answers_are_read_with_usage_and_trajectory() -> None:
     )
 
 
+def session(trial: str = "") -> dict[str, bytes]:
+    """A session's folder beside an answer, with what OpenHands leaves in it."""
+    folder = f"answers/dpo/1/{trial}trajectory"
+    event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
+    return {
+        f"answers/dpo/1/{trial}answer.py": ANSWER,
+        f"{folder}/events/1.json": json.dumps(event, indent=1).encode(),
+        f"{folder}/events/0.json": b'{"id": 0, "source": "user", "action": "message", "args": {}}',
+        f"{folder}/notes.txt": b"words",
+        f"{folder}/agent_state.pkl": b"\x80\x04",
+    }
+
+
+@pytest.mark.parametrize("trial", ["", "trial-2/"])
+def test_a_folder_is_a_trajectory_with_a_row_for_each_file(trial: str) -> None:
+    reading = read(make_zip({"submission.json": GOOD_FILES["submission.json"], **session(trial)}))
+    (answer,) = reading.bundle().answers
+    rows = [json.loads(line) for line in (answer.trajectory or b"").splitlines()]
+    assert [row["file"] for row in rows] == ["events/0.json", "events/1.json", "notes.txt"]
+    assert (rows[1]["content"]["args"], rows[2]["content"]) == ({"command": "ls"}, "words")
+    assert answer.trajectory_name == "trajectory"
+    assert [(remark.severity, remark.task, remark.file, remark.message) for remark in reading.remarks] == [
+        (
+            "remark",
+            "",
+            f"answers/dpo/1/{trial}trajectory/agent_state.pkl",
+            "Left out of the trajectory: only JSON and text files are kept.",
+        ),
+        (
+            "remark",
+            "dpo/1",
+            f"answers/dpo/1/{trial}trajectory",
+            "1 part is no JSON object (notes.txt); kept and not shown.",
+        ),
+    ]
+
+
+def test_what_is_understood_is_not_remarked_on() -> None:
+    line = b'{"action": "ls", "observation": "a.py"}\n'
+    assert read(make_zip({**GOOD_FILES, "answers/dpo/1/run.jsonl": line})).remarks == ()
+
+
+def test_a_trajectory_that_is_none_is_kept_and_said() -> None:
+    reading = read(make_zip({**GOOD_FILES, "answers/dpo/1/run.log": b"just a log"}))
+    (remark,) = reading.remarks
+    assert (remark.file, remark.message[:59]) == (
+        "answers/dpo/1/run.log",
+        "Nothing in the trajectory can be shown as an agent's steps.",
+    )
+    assert reading.bundle().answers[-1].trajectory == b"just a log"
+
+
 def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
     packed = {read(data).bundle().digest for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
     changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"})).bundle()
@@ -96,6 +150,14 @@ def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
         (
             {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/helper.py": b""},
             [("dpo/1", "answers/dpo/1/helper.py", UNKNOWN_FILE)],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/a.log": b"", "answers/dpo/1/trajectory/0.json": b"{}"},
+            [("dpo/1", "answers/dpo/1/trajectory", "A second trajectory beside a.log; keep one.")],
+        ),
+        (
+            {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/trajectory/0.txt": LONG},
+            [("dpo/1", "answers/dpo/1/trajectory", "The trajectory is larger than 8 MB.")],
         ),
         (
             {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/a.log": b"", "answers/dpo/1/b.log": b""},
@@ -249,7 +311,7 @@ def test_rows_that_are_no_objects_and_too_many_rows() -> None:
         ("", "line 2", "A row must be one JSON object, like {...}."),
         ("", "line 3", "Not usable at column 5: not JSON: Expecting ':' delimiter."),
     ]
-    assert problems(b"{}\n" * 2001, DEFAULTS)[0] == ("", "", "The file has more than 2000 rows.")
+    assert problems(b"{}\n" * 6001, DEFAULTS)[0] == ("", "", "The file has more than 6000 rows.")
 
 
 def test_keys_of_other_tools_are_left_alone() -> None:

@@ -38,6 +38,12 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
             "\n\ndef f(x):\n    return half(x)\n\n\nY = 1\n"
         ),
     ),
+    "what the file has word for word is left out": (
+        FUNCTION,
+        f"{MODULE}log = print()\n",
+        "import os\nimport re\n\ndef f(x):\n    return x\n\nY = 1\nlog = print()\n",
+        "import os\n\nimport re\n\n\ndef f(x):\n    return x\n\n\nY = 1\nlog = print()\n",
+    ),
     "the whole masked comment block goes": (
         FUNCTION,
         "def f(x):\n    pass\n    # TODO\n\n    # more\n# kept\nY = 1\n",
@@ -241,6 +247,8 @@ def test_a_coding_line_in_the_answer_cannot_change_how_the_file_is_read() -> Non
         (FUNCTION, MODULE, b"```python\ndef f(): pass\n```\n", 1, "wrapped in a Markdown fence"),
         (FUNCTION, MODULE, b"def f(x):\n    return (\n", 2, "not valid Python: '(' was never closed"),
         (FUNCTION, MODULE, b"    def f(x):\n    return x\n", 2, "not valid Python: expected an indented block"),
+        (FUNCTION, MODULE, b"    def f(x):\n        return x\nimport re\n", 1, "goes on at the margin"),
+        (METHOD, IN_CLASS, b"    def f(x):\n        return x\nelse:\n    y = 1\n", 1, "goes on at the margin"),
         (FUNCTION, MODULE, b"def f():\n    x = '\xff'\n", 2, "The answer is not UTF-8 text."),
         (FUNCTION, MODULE, b"def f():\n    x = '\0'\n", 2, "The answer holds a NUL character."),
         (FUNCTION, MODULE, b"def f(): pass\n\ndef f(): pass\n", 3, "'f' is defined twice; keep one."),

@@ -6,13 +6,15 @@ import re
 
 import pytest
 
-from submissions.endpoints.addresses import origin, problem
+from submissions.endpoints.addresses import AddressError, Origin, canonical, origin, problem, same_origin
 
 
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
         ("https://api.example.org/v1", "https://api.example.org:443"),
+        ("https://xn--mdels-jua.example/", "https://xn--mdels-jua.example:443"),
+        ("https://127.0.0.1.:443/", "https://127.0.0.1:443"),
         ("HTTPS://API.Example.ORG", "https://api.example.org:443"),
         ("https://api.example.org.:443/v1/", "https://api.example.org:443"),
         ("https://api.example.org:8443/v1", "https://api.example.org:8443"),
@@ -24,7 +26,7 @@ from submissions.endpoints.addresses import origin, problem
     ],
 )
 def test_the_origin_is_normalised(address: str, expected: str) -> None:
-    assert (problem(address), origin(address)) == ("", expected)
+    assert (problem(address), str(origin(address))) == ("", expected)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,21 @@ def test_the_origin_is_normalised(address: str, expected: str) -> None:
         ("https://-a.example", "name of a host"),
         ("https://a..example", "name of a host"),
         ("https://[127.0.0.1]/", "not an address"),
+        ("https://[models.example]/", "not an address"),
+        ("https://models.example../", "name of a host"),
+        (f"https://{'a' * 64}.example/", "name of a host"),
+        (f"https://{'a.' * 127}example/", "name of a host"),
+        ("//models.example/v1", "begins with https://"),
+        ("https://2130706433/", "four decimal numbers"),
+        ("https://127.1/", "four decimal numbers"),
+        ("https://0x7f.1/", "four decimal numbers"),
+        ("https://0x7f000001/", "four decimal numbers"),
+        ("https://0177.0.0.1/", "four decimal numbers"),
+        ("https://127.0.0.0x1/", "four decimal numbers"),
+        ("https://1.2.3.4.5/", "four decimal numbers"),
+        ("https://public.example:443@127.0.0.1/", "user name and password"),
+        ("https://models.example/\r\nHost: other", "plain ASCII"),
+        ("https://\uff11\uff12\uff17.0.0.1/", "plain ASCII"),
         ("https://[fe80::1%25eth0]/", "name of a host"),
         ("https://[::1", "not an address"),
         ("https://api.example.org:99999", "not an address"),
@@ -62,5 +79,17 @@ def test_the_origin_is_normalised(address: str, expected: str) -> None:
 )
 def test_what_is_no_address_is_said(address: str, said: str) -> None:
     assert said in problem(address)
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(AddressError, match=re.escape(said)):
         origin(address)
+
+
+def test_an_address_is_written_with_its_own_origin() -> None:
+    assert origin("https://API.example.org./v1") == Origin("https", "api.example.org", 443)
+    assert canonical("https://API.example.org./v1/x") == "https://api.example.org:443/v1/x"
+    assert canonical("http://[0:0:0:0:0:0:0:1]:80") == "http://[::1]:80"
+
+
+def test_a_key_belongs_to_one_origin() -> None:
+    assert same_origin("https://api.example.org/v1", "https://API.example.org.:443/v2")
+    assert not same_origin("https://api.example.org/v1", "https://api.example.org:8443/v1")
+    assert not same_origin("https://127.1/v1", "https://127.1/v1")

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('submissions', '0005_verbs_of_reviewing'),
+        ('submissions', '0006_answers_shown_in_part'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evaluator.generation.trajectory import (
+from submissions.trajectories.steps import (
     MAX_STEPS,
     MAX_TEXT,
     MAX_TOTAL,

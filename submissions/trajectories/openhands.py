@@ -1,23 +1,23 @@
-"""OpenHands' files of what its agents did (``output.jsonl``, or one list of events), as strangers upload them.
+"""Read OpenHands' runs: ``output.jsonl``, lists and lines of events, and session folders with one event a file.
 
 A line of ``output.jsonl`` is one run: ``instance_id``, ``history`` (events, or lists of an action and its observation),
-``metrics`` (costs and tokens, for each reply of the model and together) and ``error``.
+``metrics`` (costs and tokens, for each reply of the model and together) and ``error``. A session's events say the same
+in ``tool_call_metadata.model_response.usage`` (of a reply) and ``llm_metrics`` (all replies until then).
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from evaluator.generation.trajectory import Action, Step, Trajectory, TrajectoryError, amount, bounded, tokens
+from submissions.trajectories.steps import Action, Step, Trajectory, amount, tokens
 
 SOURCE: Final = "openhands"
-MAX_BYTES: Final = 8 * 1024 * 1024
-MAX_RUNS: Final = 1000
-MAX_NAME: Final = 200
+MAX_NAME: Final = 80
 
 Event: TypeAlias = Mapping[str, Any]
 
@@ -45,6 +45,10 @@ _LEFT_OUT: Final = frozenset(
         "stop",
     )
 )
+# Known, but none of the paper's actions.
+_OTHERS: Final = frozenset(("browse", "browse_interactive", "call_tool_mcp", "delegate", "reject", "task_tracking"))
+_AT_WORK: Final = frozenset(("loading", "init", "running", "finished", ""))
+_EVENT_MARKS: Final = frozenset(("extras", "cause", "source"))
 _EDIT_PARTS: Final = ("command", "file_text", "old_str", "new_str", "insert_line", "content")
 
 
@@ -58,68 +62,64 @@ class _Costs:
     dollars: float | None = None
 
 
-def read_openhands(data: bytes) -> dict[str, Trajectory]:
-    """The runs in ``data`` by their ``instance_id`` (empty where none is given); of two with one id the later one.
-
-    Lines that are broken, such as a last one that was cut off, are passed over. Raises TrajectoryError where nothing
-    in it is a run of OpenHands, or where it is larger than ``MAX_BYTES``.
-    """
-    if len(data) > MAX_BYTES:
-        raise TrajectoryError(f"The trajectory is larger than {MAX_BYTES // 1024 // 1024} MB.")
-    found: dict[str, Trajectory] = {}
-    for run in _runs(data.decode("utf-8-sig", "replace")):
-        name = run.get("instance_id")
-        key = bounded(str(name), MAX_NAME) if isinstance(name, str | int) else ""
-        if key in found or len(found) < MAX_RUNS:
-            found[key] = _trajectory(run)
-    if not found:
-        raise TrajectoryError("No line of the trajectory is a run of OpenHands: a JSON object with its 'history'.")
-    return found
+def is_event(item: object) -> bool:
+    """Whether this is one event of OpenHands."""
+    return (
+        isinstance(item, dict)
+        and (isinstance(item.get("action"), str) or isinstance(item.get("observation"), str))
+        and (bool(_EVENT_MARKS & item.keys()))
+    )
 
 
-def _runs(text: str) -> Iterator[Event]:
-    """The objects with a history: the whole text, an element of it, or a line."""
-    whole = _json(text)
-    if isinstance(whole, list) and any(_is_event(item) for item in whole):
-        yield {"history": whole}
-        return
-    alone = whole if isinstance(whole, list) else [whole]
-    for candidate in alone if whole is not None else map(_json, text.split("\n")):
-        if isinstance(candidate, dict) and isinstance(candidate.get("history"), list):
-            yield candidate
+def unknown_kinds(history: list[object]) -> dict[str, int]:
+    """The agent's actions of kinds that are not known here, and how often each comes. They are shown as ``other``."""
+    known = _ACTIONS.keys() | _LEFT_OUT | _OTHERS
+    names = [_string(event.get("action")) for _, event in _events(history) if event.get("source") == "agent"]
+    return Counter(name[:MAX_NAME] for name in names if name and name not in known)
 
 
-def _json(text: str) -> Any:
-    try:
-        # Python's reader would take NaN and infinities, which no database takes.
-        return json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _is_event(item: object) -> bool:
-    return isinstance(item, dict) and (isinstance(item.get("action"), str) or isinstance(item.get("observation"), str))
-
-
-def _trajectory(run: Event) -> Trajectory:
-    costs = _costs(run.get("metrics"))
-    steps = tuple(_steps(run["history"], costs))
+def read_run(run: Event) -> Trajectory:
+    """The run with this ``history``."""
+    history = _list(run.get("history"))
+    costs = _costs(run.get("metrics")) if isinstance(run.get("metrics"), dict) else _costs_in(history)
+    steps = tuple(_steps(history, costs))
     return Trajectory(
         source=SOURCE,
         steps=steps,
-        ending=_ending(run.get("error"), steps),
+        ending=_ending(run.get("error"), steps, history),
         input_tokens=costs.input_tokens,
         output_tokens=costs.output_tokens,
         dollars=costs.dollars,
     )
 
 
-def _ending(error: object, steps: tuple[Step, ...]) -> str:
+def _ending(error: object, steps: tuple[Step, ...], history: list[object]) -> str:
     if isinstance(error, str) and error.strip():
         return error.strip()
     if steps and steps[-1].action is Action.FINISH:
         return "finished"
-    return "stopped without finishing"
+    reason = _last_reason(history)
+    return f"stopped without finishing: {reason}" if reason else "stopped without finishing"
+
+
+def _last_reason(history: list[object]) -> str:
+    """Why it stopped, in OpenHands' own words: the last change of its state, or the last error after the last step."""
+    reason = ""
+    for _, event in _events(history):
+        extras, args = _mapping(event.get("extras")), _mapping(event.get("args"))
+        if event.get("observation") == "agent_state_changed":
+            said = _string(extras.get("reason")) or _string(event.get("content"))
+            state = _string(extras.get("agent_state"))
+            # A state without a reason of its own does not hide the error before it.
+            reason = said or reason or (state if state not in _AT_WORK else "")
+            reason = "" if state in _AT_WORK else reason
+        elif event.get("action") == "change_agent_state" and _string(args.get("agent_state")) not in _AT_WORK:
+            reason = reason or _string(args.get("agent_state"))
+        elif event.get("observation") == "error":
+            reason = _string(event.get("content")) or _string(event.get("message"))
+        elif event.get("source") == "agent" and isinstance(event.get("action"), str):
+            reason = "its last message waited for an answer" if event["action"] == "message" else ""
+    return " ".join(reason.split())
 
 
 def _steps(history: list[object], costs: _Costs) -> Iterator[Step]:
@@ -231,6 +231,27 @@ def _costs(metrics: object) -> _Costs:
         input_tokens=_total(together.get("prompt_tokens"), [usage.get("prompt_tokens") for usage in usages]),
         output_tokens=_total(together.get("completion_tokens"), [usage.get("completion_tokens") for usage in usages]),
         dollars=dollars,
+    )
+
+
+def _costs_in(history: list[object]) -> _Costs:
+    """What the events of a session say: the replies' own usage, and the newest sums of ``llm_metrics``."""
+    replies: dict[str, tuple[int | None, int | None, float | None]] = {}
+    newest: Event = {}
+    for _, event in _events(history):
+        newest = _mapping(event.get("llm_metrics")) or newest
+        response = _mapping(_mapping(event.get("tool_call_metadata")).get("model_response"))
+        usage, name = _mapping(response.get("usage")), _string(response.get("id"))
+        if name and usage:
+            replies[name] = (tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens")), None)
+    if newest:
+        sums = _costs({**newest, "token_usages": [], "costs": []})
+        if sums.input_tokens is not None or sums.dollars is not None:
+            return replace(sums, replies=replies)
+    return _Costs(
+        replies=replies,
+        input_tokens=_total(None, [reply[0] for reply in replies.values()]),
+        output_tokens=_total(None, [reply[1] for reply in replies.values()]),
     )
 
 

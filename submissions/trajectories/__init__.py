@@ -1,0 +1,1 @@
+"""Read what agents did from the files that come with answers."""

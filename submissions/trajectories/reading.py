@@ -1,0 +1,175 @@
+"""Read a trajectory of any known form: OpenHands' runs, lists, lines and folders of events, or one object a line.
+
+Run it where a deadline can end it (intake and the reader of stored files do): the texts are strangers'.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from submissions.trajectories.generic import read_objects
+from submissions.trajectories.openhands import is_event, read_run, unknown_kinds
+from submissions.trajectories.steps import Trajectory, TrajectoryError, bounded
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+MAX_RUNS: Final = 1000
+MAX_NAME: Final = 200
+_SHOWN: Final = 5
+_LISTS: Final = ("trajectory", "messages", "steps", "events")
+_NUMBERS: Final = re.compile(r"([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The runs in a file by their ``instance_id`` (empty where none is given), and what of it was not understood."""
+
+    runs: Mapping[str, Trajectory]
+    remarks: tuple[str, ...] = ()
+
+    def run_of(self, instance_id: str) -> Trajectory | None:
+        """The only run, or the one of this paper; None where there is none."""
+        return next(iter(self.runs.values())) if len(self.runs) == 1 else self.runs.get(instance_id)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """A file's JSON values in their order, each with the name of its file in a folder, and what is to be said."""
+
+    values: list[tuple[str, Any]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def folder_as_lines(files: Mapping[str, bytes]) -> bytes:
+    """The files of a folder (path to content) as one JSONL text: a row ``{"file", "content"}`` each, in their order.
+
+    Numbers in names count as numbers, so that event 10 comes after event 9.
+    """
+    ordered = sorted(files, key=lambda name: [int(part) if part.isdigit() else part for part in _NUMBERS.split(name)])
+    rows = ({"file": name, "content": _value_or_text(files[name])} for name in ordered)
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def read_trajectory(data: bytes) -> Reading:
+    """The runs in ``data``; of two with one id the later one.
+
+    Raises TrajectoryError where nothing in it is an agent's step, or where it is larger than ``MAX_BYTES``.
+    """
+    if len(data) > MAX_BYTES:
+        raise TrajectoryError(f"The trajectory is larger than {MAX_BYTES // 1024 // 1024} MB.")
+    rows = _rows(data.decode("utf-8-sig", "replace"))
+    runs = [value for _, value in rows.values if _is_run(value)]
+    events = [event for _, value in rows.values for event in _as_events(value)]
+    if not runs and not events:
+        return Reading(_of_objects(rows), tuple(rows.remarks))
+    found = _of_runs(runs or [{"history": _once(events)}], rows)
+    others = [name for name, value in rows.values if not (_is_run(value) if runs else _as_events(value))]
+    if others:
+        what = "run" if runs else "event"
+        rows.remarks.append(f"{_count(others, 'row')} no {what} of OpenHands{_listed(others)}; kept and not shown.")
+    return Reading(found, tuple(rows.remarks))
+
+
+def _rows(text: str) -> _Rows:
+    """The whole text as one JSON value, an element of its list each, or a value a line; files of a folder opened."""
+    rows = _Rows()
+    whole = _json(text)
+    broken = []
+    values = enumerate(whole if isinstance(whole, list) else [whole], start=1) if whole is not None else _lines(text)
+    for number, value in values:
+        name = ""
+        if isinstance(value, dict) and value.keys() == {"file", "content"}:
+            name, value = bounded(str(value["file"]), MAX_NAME), value["content"]
+        if isinstance(value, dict | list):
+            rows.values.append((name, value))
+        else:
+            broken.append(name or f"line {number}")
+    if broken and rows.values:
+        rows.remarks.append(f"{_count(broken, 'part')} no JSON object{_listed(broken)}; kept and not shown.")
+    return rows
+
+
+def _lines(text: str) -> Iterator[tuple[int, Any]]:
+    return ((number, _json(line)) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+
+
+def _of_runs(runs: Iterable[Mapping[str, Any]], rows: _Rows) -> dict[str, Trajectory]:
+    found: dict[str, Trajectory] = {}
+    unknown: Counter[str] = Counter()
+    for run in runs:
+        name = run.get("instance_id")
+        key = bounded(str(name), MAX_NAME) if isinstance(name, str | int) else ""
+        if key in found or len(found) < MAX_RUNS:
+            found[key] = read_run(run)
+            unknown.update(unknown_kinds(run["history"]))
+    if unknown:
+        kinds = ", ".join(bounded(kind, 40) for kind in sorted(unknown)[:_SHOWN])
+        actions = "1 action is" if unknown.total() == 1 else f"{unknown.total()} actions are"
+        rows.remarks.append(f"{actions} of a kind that is not known here ({kinds}); shown as “other”.")
+    return found
+
+
+def _of_objects(rows: _Rows) -> dict[str, Trajectory]:
+    values = [value for _, value in rows.values]
+    if len(values) == 1 and isinstance(values[0], dict):
+        # One object around a list of steps or messages.
+        (whole,) = values
+        values = next((whole[name] for name in _LISTS if isinstance(whole.get(name), list)), values)
+    objects = [value for value in values if isinstance(value, dict)]
+    trajectory, unknown = read_objects(objects)
+    if not trajectory.steps or unknown == len(objects):
+        raise TrajectoryError(
+            "Nothing in the trajectory can be shown as an agent's steps. It is kept as it is. Known are OpenHands' "
+            "output.jsonl, its events (in a list, a line each, or a file each), and JSONL with one object a step."
+        )
+    if unknown:
+        said = "1 object has" if unknown == 1 else f"{unknown} objects have"
+        rows.remarks.append(f"{said} no field that is known here; shown as they are, as “other”.")
+    return {"": trajectory}
+
+
+def _is_run(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("history"), list)
+
+
+def _as_events(value: object) -> list[dict[str, Any]]:
+    """The events in a row: it is one, or it lists some."""
+    found = value if isinstance(value, list) else [value]
+    return [item for item in found if isinstance(item, dict) and is_event(item)]
+
+
+def _once(events: list[dict[str, Any]]) -> list[object]:
+    """Each event once: a session's cache repeats what its files hold. Without an id it is another one each time."""
+    kept: dict[object, dict[str, Any]] = {}
+    for place, event in enumerate(events):
+        number = event.get("id")
+        kept.setdefault(("id", number) if isinstance(number, int | str) else ("place", place), event)
+    return list(kept.values())
+
+
+def _json(text: str) -> Any:
+    try:
+        # Python's reader would take NaN and infinities, which no database takes.
+        return json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _value_or_text(content: bytes) -> Any:
+    text = content.decode("utf-8-sig", "replace")
+    value = _json(text)
+    return value if isinstance(value, dict | list) else text
+
+
+def _listed(names: list[str]) -> str:
+    """The first of the names that are not empty, in brackets."""
+    named = [name for name in names if name]
+    return f" ({', '.join(named[:_SHOWN])}{', …' if len(named) > _SHOWN else ''})" if named else ""
+
+
+def _count(items: list[str], noun: str) -> str:
+    return f"1 {noun} is" if len(items) == 1 else f"{len(items)} {noun}s are"

@@ -1,0 +1,394 @@
+"""Trajectories in every form and state in which people have them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory
+from submissions.trajectories.steps import Action, Step, Trajectory, TrajectoryError
+
+UPSTREAM = Path(__file__).parents[4] / "shared" / "lmr-bench"
+
+
+@pytest.fixture(scope="module")
+def upstream_openhands() -> bytes:
+    file = UPSTREAM / "openhands" / "gpt4o" / "output.jsonl"
+    if not file.is_file():
+        pytest.skip("upstream's files are not here")
+    return file.read_bytes()
+
+
+def action(number: int, name: str, args: dict[str, Any], *, reply: str = "", source: str = "agent") -> dict[str, Any]:
+    """An action as OpenHands writes it, at a second of its own."""
+    event = {"id": number, "timestamp": f"2025-05-16T01:00:{number:02}.000000", "source": source, "message": ""}
+    event |= {"action": name, "args": args}
+    if reply:
+        event["tool_call_metadata"] = {"model_response": {"id": reply}}
+    return event
+
+
+def observation(number: int, cause: int, name: str, content: str) -> dict[str, Any]:
+    """What came of an action."""
+    time = f"2025-05-16T01:00:{number:02}.500000"
+    return {"id": number, "timestamp": time, "source": "agent", "cause": cause, "observation": name, "content": content}
+
+
+NOTHING = {"observation": "null", "content": "", "message": "No observation", "extras": {}}
+EVENTS = [
+    [action(0, "message", {"content": "Implement it."}, source="user"), NOTHING],
+    [action(1, "recall", {"query": "x"}, source="user"), observation(2, 1, "recall", "context")],
+    [action(3, "run", {"command": "ls", "thought": "Look first."}, reply="r1"), observation(4, 3, "run", "core.py")],
+    [action(5, "read", {"path": "core.py"}, reply="r1"), observation(6, 5, "read", "def f(): ...")],
+    [
+        action(7, "think", {"thought": "So it is."}, reply="r2"),
+        observation(8, 7, "think", "Your thought has been logged."),
+    ],
+    [
+        action(9, "edit", {"path": "core.py", "command": "str_replace", "old_str": "a", "new_str": "b"}, reply="r3"),
+        observation(10, 9, "edit", "edited"),
+    ],
+    [action(11, "run_ipython", {"code": "1 + 1"}), observation(12, 11, "run_ipython", "2")],
+    [action(13, "browse_interactive", {"thought": "", "browser_actions": "goto"}), observation(14, 13, "browse", "no")],
+    [action(15, "message", {"content": "Shall I go on?"}), NOTHING],
+    [action(16, "finish", {"final_thought": "Done."})],
+]
+METRICS: dict[str, Any] = {
+    "accumulated_cost": 0.6,
+    "accumulated_token_usage": {"prompt_tokens": 700, "completion_tokens": 70},
+    "costs": [{"cost": 0.1}, {"cost": 0.2}, {"cost": 0.3}],
+    "token_usages": [
+        {"response_id": "r1", "prompt_tokens": 100, "completion_tokens": 10},
+        {"response_id": "r2", "prompt_tokens": 200, "completion_tokens": 20},
+        {"response_id": "r3", "prompt_tokens": 400, "completion_tokens": 40},
+    ],
+}
+RUN: dict[str, Any] = {"instance_id": "3", "history": EVENTS, "metrics": METRICS, "error": None}
+READ = Trajectory(
+    source="openhands",
+    steps=(
+        Step(Action.RUN, "ls", "core.py", "Look first.", 1.5, 100, 10, 0.1),
+        Step(Action.READ, "core.py", "def f(): ...", "", 1.5),
+        Step(Action.MESSAGE, "So it is.", "", "", 1.5, 200, 20, 0.2),
+        Step(Action.EDIT, "core.py\ncommand: str_replace\nold_str: a\nnew_str: b", "edited", "", 1.5, 400, 40, 0.3),
+        Step(Action.RUN, "1 + 1", "2", "", 1.5),
+        Step(Action.OTHER, 'browse_interactive: {"browser_actions": "goto"}', "no", "", 1.5),
+        Step(Action.MESSAGE, "Shall I go on?"),
+        Step(Action.FINISH, "Done."),
+    ),
+    ending="finished",
+    input_tokens=700,
+    output_tokens=70,
+    dollars=0.6,
+)
+
+
+def lines(*runs: object) -> bytes:
+    return b"".join(json.dumps(run).encode() + b"\n" for run in runs)
+
+
+def test_a_run_is_read_step_by_step() -> None:
+    """Each reply's tokens and cost are counted once; what the machinery notes for itself is left out."""
+    assert read_trajectory(lines(RUN)).runs == {"3": READ}
+    assert READ.counts() == {"run": 2, "read": 1, "edit": 1, "message": 2, "finish": 1, "other": 1}
+
+
+def test_events_may_lie_flat() -> None:
+    flat = [event for pair in EVENTS for event in pair]
+    assert read_trajectory(lines({**RUN, "history": flat})).runs == {"3": READ}
+
+
+def test_without_ids_an_observation_follows_its_action() -> None:
+    bare = [{key: value for key, value in event.items() if key not in ("id", "cause")} for event in EVENTS[2]]
+    (found,) = read_trajectory(lines({"instance_id": 7, "history": bare})).runs.values()
+    assert found.steps == (Step(Action.RUN, "ls", "core.py", "Look first.", 1.5),)
+    assert (found.input_tokens, found.output_tokens, found.dollars) == (None, None, None)
+
+
+def test_a_list_of_events_is_one_run_without_a_name() -> None:
+    (name, found), *others = read_trajectory(
+        json.dumps([event for pair in EVENTS for event in pair]).encode()
+    ).runs.items()
+    assert (name, others, len(found.steps), found.dollars) == ("", [], 8, None)
+
+
+def test_several_runs_are_told_apart_and_the_later_of_one_counts() -> None:
+    failed: dict[str, Any] = {"instance_id": "3", "history": [], "metrics": None, "error": "BadRequestError: too long"}
+    other = {**RUN, "instance_id": 14}
+    found = read_trajectory(lines(failed, other, RUN)).runs
+    assert list(found) == ["3", "14"]
+    assert found["3"] == READ
+    assert read_trajectory(lines(RUN, failed)).runs["3"].ending == "BadRequestError: too long"
+
+
+def test_broken_lines_are_passed_over() -> None:
+    data = (
+        b"\xef\xbb\xbf"
+        + lines(RUN)
+        + b"\nnot json\n"
+        + lines([1], {"history": 5})
+        + lines({**RUN, "instance_id": "4"})[:-40]
+    )
+    reading = read_trajectory(data)
+    assert reading.runs == {"3": READ}
+    assert reading.remarks == (
+        "2 parts are no JSON object (line 3, line 6); kept and not shown.",
+        "2 rows are no run of OpenHands; kept and not shown.",
+    )
+
+
+def test_numbers_that_no_database_takes_are_unknown() -> None:
+    text = lines(RUN).replace(b'"accumulated_cost": 0.6', b'"accumulated_cost": NaN').replace(b"700", b"-700")
+    (found,) = read_trajectory(text).runs.values()
+    assert (found.dollars, found.input_tokens) == (None, 700)
+
+
+def test_prices_that_cannot_be_told_apart_are_not_guessed() -> None:
+    metrics = {**METRICS, "costs": METRICS["costs"][:2]}
+    (found,) = read_trajectory(lines({**RUN, "metrics": metrics})).runs.values()
+    assert [step.dollars for step in found.steps if step.input_tokens] == [None, None, None]
+    assert found.dollars == 0.6
+
+
+def test_a_run_that_did_not_finish_says_so() -> None:
+    (found,) = read_trajectory(lines({**RUN, "history": EVENTS[:5]})).runs.values()
+    assert found.ending == "stopped without finishing"
+
+
+def state(name: str, reason: str = "") -> dict[str, Any]:
+    extras = {"agent_state": name, "reason": reason}
+    return {"source": "environment", "observation": "agent_state_changed", "content": "", "extras": extras}
+
+
+ERROR = {"source": "agent", "observation": "error", "content": "RateLimitError:\n  too many requests", "extras": {}}
+
+
+@pytest.mark.parametrize(
+    ("last", "ending"),
+    [
+        ([state("error", "AgentStuckInLoopError: Agent got stuck")], "AgentStuckInLoopError: Agent got stuck"),
+        ([ERROR, state("error")], "RateLimitError: too many requests"),
+        ([ERROR], "RateLimitError: too many requests"),
+        ([state("running"), state("paused")], "paused"),
+        ([{"source": "agent", "action": "change_agent_state", "args": {"agent_state": "rejected"}}], "rejected"),
+        ([*EVENTS[8]], "its last message waited for an answer"),
+        ([ERROR, state("running"), *EVENTS[3]], ""),
+    ],
+)
+def test_a_run_that_stopped_names_its_own_reason(last: list[dict[str, Any]], ending: str) -> None:
+    (found,) = read_trajectory(lines({**RUN, "history": [*EVENTS[:4], last]})).runs.values()
+    assert found.ending == f"stopped without finishing{': ' if ending else ''}{ending}"
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"{}", b"[]", b"[[[", b"null", b"[" * 100_000, b'{"history": 1}\n'])
+def test_what_is_no_run_is_refused(data: bytes) -> None:
+    with pytest.raises(TrajectoryError, match="Nothing in the trajectory can be shown"):
+        read_trajectory(data)
+
+
+def test_a_file_that_is_too_large_is_refused_unread() -> None:
+    with pytest.raises(TrajectoryError, match="larger than 8 MB"):
+        read_trajectory(b" " * (MAX_BYTES + 1))
+
+
+def test_one_huge_line_is_bounded() -> None:
+    history = [action(1, "run", {"command": "x" * 5_000_000})]
+    (found,) = read_trajectory(lines({"history": history})).runs.values()
+    assert len(found.steps[0].input) <= 20_000
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = st.sampled_from(["id", "cause", "action", "observation", "source", "args", "timestamp", "content", "message"])
+WORDS = st.sampled_from(
+    ["run", "agent", "edit", "finish", "recall", "2025-05-16T01:00:00", "2025-05-16T01:00:00+00:00"]
+)
+FOREIGN = st.lists(st.dictionaries(KEYS, WORDS | VALUES, max_size=7) | VALUES, max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(history=FOREIGN, metrics=VALUES, error=VALUES, name=VALUES, cut=st.integers(0, 40))
+def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, error: Any, name: Any, cut: int) -> None:
+    run = {"instance_id": name, "history": history, "metrics": metrics, "error": error}
+    data = json.dumps(run).encode()
+    try:
+        found = read_trajectory(data[: len(data) - cut]).runs
+    except TrajectoryError:
+        return
+    for trajectory in found.values():
+        assert Trajectory.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=200))
+def test_no_bytes_raise_anything_else(data: bytes) -> None:
+    with pytest.raises(TrajectoryError):
+        read_trajectory(data)
+
+
+def with_metrics(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same as a session has them: usage in the replies, sums in the events."""
+    told = []
+    usages = {each["response_id"]: each for each in METRICS["token_usages"]}
+    for event in events:
+        reply = event.get("tool_call_metadata", {}).get("model_response", {}).get("id")
+        if reply:
+            response = {"id": reply, "usage": usages[reply]}
+            event = {**event, "tool_call_metadata": {"model_response": response}, "llm_metrics": METRICS}
+        told.append(event)
+    return told
+
+
+FLAT = with_metrics([event for pair in EVENTS for event in pair if event is not NOTHING])
+SESSION = {f"events/{event['id']}.json": json.dumps(event, indent=1).encode() for event in FLAT}
+OF_SESSION = replace(READ, steps=tuple(replace(step, dollars=None) for step in READ.steps))
+
+
+def test_a_sessions_folder_is_read_like_a_list() -> None:
+    """Event 10 comes after event 9, and the cache's repetitions count once."""
+    files = {**SESSION, "event_cache/0-25.json": json.dumps(FLAT).encode(), "metadata.json": b'{"title": "x"}'}
+    reading = read_trajectory(folder_as_lines({**files, "log.txt": b"words"}))
+    assert reading.runs == {"": OF_SESSION}
+    assert reading.remarks == (
+        "1 part is no JSON object (log.txt); kept and not shown.",
+        "1 row is no event of OpenHands (metadata.json); kept and not shown.",
+    )
+    assert read_trajectory(folder_as_lines({"0.json": json.dumps(FLAT).encode()})).runs == {"": OF_SESSION}
+
+
+def test_a_line_an_event_is_read_like_a_list() -> None:
+    reading = read_trajectory(lines(*FLAT))
+    assert (reading.runs, reading.remarks) == ({"": OF_SESSION}, ())
+
+
+def test_without_sums_the_replies_usage_is_added_up() -> None:
+    bare = [{key: value for key, value in event.items() if key != "llm_metrics"} for event in FLAT]
+    (found,) = read_trajectory(lines(*bare)).runs.values()
+    assert (found.input_tokens, found.output_tokens, found.dollars) == (700, 70, None)
+
+
+def test_kinds_that_are_not_known_are_shown_and_said() -> None:
+    reading = read_trajectory(lines(*FLAT, action(20, "dance", {"with": "me"})))
+    assert reading.runs[""].steps[-1] == Step(Action.OTHER, 'dance: {"with": "me"}')
+    assert reading.remarks == ("1 action is of a kind that is not known here (dance); shown as “other”.",)
+
+
+GENERIC: dict[str, tuple[list[object], tuple[Step, ...]]] = {
+    "actions with what came of them": (
+        [
+            {"thought": "Look.", "action": "ls -la", "observation": "core.py", "execution_time": 0.5},
+            {"action": "submit", "observation": ""},
+        ],
+        (
+            Step(Action.OTHER, "ls -la", "core.py", "Look.", 0.5),
+            Step(Action.FINISH, "submit"),
+        ),
+    ),
+    "a conversation with tools": (
+        [
+            {"role": "system", "content": "You are an agent."},
+            {
+                "role": "assistant",
+                "content": "First:",
+                "tool_calls": [
+                    {"id": "1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}},
+                    {"id": "2", "function": {"name": "str_replace", "arguments": {"path": "a.py"}}},
+                ],
+                "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+                "cost": 0.25,
+            },
+            {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "core.py"}]},
+            {"role": "assistant", "content": "Done now."},
+        ],
+        (
+            Step(Action.RUN, 'bash\n{"command": "ls"}', "", "First:", None, 5, 2, 0.25),
+            Step(Action.EDIT, 'str_replace\n{"path": "a.py"}', "core.py"),
+            Step(Action.MESSAGE, "Done now."),
+        ),
+    ),
+    "tools and their outputs in lines of their own": (
+        [{"tool": "read_file", "args": {"path": "a.py"}}, {"output": "x = 1"}, {"output": "again"}],
+        (Step(Action.READ, '{"path": "a.py"}', "x = 1"), Step(Action.OTHER, "", "again")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GENERIC)
+def test_other_agents_lines_are_steps(name: str) -> None:
+    objects, steps = GENERIC[name]
+    for data in (lines(*objects), json.dumps(objects).encode(), json.dumps({"trajectory": objects}).encode()):
+        reading = read_trajectory(data)
+        assert reading.runs[""].steps == steps
+        assert (reading.runs[""].source, reading.remarks) == ("generic", ())
+
+
+def test_sums_of_other_agents_are_those_of_their_steps() -> None:
+    found = read_trajectory(lines(*GENERIC["a conversation with tools"][0])).runs[""]
+    assert (found.input_tokens, found.output_tokens, found.dollars, found.ending) == (5, 2, 0.25, "")
+    assert read_trajectory(lines(*GENERIC["actions with what came of them"][0])).runs[""].ending == "finished"
+
+
+def test_objects_without_a_known_field_are_shown_as_they_are_and_said() -> None:
+    reading = read_trajectory(lines({"command": "ls"}, {"colour": "blue"}) + b"not json\n")
+    assert reading.runs[""].steps == (Step(Action.OTHER, "ls"), Step(Action.OTHER, '{"colour": "blue"}'))
+    assert reading.remarks == (
+        "1 part is no JSON object (line 3); kept and not shown.",
+        "1 object has no field that is known here; shown as they are, as “other”.",
+    )
+
+
+def test_upstreams_own_file_is_read(upstream_openhands: bytes) -> None:
+    reading = read_trajectory(upstream_openhands)
+    assert len(reading.runs) == 23
+    assert reading.remarks == ()
+    assert (reading.runs["3"].input_tokens, reading.runs["3"].output_tokens) == (621708, 3167)
+    assert reading.runs["9"].ending.startswith("BadRequestError: litellm.BadRequestError")
+    endings = {run.ending.partition(":")[0] for run in reading.runs.values()}
+    assert endings == {"finished", "BadRequestError"}
+
+
+def test_upstreams_events_are_the_same_as_a_session(upstream_openhands: bytes) -> None:
+    """Its first run, one event a file, without the run's own metrics."""
+    run = json.loads(upstream_openhands.splitlines()[0])
+    events = [event for pair in run["history"] for event in pair if "id" in event]
+    files = {f"events/{event['id']}.json": json.dumps(event).encode() for event in events}
+    whole = read_trajectory(upstream_openhands).runs["3"]
+    found = read_trajectory(folder_as_lines(files)).runs[""]
+    assert (found.input_tokens, found.output_tokens, found.dollars) == (621708, 3167, whole.dollars)
+    assert [replace(step, dollars=None) for step in whole.steps] == list(found.steps)
+
+
+OBJECTS = st.lists(
+    st.dictionaries(
+        st.sampled_from(["role", "content", "tool_calls", "action", "thought", "output", "usage", "cost", "function"])
+        | st.text(max_size=5),
+        VALUES | st.sampled_from(["assistant", "tool", "bash", "finish"]),
+        max_size=6,
+    )
+    | VALUES,
+    max_size=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(objects=OBJECTS, in_folder=st.booleans())
+def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], in_folder: bool) -> None:
+    data = lines(*objects)
+    if in_folder:
+        data = folder_as_lines({f"{place}.json": json.dumps(each).encode() for place, each in enumerate(objects)})
+    try:
+        found = read_trajectory(data)
+    except TrajectoryError:
+        return
+    for trajectory in found.runs.values():
+        assert Trajectory.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
+    assert all(remark.endswith(".") for remark in found.remarks)
