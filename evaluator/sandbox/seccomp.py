@@ -2,8 +2,8 @@
 
 The program is a deny list. In a Docker box it is stacked upon the engine's own allow list; in a bubblewrap box it is
 the only one, so it also holds what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
-io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface),
-and those of January 2027 (the page cache and locks of files that boxes share carry bits from one box to another).
+io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface;
+the page cache and the locks of files that boxes share carry bits from one box to another).
 """
 
 from __future__ import annotations
