@@ -13,6 +13,7 @@ from evaluator.domain.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision.addresses import check_free, listening_address, local_host
+from leaderboard.supervision.data_folder import make_private
 from leaderboard.supervision.errors import SupervisionError
 from leaderboard.supervision.lock import only_instance
 from leaderboard.supervision.programs import instance_programs
@@ -35,6 +36,9 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
         try:
+            warning = make_private(environment.data_dir)
+            if warning:
+                self.stderr.write(warning)
             with only_instance(environment.data_dir):
                 check_free(environment.bind, environment.port)
                 if options["setup"]:
