@@ -11,6 +11,7 @@ from django.db import connections
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
+from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision.addresses import check_free, listening_address, local_host
 from leaderboard.supervision.data_folder import make_private
@@ -41,6 +42,7 @@ class Command(BaseCommand):
                 self.stderr.write(warning)
             with only_instance(environment.data_dir):
                 check_free(environment.bind, environment.port)
+                require_whole_database()
                 if options["setup"]:
                     call_command("setup")
                 else:
