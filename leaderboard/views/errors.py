@@ -27,7 +27,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Django's page, or with status 507 one that says that the disk is full and repeats what was typed."""
     if not any(map(_means_full, _causes(sys.exc_info()[1]))):
         return defaults.server_error(request)
-    typed = [(name, value) for name, value in request.POST.items() if value.strip() and not _SECRET.search(name)]
+    typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
     return render(None, "507.html", {"typed": typed}, status=HTTPStatus.INSUFFICIENT_STORAGE)
 
 
