@@ -20,4 +20,5 @@ errorlog = "-"
 loglevel = "warning"
 # A control socket in the home folder would be shared by all instances of a user.
 control_socket_disable = True
+umask = 0o077
 forwarded_allow_ips = "*" if ENVIRONMENT.trust_proxy else "127.0.0.1,::1"

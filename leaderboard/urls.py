@@ -21,6 +21,8 @@ from leaderboard.views import (
     trajectories,
 )
 
+handler500 = "leaderboard.views.errors.server_error"
+
 # Public pages: boards, catalogue, systems.
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", board.board_default, name="board_default"),

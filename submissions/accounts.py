@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
 
 if TYPE_CHECKING:
@@ -12,11 +13,18 @@ if TYPE_CHECKING:
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Sign-up can be closed, and no letter is sent where no e-mail server is configured."""
+    """Sign-up can be closed, no letter is sent without an e-mail server, and nobody locks another one's account."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
         """Whether strangers may make accounts (``SIGN_UP_OPEN``)."""
         return bool(settings.ENVIRONMENT.sign_up_open)
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Count wrong passwords for an account from each network address apart.
+
+        Whoever knows a name could otherwise keep its owner out with wrong passwords.
+        """
+        return f"{super()._get_login_attempts_cache_key(request, **credentials)}:{get_ip(request)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a letter, where there is a server to send it; elsewhere no page promises one."""

@@ -13,18 +13,18 @@ import tempfile
 from pathlib import Path
 
 
-def _folder() -> Path:
-    """A folder for this process that, like an instance's, the boxes' user may pass through."""
+def _folder(mode: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="lmr-board-test-"))
-    folder.chmod(0o711)
+    folder.chmod(mode)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-_data_dir = _folder()
+_data_dir = _folder(0o700)
 # Making a box's environment takes seconds: the first process of a test run makes it, and xdist's workers, which inherit
 # the variable, use it with every other process of the run.
-_boxes = os.environ.get("TEST_SANDBOX_DIR") or str(_folder())
+# It stands for /var/lib/lmr-board: the boxes' user may pass through it.
+_boxes = os.environ.get("TEST_SANDBOX_DIR") or str(_folder(0o711))
 os.environ |= {"TEST_SANDBOX_DIR": _boxes, "DATA_DIR": str(_data_dir), "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
 (_data_dir / "sandbox").symlink_to(_boxes)
 

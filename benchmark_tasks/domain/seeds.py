@@ -1,4 +1,4 @@
-"""Private seeds: known to this instance only, the same for everyone within an epoch. No Django here."""
+"""Derive private seeds: known to this instance only, the same for everyone within an epoch. No Django here."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+SEED_BYTES = 16
+"""Of fewer, somebody who has seen a private case could find the seed by trying all of them."""
+
 
 def private_seeds(epoch_key: str, task_slug: str, count: int, *, public_seeds: Collection[int] = ()) -> tuple[int, ...]:
-    """``count`` different whole numbers from 1 to 2**31 - 1, none of them public.
+    """``count`` different whole numbers from 0 to 2**128 - 1, none of them public.
 
     They follow from the epoch's key and the task's slug alone, by HMAC-SHA256; without the key they look random.
     """
@@ -21,7 +24,7 @@ def private_seeds(epoch_key: str, task_slug: str, count: int, *, public_seeds: C
         if len(found) == count:
             break
         digest = hmac.digest(epoch_key.encode(), f"{task_slug}\0{number}".encode(), hashlib.sha256)
-        seed = int.from_bytes(digest[:4], "big") >> 1
-        if seed and seed not in public_seeds and seed not in found:
+        seed = int.from_bytes(digest[:SEED_BYTES], "big")
+        if seed not in public_seeds and seed not in found:
             found.append(seed)
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evaluator.attacks.between import BETWEEN
 from evaluator.attacks.escape import ESCAPE
 from evaluator.attacks.library import honest
 from evaluator.attacks.patches import PATCH
@@ -16,7 +17,7 @@ from evaluator.attacks.uploads import UPLOAD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ATTACKS: Final[tuple[Attack, ...]] = (*RESOURCES, *ESCAPE, *TAMPERING, *PATCH, *UPLOAD)
+ATTACKS: Final[tuple[Attack, ...]] = (*RESOURCES, *ESCAPE, *BETWEEN, *TAMPERING, *PATCH, *UPLOAD)
 
 __all__ = ["ATTACKS", "CONTROLS", "KNOWN_GAPS", "choose"]
 

@@ -14,7 +14,7 @@ HELD: Final = "attack: held "
 ESCAPED: Final = "attack: ESCAPED "
 
 _TRYING: Final = f'''
-import ctypes, errno, gc, mmap, os, pickle, resource, signal, socket, struct, subprocess, sys, threading, time
+import ctypes, errno, fcntl, gc, mmap, os, pickle, resource, signal, socket, struct, subprocess, sys, threading, time
 
 import numpy as np
 
@@ -55,13 +55,15 @@ NUMBERS = {{
         "mount": 165, "umount2": 166, "pivot_root": 155, "unshare": 272, "setns": 308, "clone": 56, "ptrace": 101,
         "keyctl": 250, "add_key": 248, "bpf": 321, "io_uring_setup": 425, "userfaultfd": 323, "perf_event_open": 298,
         "kexec_load": 246, "process_vm_readv": 310, "open_by_handle_at": 304, "init_module": 175, "swapon": 167,
-        "reboot": 169, "settimeofday": 164, "sethostname": 170, "socket": 41,
+        "reboot": 169, "settimeofday": 164, "sethostname": 170, "socket": 41, "fadvise64": 221, "preadv2": 327,
+        "mincore": 27, "cachestat": 451, "flock": 73, "io_setup": 206, "inotify_init1": 294, "fanotify_init": 300,
     }},
     "aarch64": {{
         "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "clone": 220, "ptrace": 117,
         "keyctl": 219, "add_key": 217, "bpf": 280, "io_uring_setup": 425, "userfaultfd": 282, "perf_event_open": 241,
         "kexec_load": 104, "process_vm_readv": 270, "open_by_handle_at": 265, "init_module": 105, "swapon": 224,
-        "reboot": 142, "settimeofday": 170, "sethostname": 161, "socket": 198,
+        "reboot": 142, "settimeofday": 170, "sethostname": 161, "socket": 198, "fadvise64": 223, "preadv2": 286,
+        "mincore": 232, "cachestat": 451, "flock": 32, "io_setup": 0, "inotify_init1": 26, "fanotify_init": 262,
     }},
 }}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.attacks import library, task
 from evaluator.attacks.bait import Bait
+from evaluator.attacks.between import pass_bits
 from evaluator.attacks.traces import left_behind
 from evaluator.attacks.types import (
     ACCEPTED,
@@ -23,6 +24,7 @@ from evaluator.attacks.types import (
     Attack,
     AttackResult,
     Group,
+    PairAttack,
     PatchAttack,
     ProgramAttack,
     UploadAttack,
@@ -177,6 +179,8 @@ def _outcome(attack: Attack, way: Way, target: Range) -> tuple[str, str]:
         return _grade_answer(attack, way, target)
     if isinstance(attack, ProgramAttack):
         return _run_program(attack, target)
+    if isinstance(attack, PairAttack):
+        return pass_bits(attack, target.sandbox, label=target.label, environment=target.task.environment)
     if isinstance(attack, PatchAttack):
         return _apply_patch(attack, target)
     if isinstance(attack, UploadAttack):

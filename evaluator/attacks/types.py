@@ -90,6 +90,19 @@ class ProgramAttack(Attack):
 
 
 @dataclass(frozen=True, slots=True)
+class PairAttack(Attack):
+    """Two programs in two boxes at once: ``sender`` knows ``SECRET``, ``receiver`` prints what it can make out of it.
+
+    ``SECRET`` is a text of 64 zeros and ones, all ones where ``exhausts``. The sender prints a line when it has sent,
+    and keeps its box until the receiver has ended.
+    """
+
+    sender: str = ""
+    receiver: str = ""
+    exhausts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PatchAttack(Attack):
     """A diff, to be applied to the masked repository of ``task``."""
 

@@ -3,8 +3,9 @@
 ``driver.py MODE NONCE``, with ``MODE`` one of
 
 ``hello``      says hello and ends: which interpreter, NumPy, BLAS and processor family a box has.
-``reference``  stdin is one frame, the list of seeds. For each seed ``cases(seed)`` of ``/box/cases.py`` makes the cases
-               and ``run(case)`` of ``/box/run.py`` the outputs; one ``golden`` frame a case, or one ``failed`` frame.
+``reference``  stdin is one frame, the list of seeds as text (they have 128 bits, a frame's integers 64). For each
+               ``cases(seed)`` of ``/box/cases.py`` makes the cases and ``run(case)`` of ``/box/run.py`` the outputs;
+               one ``golden`` frame a case, or one ``failed`` frame.
 ``candidate``  stdin is one frame a case, ``{"case": id, "input": case}``; one ``output`` frame a case answers it, with
                the status ``ok``, ``raised`` or ``unsupported_output``.
 
@@ -131,7 +132,7 @@ def _answer_as_reference(answers: int, stdin: bytes) -> int:
         make_cases = _load_function(BOX / "cases.py", "cases")
         run = _load_run()
         for seed in seeds:
-            for index, raw in enumerate(_encoded_cases(make_cases, seed)):
+            for index, raw in enumerate(_encoded_cases(make_cases, int(seed))):
                 output = run(frames.decode(raw))
                 golden = {"kind": "golden", "seed": seed, "index": index, "case": frames.decode(raw), "output": output}
                 _emit(answers, golden)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
     from evaluator.sandbox.types import Sandbox
 
-EVALUATOR_VERSION = "2"
-"""Part of what makes two test runs comparable. Raise it when the driver, the comparison or the verdict changes."""
+EVALUATOR_VERSION = "3"
+"""Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the way
+from an epoch to its private seeds changes."""
 
 
 def sandbox_settings() -> SandboxSettings:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from typing import TYPE_CHECKING
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from evaluator.grading.upstream_types import Mode, ModeChoice
 
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evaluator.grading.golden import GoldenKey
+
+
+UNUSED_DAYS: Final = 30
+"""How long an entry is kept that nothing asks for: its grading content, seed or environment is out of use, or its task
+is seldom answered, and then one run of the reference brings it back."""
+_DAY: Final = 24 * 3600.0
+_SWEPT: Final = ".swept"
 
 
 class FileGoldenStore:
@@ -23,10 +32,7 @@ class FileGoldenStore:
 
     def get(self, key: GoldenKey) -> bytes | None:
         """What was stored under ``key``."""
-        try:
-            return self._path(key).read_bytes()
-        except FileNotFoundError:
-            return None
+        return _read(self._path(key))
 
     def put(self, key: GoldenKey, value: bytes) -> None:
         """Store ``value`` under ``key``."""
@@ -44,10 +50,10 @@ class ModeFile:
 
     def read(self) -> ModeChoice | None:
         """The choice, if one was made."""
-        try:
-            stored = json.loads(self._path.read_text())
-        except FileNotFoundError:
+        content = _read(self._path)
+        if content is None:
             return None
+        stored = json.loads(content)
         return ModeChoice(
             mode=Mode(stored["mode"]),
             why=stored["why"],
@@ -59,6 +65,32 @@ class ModeFile:
         """Remember ``choice``."""
         facts = {"mode": choice.mode.value, "why": choice.why, "copies_back": choice.copies_back}
         _write(self._path, json.dumps({**facts, "returns": sorted(choice.returns)}).encode())
+
+
+def sweep_golden(folder: Path) -> int:
+    """Once a day remove what nothing has asked for in ``UNUSED_DAYS``, and say how many files that were."""
+    now = time.time()
+    mark = folder / _SWEPT
+    if not folder.is_dir() or (mark.exists() and now - mark.stat().st_mtime < _DAY):
+        return 0
+    mark.touch()
+    swept = 0
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another sweep, or the rename of a draft
+            if now - path.stat().st_mtime > UNUSED_DAYS * _DAY:
+                path.unlink()
+                swept += 1
+    return swept
+
+
+def _read(path: Path) -> bytes | None:
+    """The file's content, if there is one; its time of change becomes that of its last use."""
+    try:
+        content = path.read_bytes()
+        os.utime(path)
+    except FileNotFoundError:
+        return None
+    return content
 
 
 def _write(path: Path, value: bytes) -> None:

@@ -11,8 +11,9 @@ from evaluator.domain import leases
 from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
 from evaluator.domain.auditing import waiting
 from evaluator.domain.claims import expire_leases, is_live
-from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.configuration import configured_sandbox, golden_folder
 from evaluator.domain.generating import settle_generation, unsettled_generations
+from evaluator.domain.golden import sweep_golden
 from evaluator.domain.queueing import plan, push_audit, push_check, push_uploads, top_up
 from evaluator.domain.rechecking import recheck_shown
 from evaluator.domain.scratch import sweep_scratch
@@ -41,7 +42,8 @@ class Sweep:
 def reconcile() -> Sweep:
     """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead.
 
-    Uploads that nobody submitted, and what killed workers left in scratch folders, are discarded on the way.
+    Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
+    for any more are discarded on the way.
     """
     expired = expire_leases() + leases.expire(AnswerRequest) + leases.expire(Judgement)
     planned = sum(
@@ -68,6 +70,7 @@ def reconcile() -> Sweep:
     uploads.sweep()
     media.sweep_when_due()
     sweep_scratch()
+    sweep_golden(golden_folder())
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())

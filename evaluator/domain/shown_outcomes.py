@@ -64,32 +64,38 @@ def newest(runs: Iterable[TestRun]) -> TestRun | None:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case. Of private ones only number and outcome are known here, whatever lies in the database.
-
-    ``headline`` is the first line of its difference or error, ``detail`` all of it where there is more. The first
-    failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
+    """One public case. ``headline`` is the first line of its difference or error, ``detail`` all of it where there
+    is more. The first failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
     """
 
     number: int
     seed: int | None
     badge: Badge
-    headline: str = ""
-    detail: str = ""
-    opened: bool = False
-    name: str = ""
+    headline: str
+    detail: str
+    opened: bool
+    name: str
 
 
-def case_rows(run: TestRun | None) -> tuple[list[CaseRow], list[CaseRow]]:
-    """Public and private cases of a run."""
+@dataclass(frozen=True, slots=True)
+class PrivateCases:
+    """All that anybody is shown of a run's private cases, whatever lies in the database."""
+
+    passed: int
+    total: int
+
+
+def case_rows(run: TestRun | None) -> tuple[list[CaseRow], PrivateCases]:
+    """The public cases of a run, and how many private ones passed."""
     public: list[CaseRow] = []
-    private: list[CaseRow] = []
+    private: list[bool] = []
     for case in run.cases if run else []:
-        badge = outcome_badge(case["outcome"])
         if case["public"]:
-            public.append(_public_case(case, badge, opened=all(row.badge.css == "passed" for row in public)))
+            opened = all(row.badge.css == "passed" for row in public)
+            public.append(_public_case(case, outcome_badge(case["outcome"]), opened=opened))
         else:
-            private.append(CaseRow(len(private) + 1, None, badge))
-    return public, private
+            private.append(case["outcome"] == Outcome.PASSED)
+    return public, PrivateCases(sum(private), len(private))
 
 
 def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:

@@ -82,9 +82,8 @@ def reference_box(
         Mount(task.cases_file, "/box/cases.py"),
     )
     limits = _limits(task, boxes_worth=2 * len(seeds), output_bytes=REFERENCE_OUTPUT_BYTES)
-    spec, nonce = _spec(
-        "reference", task.environment, mounts, limits=limits, stdin=frames.encode(list(seeds)), label=label
-    )
+    stdin = frames.encode([str(seed) for seed in seeds])
+    spec, nonce = _spec("reference", task.environment, mounts, limits=limits, stdin=stdin, label=label)
     return replace(spec, variables=variables), nonce
 
 

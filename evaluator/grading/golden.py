@@ -136,8 +136,8 @@ def _read_golden(message: Data, task: SealedTask, seeds: tuple[int, ...]) -> tup
     if not isinstance(message, dict) or message.get("kind") != "golden":
         raise GoldenError(f"task {task.name}: the reference failed: {_failure_text(message)}")
     case = _as_case([message.get("index"), message.get("case"), message.get("output")])
-    seed = message.get("seed")
-    if case is None or not isinstance(seed, int) or seed not in seeds:
+    seed = next((seed for seed in seeds if str(seed) == message.get("seed")), None)
+    if case is None or seed is None:
         raise GoldenError(
             f"task {task.name}: run(case) of {task.run_file.name} must return a dict of outputs for the golden "
             f"function, and cases(seed) of {task.cases_file.name} dicts"

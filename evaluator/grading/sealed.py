@@ -11,6 +11,8 @@ seeds. What the boxes send back is compared here, outside, with the golden outpu
                                kinds or fields, case numbers out of order, repeated or unknown. Then nothing from that
                                box is believed, and a person looks at the answer.
 
+Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
+
 Faults of ours raise :class:`~evaluator.sandbox.types.SandboxError` and are tried again; they are never a verdict.
 """
 
@@ -106,14 +108,12 @@ def grade(
     if limit_seconds is not None:
         judged, result = run(seeds, "quick")
         count = sum(len(expected[seed]) for seed in task.check.public_seeds)
-        return _verdict(judged[:count], judged[count:], result, result.wall_seconds)
-    public, public_result = run(task.check.public_seeds, "public")
-    seconds = public_result.wall_seconds
+        return _verdict(judged[:count], judged[count:], result)
+    public, result = run(task.check.public_seeds, "public")
     private: list[_Judged] = []
     if private_seeds and not any(case.outcome in _COSTLY for case in public):
-        private, private_result = run(private_seeds, "private")
-        seconds += private_result.wall_seconds
-    return _verdict(public, private, public_result, seconds)
+        private, _ = run(private_seeds, "private")
+    return _verdict(public, private, result)
 
 
 def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[_Judged]:
@@ -199,24 +199,31 @@ def _signal_name(number: int | None) -> str:
         return f"signal {number}"
 
 
-def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxResult, seconds: float) -> Verdict:
-    results = [
-        *(CaseResult(c.seed, c.index, True, c.outcome, c.difference, c.error) for c in public),
-        # Of private cases only a running number and the outcome leave this function.
-        *(CaseResult(None, number, False, c.outcome) for number, c in enumerate(private)),
-    ]
-    failing = next((result for result in results if result.outcome is not Outcome.PASSED), None)
+def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxResult) -> Verdict:
+    """Where the public cases pass, all that outcome, reason and time tell of the private ones is how many passed.
+
+    An answer could otherwise report their inputs, bit by bit, by the way in which it fails. How each of them ended is
+    in ``cases``, for whoever reads the database.
+    """
+    failing = next((case for case in public if case.outcome is not Outcome.PASSED), None)
+    passed = sum(case.outcome is Outcome.PASSED for case in private)
+    outcome, reason = Outcome.PASSED, ""
+    if failing is not None:
+        outcome, reason = failing.outcome, _reason(failing)
+    elif passed < len(private):
+        outcome, reason = Outcome.WRONG_OUTPUT, f"{passed} of {len(private)} private cases passed"
     return Verdict(
-        outcome=failing.outcome if failing else Outcome.PASSED,
-        cases=tuple(results),
+        outcome=outcome,
+        cases=(
+            *(CaseResult(c.seed, c.index, True, c.outcome, c.difference, c.error) for c in public),
+            *(CaseResult(None, number, False, c.outcome) for number, c in enumerate(private)),
+        ),
         log=clean_log(public_result.stderr, truncated=public_result.stderr_truncated),
-        seconds=seconds,
-        reason=_reason(failing) if failing else "",
+        seconds=public_result.wall_seconds,
+        reason=reason,
     )
 
 
-def _reason(failing: CaseResult) -> str:
-    if not failing.public:
-        return f"private case {failing.index}: {failing.outcome.value}"
+def _reason(failing: _Judged) -> str:
     first_line = (failing.error or failing.difference).partition("\n")[0]
     return f"seed {failing.seed}, case {failing.index}: {first_line}"[:MAX_REASON_CHARACTERS]

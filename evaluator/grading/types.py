@@ -83,7 +83,7 @@ class SealedTask:
 class CaseResult:
     """One case of one seed, or one test of an upstream unit test file, which has a ``name`` and no seed.
 
-    ``difference`` and ``error`` are empty for private seeds.
+    ``difference`` and ``error`` are empty for private seeds; ``outcome`` of these is for operators alone.
     """
 
     seed: int | None
@@ -97,9 +97,11 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a test run: the first failing case decides the outcome, public seeds before private ones.
+    """The result of a test run: the first public case that fails decides the outcome.
 
-    ``log`` is what the candidate printed in the public box, bounded, control characters stripped.
+    Where all of them pass and private ones fail, it is ``WRONG_OUTPUT``, however these ended, and ``reason`` says how
+    many passed. ``log`` is what the candidate printed in the public box, bounded, control characters stripped;
+    ``seconds`` is how long the public cases took.
     """
 
     outcome: Outcome

@@ -227,7 +227,12 @@ def error_text(error: Any) -> str:
 def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
     results = tuple(
         CaseResult(
-            None, index, True, case.outcome or Outcome.PASSED, error=case.error, name=clean_text(case.name)[:200]
+            None,
+            index,
+            True,
+            case.outcome or Outcome.PASSED,
+            error=case.error,
+            name=clean_text(case.name)[:MAX_NAME_CHARACTERS],
         )
         for index, case in enumerate(cases)
     )
@@ -240,10 +245,6 @@ def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
         seconds=result.wall_seconds,
         reason=reason,
     )
-
-
-def _shown_name(case: _Case) -> str:
-    return clean_text(case.name)[:MAX_NAME_CHARACTERS]
 
 
 def _log(result: BoxResult, logs: Any) -> str:

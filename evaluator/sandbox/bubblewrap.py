@@ -166,9 +166,11 @@ class BubblewrapSandbox:
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
         folder = self._boxes / str(name)
-        folder.mkdir(parents=True)
-        self._boxes.chmod(0o711)
-        folder.chmod(0o711)
+        folder.mkdir(parents=True, mode=0o700)
+        if os.geteuid() == 0:
+            # Copies of answers and of golden code: for the boxes' user, and for no other user of this machine.
+            self._boxes.chmod(0o711)
+            os.chown(folder, self._user.uid, self._user.gid)
         try:
             yield folder
         finally:
@@ -253,6 +255,7 @@ class _Box:
             env=self._confinement.variables,
             pass_fds=descriptors,
             cwd="/",
+            umask=0o022,
         )
         self._stack.callback(self._end)
         self._pump = Pump(self._process, stdin=self._spec.stdin, capture=self._capture, feed=self._feed)

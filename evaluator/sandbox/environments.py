@@ -177,9 +177,8 @@ def _fill_for(interpreter: runtime.Interpreter, entry: EnvironmentEntry, root: P
     runtime.copy_interpreter(interpreter, root)
     runtime.copy_libraries(interpreter, root)
     runtime.compile_bytecode(interpreter, root)
-    if not entry.packages:
-        # Linked files are the operator's as well; boxes cannot write to any file here in either case.
-        runtime.make_read_only(root)
+    # Linked files are the operator's as well; boxes cannot write to any file here in either case.
+    runtime.open_to_all(root, files=not entry.packages)
     return {}
 
 

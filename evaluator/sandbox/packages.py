@@ -53,7 +53,13 @@ def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) 
     """Run one step of a build that we trust; return its output. Raises :class:`SandboxError` with the output's end."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False, env=_clean_environment()
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+            check=False,
+            env=_clean_environment(),
+            umask=0o022,  # what is built is for the boxes' user
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SandboxError(f"{what} failed: {error}") from error

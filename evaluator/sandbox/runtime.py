@@ -123,13 +123,14 @@ def compile_bytecode(interpreter: Interpreter, root: Path) -> None:
     run_step(command, "compiling the environment's modules", allowed=(0, 1))
 
 
-def make_read_only(root: Path) -> None:
-    """Let everybody read and nobody write the files; folders stay writable to their owner, who may want to delete."""
+def open_to_all(root: Path, *, files: bool) -> None:
+    """Let everybody pass and, with ``files``, read and nobody write them.
+
+    Folders stay writable to their owner, who may want to delete.
+    """
     root.chmod(0o755)
     for path in root.rglob("*"):
         if path.is_dir():
             path.chmod(0o755)
-        elif path.stat().st_mode & 0o111:
-            path.chmod(0o555)
-        else:
-            path.chmod(0o444)
+        elif files:
+            path.chmod(0o555 if path.stat().st_mode & 0o111 else 0o444)

@@ -2,7 +2,8 @@
 
 The program is a deny list. In a Docker box it is stacked upon the engine's own allow list; in a bubblewrap box it is
 the only one, so it also holds what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
-io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface).
+io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface;
+the page cache and the locks of files that boxes share carry bits from one box to another).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import errno
+import fcntl
 import os
 from collections.abc import Iterable
 from functools import lru_cache
@@ -31,6 +33,14 @@ _CLONE_NEWUSER: Final = 0x10000000
 _LAST_NAMED_FAMILY: Final = 16  # AF_NETLINK; above it are packet, key, alg, vsock, xdp and others that no task needs
 _OLD_FAMILIES: Final = (3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15)  # amateur radio, IPX, AppleTalk, X.25, DECnet, …
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into somebody else's terminal
+_MADV_PAGEOUT: Final = 21
+_LOW_HALF: Final = 0xFFFFFFFF  # what the kernel reads of an int argument; a filter sees all 64 bits
+
+_SHARED_FILE_COMMANDS: Final = (
+    fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW, fcntl.F_OFD_GETLK, fcntl.F_OFD_SETLK, fcntl.F_OFD_SETLKW,
+    fcntl.F_GETLEASE, fcntl.F_SETLEASE, fcntl.F_NOTIFY,
+)  # fmt: skip
+"""Commands of ``fcntl`` that other boxes notice, by the numbers of this architecture: locks, leases, notifications."""
 
 REQUIRED_CALLS: Final = (
     "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "kexec_load", "keyctl", "mount",
@@ -38,6 +48,15 @@ REQUIRED_CALLS: Final = (
     "umount2", "unshare", "userfaultfd",
 )  # fmt: skip
 """Denied in every box; a libseccomp too old to know one of them is refused."""
+
+SHARED_STATE_CALLS: Final = (
+    "arm_fadvise64_64", "cachestat", "fadvise64", "fadvise64_64", "flock", "inotify_init", "inotify_init1", "io_setup",
+    "mincore", "preadv2", "pwritev2",
+)  # fmt: skip
+"""Boxes would share what these calls set and read: the page cache and the locks of the environment's files, and the
+kernel's limits on notifications and asynchronous input and output. They look as if the kernel did not have them, which
+libraries are prepared for: libc then reads without ``preadv2``, and file locks of Python packages say what is missing.
+"""
 
 FURTHER_CALLS: Final = (
     "acct", "chroot", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init", "finit_module", "fsconfig",
@@ -47,6 +66,9 @@ FURTHER_CALLS: Final = (
     "settimeofday", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vmsplice",
 )  # fmt: skip
 """Denied where the architecture and the library know them."""
+
+_NUMBERS: Final = {"cachestat": 451}
+"""Calls that Debian 12's libseccomp does not know by name. Such new ones have one number on every architecture."""
 
 
 class _Comparison(ctypes.Structure):
@@ -89,6 +111,12 @@ def _add_rules(library: Any, context: int) -> None:
     for name in FURTHER_CALLS:
         if _number(library, name) != _UNKNOWN_CALL:
             _deny(library, context, name)
+    for name in SHARED_STATE_CALLS:
+        if _number(library, name) != _UNKNOWN_CALL:
+            _deny(library, context, name, action=refuse(errno.ENOSYS))
+    for command in _SHARED_FILE_COMMANDS:
+        _deny(library, context, "fcntl", [_is(1, command)], action=refuse(errno.ENOSYS))
+    _deny(library, context, "madvise", [_is(2, _MADV_PAGEOUT)], action=refuse(errno.ENOSYS))
     # clone3 hides its flags behind a pointer that a filter cannot follow; "not implemented" makes libc use clone.
     _deny(library, context, "clone3", action=refuse(errno.ENOSYS))
     _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
@@ -96,7 +124,12 @@ def _add_rules(library: Any, context: int) -> None:
     for family in _OLD_FAMILIES:
         _deny(library, context, "socket", [_Comparison(0, _EQUAL, family, 0)])
     for request in _TERMINAL_INPUT:
-        _deny(library, context, "ioctl", [_Comparison(1, _MASKED_EQUAL, 0xFFFFFFFF, request)])
+        _deny(library, context, "ioctl", [_is(1, request)])
+
+
+def _is(argument: int, value: int) -> _Comparison:
+    """That an ``int`` argument (the first one is 0) has ``value``, whatever stands in its upper half."""
+    return _Comparison(argument, _MASKED_EQUAL, _LOW_HALF, value)
 
 
 def _deny(
@@ -118,7 +151,8 @@ def _deny(
 
 
 def _number(library: Any, name: str) -> int:
-    return int(library.seccomp_syscall_resolve_name(name.encode()))
+    number = int(library.seccomp_syscall_resolve_name(name.encode()))
+    return _NUMBERS.get(name, _UNKNOWN_CALL) if number == _UNKNOWN_CALL else number
 
 
 def _export(library: Any, context: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, SandboxError, SandboxUnavailableError
 
-BOX_SETTINGS_VERSION: Final = 1
+BOX_SETTINGS_VERSION: Final = 2
 """Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
 
 INTERPRETER_OPTIONS: Final = ("-I", "-B")

@@ -1,4 +1,4 @@
-"""Makes sure that the user a box runs as can read what is mounted, wherever the checkout or the uploads are."""
+"""Make sure that the user a box runs as can read what is mounted, wherever the checkout or the uploads are."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ def _staged(mount: Mount, copy: Path, label: str) -> Path:
     if _all_may_pass(source.parent) and all(_all_may_read(mode) for mode in modes.values()):
         return source
     copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.parent.chmod(0o711)
     if source.is_dir():
         shutil.copytree(source, copy, symlinks=True)
     else:

@@ -62,6 +62,7 @@ def link_tree(source: Path, target: Path, *, bytecode: bool, private: bool) -> N
         OSError: the disk is full, or the source cannot be read.
     """
     target.mkdir(parents=True, exist_ok=True)
+    target.chmod(0o755)
     for path, status in entries(source):
         place = target / path.relative_to(source)
         if stat.S_ISDIR(status.st_mode):

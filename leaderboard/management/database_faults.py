@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from django.db.utils import OperationalError
-
-if TYPE_CHECKING:
-    from django.db.utils import DatabaseError
+from django.core.management import CommandError
+from django.db import connection
+from django.db.utils import DatabaseError, OperationalError
 
 # SQLite's words; PostgreSQL has a code for each: undefined_table, undefined_column.
 _NO_TABLE = re.compile(r"no such (table|column)|has no column named")
@@ -16,6 +14,32 @@ _NO_TABLE_CODES = {"42P01", "42703"}
 _UNUSABLE = re.compile(
     r"unable to open|readonly database|is locked|disk is full|disk I/O error|not a database|malformed"
 )
+_SHOWN_FAULTS = 3
+_DAMAGED = re.compile(r"not a database|malformed")
+
+
+def require_whole_database() -> None:
+    """Look through SQLite's file, which a crash of the machine or a full disk can damage.
+
+    PostgreSQL looks after itself. Raises :class:`CommandError` with the way back.
+    """
+    if connection.vendor != "sqlite":
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA quick_check({_SHOWN_FAULTS})")
+            found = [str(row[0]) for row in cursor.fetchall()]
+    except DatabaseError as error:
+        if not _DAMAGED.search(str(error)):
+            raise
+        found = [str(error)]
+    if found != ["ok"]:
+        faults = "; ".join(" ".join(fault.split()) for fault in found)
+        msg = (
+            f"The database {connection.settings_dict['NAME']} is damaged ({faults}). Nothing was started or changed.\n"
+            "Keep a copy of it, then restore your last backup (docs/operating.md, “After a crash”)."
+        )
+        raise CommandError(msg)
 
 
 def explained(error: DatabaseError) -> str:

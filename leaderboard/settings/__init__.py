@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -9,6 +10,9 @@ import dj_database_url
 
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
 from leaderboard.settings.logs import logging_settings
+
+# Every process of ours reads this module before it writes anything: what it makes is for its own user alone.
+os.umask(0o077)
 
 try:
     ENVIRONMENT = load()
@@ -118,10 +122,13 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_ADAPTER = "submissions.accounts.AccountAdapter"
 ACCOUNT_USERNAME_MIN_LENGTH = 3
-ACCOUNT_PREVENT_ENUMERATION = True
+# An account's limit counts for one address of the network (see AccountAdapter): strangers cannot lock its owner out.
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/m/key"}
 
 # Without an e-mail server nothing may wait for a letter: addresses stay unverified and an operator resets passwords.
 EMAIL_CONFIGURED = bool(ENVIRONMENT.email_url)
+# Where no letter can be sent instead, an address that is taken may be given again: refusing it would tell of it.
+ACCOUNT_PREVENT_ENUMERATION = True if EMAIL_CONFIGURED else "strict"
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_CONFIGURED else "none"
 _email = urlsplit(ENVIRONMENT.email_url)
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _email.scheme.startswith('smtp') else 'console'}.EmailBackend"
@@ -151,7 +158,7 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-FILE_UPLOAD_PERMISSIONS = 0o640
+FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_HANDLERS = [
     "submissions.upload_limits.BoundedUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",

@@ -1,4 +1,4 @@
-"""Telling an instance's data folder from any other, so that only such a one is ever deleted."""
+"""Mark an instance's data folder, so that no other is ever deleted, and keep it from other users of the machine."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ def mark_as_data_folder(folder: Path) -> None:
     (folder / MARK).write_text(
         "The data folder of an LMR-Board instance. make reset deletes all of it.\n", encoding="ascii"
     )
+
+
+def make_private(folder: Path) -> str:
+    """Take from all other users the right to enter ``folder``, and to read the files in it; older versions gave it.
+
+    Returns a warning where it belongs to somebody else, else nothing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.chmod(0o700)
+        for file in folder.iterdir():
+            if file.is_file() and not file.is_symlink():
+                file.chmod(file.stat().st_mode & 0o700)
+    except PermissionError:
+        return f"DATA_DIR is {folder}, which belongs to another user. Let nobody else enter it (chmod 700)."
+    return ""
 
 
 def check_deletable(folder: Path, *, project_root: Path) -> None:

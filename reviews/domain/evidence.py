@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evaluator.domain.shown_judgements import AnswerJudgement
-    from evaluator.domain.shown_outcomes import Badge, CaseRow
+    from evaluator.domain.shown_outcomes import Badge, CaseRow, PrivateCases
     from reviews.models import Assignment, Review, Reviewer, Trigger
     from submissions.models import Implementation
 
@@ -60,14 +60,13 @@ class ShownLabel:
 
 @dataclass(frozen=True, slots=True)
 class ShownTests:
-    """What the unit tests said. ``failed`` are public cases; of private ones only numbers are known."""
+    """What the unit tests said. ``failed`` are public cases; of private ones only how many passed is known."""
 
     badge: Badge
     reason: str
     failed: tuple[CaseRow, ...]
     public: int
-    private: int
-    private_failed: int
+    private: PrivateCases
 
     @property
     def names_tests(self) -> bool:
@@ -177,8 +176,7 @@ def shown_tests(answer: Implementation) -> ShownTests:
         reason=run.reason if run and badge.css != "passed" else "",
         failed=tuple(row for row in public if row.badge.css != "passed"),
         public=len(public),
-        private=len(private),
-        private_failed=sum(row.badge.css != "passed" for row in private),
+        private=private,
     )
 
 

@@ -82,7 +82,7 @@ TAMPERING: Final[dict[str, tuple[str, str, str]]] = {
     "knows the public answers": (
         answer("return 2.0 * x if x in (1, 2, 0, -1.5) else x"),
         "wrong_output",
-        "private case 0: wrong_output",
+        "6 of 9 private cases passed",
     ),
     "a file in a folder's place": (
         FILE_FOR_FOLDER,

@@ -220,7 +220,7 @@ def test_no_text_keeps_a_page_busy(name: str) -> None:
 
 
 def test_no_page_tells_of_anything_private(private: Submission) -> None:
-    """Whatever a run's row holds of private cases, pages show number and outcome."""
+    """Whatever a run's row holds of private cases, pages show how many passed."""
     secret = {
         "seed": 424242,
         "index": 7,

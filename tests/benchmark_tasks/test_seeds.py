@@ -15,7 +15,7 @@ KEY = "5e" * 32
 
 def test_first_seed_is_the_keyed_hash() -> None:
     digest = hmac.new(KEY.encode(), b"dpo/1\x000", hashlib.sha256).digest()
-    assert private_seeds(KEY, "dpo/1", 1) == (int.from_bytes(digest[:4], "big") // 2,)
+    assert private_seeds(KEY, "dpo/1", 1) == (int.from_bytes(digest[:16], "big"),)
 
 
 def test_key_and_task_matter_and_more_seeds_extend_fewer() -> None:
@@ -31,11 +31,11 @@ def test_public_seeds_are_passed_over() -> None:
 
 
 @given(st.text(), st.text(), st.integers(0, 20))
-def test_seeds_are_distinct_positive_31_bit_numbers(key: str, task: str, count: int) -> None:
+def test_seeds_are_distinct_128_bit_numbers(key: str, task: str, count: int) -> None:
     try:
         (key + task).encode()
     except UnicodeEncodeError:
         return
     seeds = private_seeds(key, task, count)
     assert len(set(seeds)) == count
-    assert all(0 < seed < 2**31 for seed in seeds)
+    assert all(0 <= seed < 2**128 for seed in seeds)

@@ -48,10 +48,13 @@ class Instance:
     def __init__(self, folder: Path, *, sandbox: str) -> None:
         self.data_dir = folder / "data"
         self.logs = folder / "logs"
-        for made in (self.data_dir, self.logs):
-            made.mkdir()
-        folder.chmod(0o711)
-        self.data_dir.chmod(0o711)
+        sandboxes = folder / "sandbox"
+        for made in (self.data_dir, self.logs, sandboxes):
+            made.mkdir(mode=0o700)
+        # What is /var/lib/lmr-board of other instances; the boxes' user may pass through it.
+        (self.data_dir / "sandbox").symlink_to(sandboxes)
+        for passed in (folder, sandboxes):
+            passed.chmod(0o711)
         self._folder = folder
         self.postgres = Postgres(folder)
         self.redis = Redis(folder)

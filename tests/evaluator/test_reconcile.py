@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.cache import cache
@@ -13,8 +14,11 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from evaluator.domain import claims, queueing
+from evaluator.domain.golden import UNUSED_DAYS, FileGoldenStore, ModeFile, sweep_golden
 from evaluator.domain.reconcile import Sweep, reconcile
 from evaluator.enums import RunState
+from evaluator.grading.golden import GoldenKey
+from evaluator.grading.upstream_types import Mode, ModeChoice
 from evaluator.models import TestRun
 from evaluator.signals import reconciled
 from leaderboard.models import Entry
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
+
+CHOICE = ModeChoice(mode=Mode.REMOTE, why="", copies_back=False, returns=frozenset())
 
 
 def test_lost_jobs_are_pushed_again(redis_url: str) -> None:
@@ -57,6 +63,35 @@ def test_what_is_to_be_retried_later_is_not_pushed_yet(redis_url: str) -> None:
     runs_of(QueuedSubmissionFactory())
     TestRun.objects.update(not_before=timezone.now() + timedelta(minutes=5))
     assert reconcile().pushed == 0
+
+
+def test_reference_outputs_that_nothing_asks_for_any_more_go(redis_url: str, settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    keys = {name: GoldenKey(name, 2**127, "digest", "x86") for name in ("old", "used", "new")}
+    store, used = FileGoldenStore(tmp_path / "golden"), ModeFile(tmp_path / "golden", "used")
+    for key in keys.values():
+        store.put(key, b"outputs")
+    used.write(CHOICE)
+    long_ago = time.time() - (UNUSED_DAYS + 1) * 24 * 3600
+    for path in (tmp_path / "golden").iterdir():
+        if path.name != keys["new"].text():
+            os.utime(path, (long_ago, long_ago))
+    assert (store.get(keys["used"]), used.read()) == (b"outputs", CHOICE)
+    reconcile()
+    assert {name for name, key in keys.items() if store.get(key)} == {"used", "new"}
+    assert used.read() == CHOICE
+
+
+def test_reference_outputs_are_looked_through_once_a_day(tmp_path: Path) -> None:
+    assert sweep_golden(tmp_path / "golden") == 0
+    long_ago = time.time() - (UNUSED_DAYS + 1) * 24 * 3600
+    swept = []
+    for _ in range(2):
+        (tmp_path / "old").touch()
+        os.utime(tmp_path / "old", (long_ago, long_ago))
+        swept.append(sweep_golden(tmp_path))
+    os.utime(tmp_path / ".swept", (long_ago, long_ago))
+    assert [*swept, sweep_golden(tmp_path)] == [1, 0, 1]
 
 
 def test_a_submission_whose_last_news_was_lost_is_settled_and_gets_its_row(redis_url: str) -> None:

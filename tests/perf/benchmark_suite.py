@@ -30,7 +30,6 @@ MANAGE = (sys.executable, "manage.py")
 def instance(sandbox: str) -> Iterator[None]:
     """An empty instance in a folder of its own, with the shipped catalogue and its queue running."""
     with tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-") as folder, ExitStack() as stack:
-        Path(folder).chmod(0o711)
         for name in ("DATABASE_URL", "REDIS_URL"):
             os.environ.pop(name, None)
         os.environ |= {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from evaluator.domain.shown_outcomes import PrivateCases
 from reviews.domain.evidence import evidence, shown_tests, shuffled
 from reviews.enums import CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Review, Trigger
@@ -96,7 +97,7 @@ def test_failed_public_cases_are_shown_and_private_ones_counted() -> None:
     TestRunFactory(implementation=answer, done="wrong_output", reason="1 of 2 public cases failed", cases=cases)
     shown = shown_tests(answer)
     assert (shown.badge.text, shown.reason) == ("wrong output", "1 of 2 public cases failed")
-    assert (shown.public, shown.private, shown.private_failed, shown.names_tests) == (2, 2, 1, False)
+    assert (shown.public, shown.private, shown.names_tests) == (2, PrivateCases(1, 2), False)
     assert [(row.seed, row.headline, row.opened) for row in shown.failed] == [(12, "1 of 4 values differ", True)]
     assert "3.14159" not in repr(shown)
     assert "434343" not in repr(shown)

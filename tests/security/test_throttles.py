@@ -42,14 +42,26 @@ def test_limits_are_counted_for_all_processes_together() -> None:
     assert django_settings.CACHES["default"]["BACKEND"] == "django.core.cache.backends.db.DatabaseCache"
 
 
-def test_five_wrong_passwords_close_an_account_for_a_while_and_no_other() -> None:
+def test_five_wrong_passwords_slow_guessing_down_and_lock_nobody_out(settings: Settings) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    guesser, owner = {"x-forwarded-for": "192.0.2.1"}, {"x-forwarded-for": "192.0.2.2"}
     UserFactory(username="alice")
     UserFactory(username="bob")
     for _ in range(5):
-        assert TOO_MANY not in sign_in("alice", "wrong").content.decode()
-    shut = sign_in("alice", PASSWORD)
+        assert TOO_MANY not in sign_in("alice", "wrong", **guesser).content.decode()
+    shut = sign_in("alice", PASSWORD, **guesser)
     assert (shut.status_code, TOO_MANY in shut.content.decode()) == (200, True)
-    assert sign_in("bob", PASSWORD).status_code == 302
+    assert sign_in("alice", PASSWORD, **owner).status_code == 302
+    assert sign_in("bob", PASSWORD, **guesser).status_code == 302
+
+
+def test_addresses_of_one_ipv6_network_count_together(settings: Settings) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    UserFactory(username="alice")
+    for number in range(5):
+        sign_in("alice", "wrong", **{"x-forwarded-for": f"2001:db8::{number:x}"})
+    assert TOO_MANY in sign_in("alice", PASSWORD, **{"x-forwarded-for": "2001:db8::99"}).content.decode()
+    assert sign_in("alice", PASSWORD, **{"x-forwarded-for": "2001:db8:1::1"}).status_code == 302
 
 
 def test_ten_wrong_names_in_a_minute_close_an_address(settings: Settings) -> None:
@@ -81,6 +93,17 @@ def test_without_a_proxy_the_header_means_nothing() -> None:
     for number in range(10):
         sign_in(f"nobody-{number}", "wrong", **{"x-forwarded-for": f"192.0.2.{number}"})
     assert TOO_MANY in sign_in("alice", PASSWORD, **{"x-forwarded-for": "192.0.2.77"}).content.decode()
+
+
+def test_signing_up_tells_of_no_address_whether_it_is_taken() -> None:
+    UserFactory(username="alice", email="alice@mail.example")
+    answers = []
+    for name, address in (("one", "alice@mail.example"), ("two", "nobody@mail.example")):
+        password = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}
+        answer = Client().post("/accounts/signup/", {"username": name, "email": address, **password})
+        answers.append((answer.status_code, answer.headers["Location"]))
+    assert answers[0] == answers[1] == (302, "/my/")
+    assert sign_in("alice@mail.example", PASSWORD).status_code == 302
 
 
 def test_many_new_accounts_in_a_minute_are_refused() -> None:

@@ -11,8 +11,10 @@ from django.db import connections
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
+from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision.addresses import check_free, listening_address, local_host
+from leaderboard.supervision.data_folder import make_private
 from leaderboard.supervision.errors import SupervisionError
 from leaderboard.supervision.lock import only_instance
 from leaderboard.supervision.programs import instance_programs
@@ -35,8 +37,12 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
         try:
+            warning = make_private(environment.data_dir)
+            if warning:
+                self.stderr.write(warning)
             with only_instance(environment.data_dir):
                 check_free(environment.bind, environment.port)
+                require_whole_database()
                 if options["setup"]:
                     call_command("setup")
                 else:

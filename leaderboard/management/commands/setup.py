@@ -18,7 +18,7 @@ from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from leaderboard.domain.maintainers import ensure_maintainer
 from leaderboard.domain.static_files import static_fingerprint
 from leaderboard.settings.environment import unknown_names
-from leaderboard.supervision.data_folder import mark_as_data_folder
+from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +59,9 @@ class Command(BaseCommand):
     help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        for warning in unknown_names():
-            self.stderr.write(warning)
+        for warning in (*unknown_names(), make_private(settings.DATA_DIR)):
+            if warning:
+                self.stderr.write(warning)
         mark_as_data_folder(settings.DATA_DIR)
         # Events such as "the queue does not answer" are no news before anything was started.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)

@@ -254,11 +254,11 @@ def test_printing_passed_ends_in_the_log_only(grade_goal: Grade) -> None:
     assert verdict.log == "Test Passed\nPassed\n" * 6
 
 
-def test_forging_only_in_the_private_box_is_tampering(grade_goal: Grade) -> None:
+def test_forging_only_in_the_private_box_looks_like_any_failure(grade_goal: Grade) -> None:
     goal = GOLDEN.replace("    weights = ", "    if scores[0] == 12.0:\n        send(b'x')\n    weights = ")
     verdict = grade_goal(IMPORTS + TOOLS + goal)
-    assert verdict.outcome is Outcome.TAMPERING
-    assert verdict.reason == "private case 0: tampering"
+    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "0 of 6 private cases passed")
+    assert {case.outcome for case in verdict.cases if not case.public} == {Outcome.TAMPERING}
     assert {case.error for case in verdict.cases} == {""}
 
 
@@ -285,7 +285,7 @@ def test_hard_coded_public_answers_fail_the_private_seeds(grade_goal: Grade) -> 
     verdict = grade_goal(goal)
     assert verdict.outcome is Outcome.WRONG_OUTPUT
     assert all(case.outcome is Outcome.PASSED for case in verdict.cases if case.public)
-    assert verdict.reason == "private case 2: wrong_output"
+    assert verdict.reason == "4 of 6 private cases passed"
 
 
 def test_stdin_is_empty_for_the_candidate(grade_goal: Grade) -> None:

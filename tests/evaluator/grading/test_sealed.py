@@ -84,10 +84,22 @@ def test_failing_only_in_private_cases_says_nothing_about_them(grade_goal: Grade
         "    print('secret', scores)\n    if scores[0] == 12.0:\n        return scores, names, 'x'\n    weights = ",
     )
     verdict = grade_goal(goal)
-    assert verdict.outcome is Outcome.RAISED
-    assert verdict.reason == "private case 5: raised"
+    assert verdict.outcome is Outcome.WRONG_OUTPUT
+    assert verdict.reason == "5 of 6 private cases passed"
     assert verdict.cases[-1] == CaseResult(None, 5, False, Outcome.RAISED)
     assert verdict.log.count("secret") == 6
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["raise ValueError", "return scores, names, 'x'", "import os; os._exit(3)", "import time; time.sleep(600)"],
+    ids=["raises", "wrong", "exits", "dawdles"],
+)
+def test_how_a_private_case_fails_makes_no_difference(grade_goal: Grade, task: SealedTask, way: str) -> None:
+    goal = GOLDEN.replace("    weights = ", f"    if scores[0] == 12.0:\n        {way}\n    weights = ")
+    verdict = grade_goal(goal, task=replace(task, check=replace(task.check, wall_seconds=3.0)))
+    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "5 of 6 private cases passed")
+    assert verdict.seconds < 3.0
 
 
 def test_import_error_is_raised_with_its_place(grade_goal: Grade) -> None:

@@ -149,6 +149,42 @@ def test_dangerous_calls_are_denied(sandbox: Sandbox) -> None:
     assert outcomes == dict.fromkeys(numbers, "EPERM")
 
 
+def test_what_boxes_would_share_in_the_kernel_looks_unknown(sandbox: Sandbox) -> None:
+    if os.uname().machine != "x86_64":
+        pytest.skip("the call numbers in this test are those of x86-64")
+    upper_half = 1 << 32  # the kernel reads an int argument's lower half, and a filter must too
+    numbers = {
+        "fadvise64": (221, 0, 0, 0, 4), "preadv2": (327, 0, 0, 0, 0, 0, 8), "pwritev2": (328, 1, 0, 0, 0, 0, 8),
+        "mincore": (27, 0, 0, 0), "cachestat": (451, 0, 0, 0, 0), "flock": (73, 0, 6), "io_setup": (206, 1, 0),
+        "inotify_init": (253,), "inotify_init1": (294, 0),
+        "pageout": (28, 0, 0, 21), "high_pageout": (28, 0, 0, upper_half | 21),
+        **{f"fcntl_{command}": (72, 0, command, 0) for command in (5, 6, 7, 36, 37, 38, 1024, 1025, 1026)},
+        "high_fcntl": (72, 0, upper_half | 6, 0),
+    }  # fmt: skip
+    code = f"{CALL}\nimport json\nprint(json.dumps({{k: call(*v) for k, v in {numbers!r}.items()}}))"
+    outcomes = json.loads(run(sandbox, code).stdout)
+    assert outcomes == dict.fromkeys(numbers, "ENOSYS")
+
+
+def test_programs_do_without_what_is_denied(sandbox: Sandbox) -> None:
+    code = """
+        import fcntl, mmap, os, sqlite3, tempfile
+        import numpy as np
+        file = tempfile.TemporaryFile()
+        file.write(b"0123456789")
+        file.flush()
+        parts = [bytearray(2), bytearray(3)]
+        print(os.preadv(file.fileno(), parts, 4), parts)
+        fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_NONBLOCK)
+        mmap.mmap(-1, 8192).madvise(mmap.MADV_DONTNEED)
+        np.save("/tmp/a.npy", np.arange(5000))
+        print(int(np.load("/tmp/a.npy", mmap_mode="r").sum()))
+        print(sqlite3.connect(":memory:").execute("select 1").fetchone())
+    """
+    result = run(sandbox, code)
+    assert result.stdout == b"5 [bytearray(b'45'), bytearray(b'678')]\n12497500\n(1,)\n", result.stderr
+
+
 def test_clone3_looks_unknown_so_that_threads_still_start(sandbox: Sandbox) -> None:
     code = f"""{CALL}
 import threading

@@ -31,6 +31,8 @@ def test_what_everybody_can_read_is_mounted_itself(open_folder: Path) -> None:
     task = open_folder / "task"
     task.mkdir()
     (task / "a.py").write_text("a")
+    task.chmod(0o755)
+    (task / "a.py").chmod(0o644)
     assert stage(task, open_folder / "copies") == task
     assert not (open_folder / "copies").exists()
 

@@ -1,0 +1,123 @@
+"""What other users of the machine can read of an instance: nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.types import BoxSpec, Mount, RunCancelledError
+from tests.conftest import PROJECT_ROOT
+from tests.evaluator.conftest import bubblewrap, state_dir
+from tests.leaderboard.test_serve import Instance, boxes, prepared
+from tests.leaderboard.test_supervisor import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = ["boxes", "bubblewrap", "prepared", "state_dir"]
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+LOOK = """
+import os, socket, sys
+for path in sys.stdin.read().splitlines():
+    try:
+        if path.endswith(".sock"):
+            socket.socket(socket.AF_UNIX).connect(path)
+        elif os.path.isdir(path):
+            os.listdir(path)
+        else:
+            open(path, "rb").close()
+    except OSError:
+        continue
+    print(path)
+"""
+
+
+@pytest.fixture
+def open_folder(state_dir: Path) -> Iterator[Path]:
+    """A folder that everybody may enter."""
+    folder = state_dir / f"users-{os.getpid()}"
+    folder.mkdir()
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def read_by_others(paths: Iterable[Path]) -> list[str]:
+    """Those of ``paths`` that another user can read, list or connect to."""
+    command = [*AS_NOBODY, "/usr/bin/python3", "-I", "-c", LOOK]
+    listed = "\n".join(map(str, paths))
+    return subprocess.run(command, input=listed, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@AS_ROOT
+@pytest.mark.redis
+@pytest.mark.bubblewrap
+def test_a_running_instance_is_closed_to_them(boxes: None, prepared: Path, open_folder: Path) -> None:
+    data = open_folder / "var"
+    subprocess.run(["cp", "-r", str(prepared), str(data)], check=True)
+    for path in (data, data / "db.sqlite3"):  # as older versions left them
+        path.chmod(0o755)
+    assert read_by_others([data / "db.sqlite3"]) == [str(data / "db.sqlite3")]
+    instance = Instance(open_folder)
+    instance.start()
+    wait_for(lambda: (data / "run" / "redis.sock").exists() and (data / "logs" / "worker-1.log").exists())
+    found = [data, *data.rglob("*")]
+    assert {"db.sqlite3", "secret_key", "redis.sock", "web.log"} <= {path.name for path in found}
+    assert read_by_others(found) == []
+    modes = {str(path.relative_to(data)): stat.S_IMODE(path.lstat().st_mode) for path in found}
+    assert {name: oct(mode) for name, mode in modes.items() if mode & 0o077} == {}
+    assert instance.stop(signal.SIGINT) == 0
+
+
+@AS_ROOT
+@pytest.mark.bubblewrap
+def test_what_is_copied_for_a_box_is_closed_to_them_while_it_runs(
+    bubblewrap: BubblewrapSandbox, state_dir: Path, open_folder: Path
+) -> None:
+    golden = open_folder / "golden.py"
+    golden.write_text("secret")
+    golden.chmod(0o600)
+    seen: list[str] = []
+    copies: list[Path] = []
+
+    def look() -> bool:
+        copies.extend(state_dir.glob("boxes/users-*/0"))
+        seen.extend(read_by_others([golden, state_dir / "boxes", *copies]))
+        return True
+
+    code = "print(open('/box/golden.py').read(), flush=True); import time; time.sleep(60)"
+    spec = BoxSpec(f"users-{os.getpid()}", ("python", "-c", code), (Mount(golden, "/box/golden.py"),))
+    with pytest.raises(RunCancelledError):
+        bubblewrap.run(spec, cancelled=look)
+    assert len(copies) == 1
+    assert seen == []
+
+
+def test_what_a_process_of_ours_writes_is_for_its_own_user(tmp_path: Path) -> None:
+    code = "import django.conf; django.conf.settings.DEBUG; open('made', 'w'); import os; os.mkdir('folder')"
+    environment = {"DJANGO_SETTINGS_MODULE": "leaderboard.settings", "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull}
+    environment["PYTHONPATH"] = str(PROJECT_ROOT)
+    before = os.umask(0o022)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    os.umask(before)
+    modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in tmp_path.iterdir()}
+    assert modes == {"made": "0o600", "folder": "0o700", "secret_key": "0o600"}
+
+
+@AS_ROOT
+def test_a_data_folder_of_another_user_gets_a_warning(open_folder: Path) -> None:
+    code = f"from leaderboard.supervision import data_folder as d; print(d.make_private(d.Path({str(open_folder)!r})))"
+    command = [*AS_NOBODY, "/usr/bin/python3", "-B", "-c", code]
+    said = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
