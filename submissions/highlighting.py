@@ -118,7 +118,8 @@ def _python(source: str) -> Iterator[Piece]:
             defined = text in ("def", "class")
         elif group == "string":
             opens_line = before.rstrip(" \t").endswith("\n")
-            yield "sd" if opens_line and text.endswith(('"""', "'''")) else "s", text
+            is_triple = text.lstrip("bBfFrRtTuU").startswith(('"""', "'''"))
+            yield "sd" if opens_line and is_triple else "s", text
         else:
             yield _CLASSES.get(group, ""), text
         before = text

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evaluator.generation.trajectory import Action, Step, Trajectory, TrajectoryError
+from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,6 +98,7 @@ def _shown_step(number: int, step: Step) -> ShownStep:
 
 
 def _text(text: str) -> ShownText | None:
+    text = with_visible_marks(text)
     if not text.strip():
         return None
     first = text.strip().splitlines()[0]

@@ -109,8 +109,8 @@ def test_words_that_differ_are_marked_within_the_colours() -> None:
     assert (same.kind, changed.kind) == ("equal", "changed")
     assert changed.left is not None
     assert changed.right is not None
-    assert changed.left.html == '    <span class="k">return</span> x + <mark><span class="mi">1</span></mark>'
-    assert changed.right.html.endswith('<mark><span class="mi">2</span></mark>')
+    assert changed.left.html == '    <span class="k">return</span> x + <mark><span class="m">1</span></mark>'
+    assert changed.right.html.endswith('<mark><span class="m">2</span></mark>')
 
 
 def test_code_is_escaped_inside_and_outside_of_marks() -> None:
