@@ -148,7 +148,7 @@ def _read_event(event: dict[str, Any], reading: _Reading) -> None:
     elif kind == "left":
         reading.left, reading.replaced = True, [str(name) for name in event["replaced"]]
     elif kind == "obstacle":
-        reading.obstacle = reading.obstacle or str(event["text"])
+        reading.obstacle = reading.obstacle or clean_text(str(event["text"]))[:MAX_ERROR_CHARACTERS]
     else:
         raise ValueError(kind)
 

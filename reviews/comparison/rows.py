@@ -52,10 +52,12 @@ def compare(golden: str, candidate: str, *, ignore_whitespace: bool = False) -> 
     With ``ignore_whitespace``, lines that differ in blanks only are equal, each side with its own text.
     """
     left, right = lines_of(golden), lines_of(candidate)
-    keys = [["".join(line.split()) for line in side] if ignore_whitespace else side for side in (left, right)]
+    keys, other_keys = (
+        ["".join(line.split()) for line in side] if ignore_whitespace else side for side in (left, right)
+    )
     rows: list[Row] = []
     budget = Budget()
-    for tag, start, end, other_start, other_end in opcodes(*keys, budget):
+    for tag, start, end, other_start, other_end in opcodes(keys, other_keys, budget):
         if tag == "equal":
             rows.extend(
                 Row(

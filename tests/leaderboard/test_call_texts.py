@@ -120,6 +120,10 @@ def test_everything_is_bounded() -> None:
     assert pretty({"a": [1]}) == Indented('{\n  "a": [\n    1\n  ]\n}', is_cut=False)
 
 
+def test_turns_hide_nothing() -> None:
+    assert told(reply_turns({"content": "a\u202eb"})) == [("assistant", "a\u2039U+202E\u203ab")]
+
+
 def test_deep_nesting_is_left_aside() -> None:
     deep: Any = "core"
     for _ in range(5000):

@@ -265,6 +265,15 @@ def test_queries_do_not_grow(
         page(client, implementation)
 
 
+def test_a_difference_of_too_many_lines_for_a_table_is_shown_in_full(client: Client, alice: User) -> None:
+    lines = "".join(f"+row_{number}\n" for number in range(MOST_LINES))
+    diff = ADDED.format(MOST_LINES) + lines
+    implementation, _ = measured(alice, answer={"diff": diff, "files": {"x.py": lines.replace("+", "")}})
+    shown = page(client, implementation, alice)
+    assert diff in shown
+    assert '<div class="scroll diff code"' not in shown
+
+
 # Differences
 
 ADDED = "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1,{} @@\n"
