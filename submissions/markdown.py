@@ -1,4 +1,4 @@
-"""Markdown of the project's own people, and of its maintainers, as safe HTML: headings with anchors, coloured code."""
+"""Render Markdown (documentation, guidelines) as safe HTML: headings with anchors, highlighted code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from submissions.highlighting import highlighted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
+
+LONGEST_PARAGRAPH: Final = 5_000
+"""Characters. Looking for the ends of links and emphasis takes quadratic time, so a longer paragraph has none."""
 
 _TAGS: Final = {
     *("a", "br", "code", "em", "img", "span", "strong"),
@@ -51,6 +55,7 @@ class Rendered:
 def render(markdown: str, *, rewrite: Callable[[Token], None] | None = None) -> Rendered:
     """Markdown as HTML. ``rewrite`` may change the inline tokens, such as the addresses of links."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.core.ruler.before("inline", "long_paragraphs", _plain_where_too_long)
     parser.add_render_rule("fence", _fence)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
@@ -62,6 +67,12 @@ def render(markdown: str, *, rewrite: Callable[[Token], None] | None = None) -> 
                 rewrite(child)
     body = parser.renderer.render(tokens, parser.options, {})
     return Rendered(title, nh3.clean(body, tags=_TAGS, attributes=_ATTRIBUTES, link_rel="noopener"))
+
+
+def _plain_where_too_long(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline" and len(token.content) > LONGEST_PARAGRAPH:
+            token.type, token.children = "text", None
 
 
 def _fence(_renderer: object, tokens: Sequence[Token], index: int, _options: object, _environment: object) -> str:
@@ -79,7 +90,7 @@ def _table_close(*_arguments: object) -> str:
 
 def _anchor_headings(tokens: Sequence[Token]) -> str:
     """Give every heading an id as GitHub does, and a link to itself; answer the first h1's text."""
-    title, used = "", set[str]()
+    title, used = "", dict[str, int]()
     for opening, inline in pairwise(tokens):
         if opening.type != "heading_open":
             continue
@@ -100,10 +111,10 @@ def _anchor_token(inline: Token, anchor: str, text: str) -> Token:
     return token
 
 
-def _unused(anchor: str, used: set[str]) -> str:
-    number, candidate = 0, anchor
+def _unused(anchor: str, used: dict[str, int]) -> str:
+    candidate = anchor
     while candidate in used:
-        number += 1
-        candidate = f"{anchor}-{number}"
-    used.add(candidate)
+        used[anchor] += 1
+        candidate = f"{anchor}-{used[anchor]}"
+    used[candidate] = 0
     return candidate

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 
+from submissions.highlighting import with_visible_marks
+
 MAX_LOG_BYTES = 64 * 1024
 CUT_MARK = "\n[the log is cut here]"
 
 _TERMINAL_SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movement
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # window titles, links
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # window titles, links
     r"|\x1b[ -/]*[0-~]"
 )
-# C0 and C1 controls but tab and newline; marks that reorder text on the page (Trojan Source, CVE-2021-42574).
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def clean_text(text: str) -> str:
-    """Remove terminal sequences, control characters (newline and tab stay) and marks that reorder text."""
+    """Remove terminal sequences and controls (newline and tab stay); write out marks that reorder or hide text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("", _TERMINAL_SEQUENCE.sub("", text))
+    return with_visible_marks(_CONTROL.sub("", _TERMINAL_SEQUENCE.sub("", text)))
 
 
 def clean_log(raw: bytes, *, truncated: bool = False, limit: int = MAX_LOG_BYTES) -> str:

@@ -148,7 +148,7 @@ def _read_event(event: dict[str, Any], reading: _Reading) -> None:
     elif kind == "left":
         reading.left, reading.replaced = True, [str(name) for name in event["replaced"]]
     elif kind == "obstacle":
-        reading.obstacle = reading.obstacle or str(event["text"])
+        reading.obstacle = reading.obstacle or clean_text(str(event["text"]))[:MAX_ERROR_CHARACTERS]
     else:
         raise ValueError(kind)
 
@@ -167,7 +167,7 @@ def _read_test(kind: str, event: dict[str, Any], reading: _Reading) -> None:
 
 def _read_line(text: str, reading: _Reading) -> None:
     if "Failed" in text:
-        reading.current.fails(Outcome.WRONG_OUTPUT, f"the test logged: {clean_text(text)}")
+        reading.current.fails(Outcome.WRONG_OUTPUT, f"the test logged: {text}")
     elif "Passed" in text:
         reading.passed = True
 
@@ -193,7 +193,7 @@ def _read_end(report: dict[str, Any], reading: _Reading) -> None:
 
 def _first_failed(texts: list[str]) -> str:
     lines = (line for text in texts for line in text.splitlines())
-    return clean_text(next(line for line in lines if "Failed" in line)).strip()
+    return next(line for line in lines if "Failed" in line).strip()
 
 
 def _code(report: dict[str, Any]) -> str:
@@ -216,12 +216,12 @@ def _is_log(log: Any) -> bool:
 
 
 def error_text(error: Any) -> str:
-    """``Type: message`` and the traceback's lines, bounded."""
+    """``Type: message`` and the traceback's lines."""
     if not isinstance(error, dict):
         raise TypeError("an error is an object")
     heading = ": ".join(part for part in (str(error["type"]), str(error["message"])) if part)
     lines = [f"  at {line}" for line in list(error["traceback"])]
-    return clean_text("\n".join([heading, *lines]))[:MAX_ERROR_CHARACTERS]
+    return "\n".join([heading, *lines])
 
 
 def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
@@ -231,7 +231,7 @@ def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
             index,
             True,
             case.outcome or Outcome.PASSED,
-            error=case.error,
+            error=clean_text(case.error)[:MAX_ERROR_CHARACTERS],
             name=clean_text(case.name)[:MAX_NAME_CHARACTERS],
         )
         for index, case in enumerate(cases)

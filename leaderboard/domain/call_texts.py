@@ -1,4 +1,4 @@
-"""A stored request or response of any provider as turns that people can read. Standard library only.
+"""Present a stored request or response of any provider as turns that people can read.
 
 Responses come from servers that nobody vouches for, so every shape is taken, and every text is bounded.
 """
@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from submissions.highlighting import with_visible_marks
 
 LONGEST_TURN: Final = 60_000
 LONGEST_JSON: Final = 200_000
@@ -31,6 +33,14 @@ class Bounded:
 
     text: str
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Indented:
+    """The start of a body as indented JSON. ``is_cut`` says that there is more."""
+
+    text: str
+    is_cut: bool = False
 
 
 def sent_turns(body: Any) -> list[Turn]:
@@ -73,12 +83,17 @@ def other_facts(body: Any) -> list[tuple[str, str]]:
     return facts
 
 
-def pretty(body: Any) -> Bounded:
-    """``body`` as indented JSON."""
-    try:
-        return _cut(json.dumps(body, indent=2, ensure_ascii=False), LONGEST_JSON)
-    except RecursionError:
-        return Bounded("(nested more deeply than this page shows)")
+def pretty(body: Any) -> Indented:
+    """``body`` as indented JSON.
+
+    No more of it is written than is shown: indentation makes 140 MB of 2 MB that are nested deeply.
+    """
+    text = ""
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(body):
+        text += piece[: LONGEST_JSON + 1]
+        if len(text) > LONGEST_JSON:
+            return Indented(text[:LONGEST_JSON], is_cut=True)
+    return Indented(text)
 
 
 def _conversation(messages: Any) -> list[Turn]:
@@ -163,7 +178,7 @@ def _tool_name(tool: Any) -> str:
 
 def _turn(role: str, text: str) -> Turn:
     cut = _cut(text, LONGEST_TURN)
-    return Turn(role, cut.text, cut.left_out)
+    return Turn(role, with_visible_marks(cut.text), cut.left_out)
 
 
 def _cut(text: str, most: int) -> Bounded:

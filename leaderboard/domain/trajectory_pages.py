@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from submissions.highlighting import with_visible_marks
 from submissions.trajectories.steps import Action, Step, Trajectory, TrajectoryError
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def _shown_step(number: int, step: Step) -> ShownStep:
 
 
 def _text(text: str) -> ShownText | None:
+    text = with_visible_marks(text)
     if not text.strip():
         return None
     first = text.strip().splitlines()[0]

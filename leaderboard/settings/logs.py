@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+
+from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 _SECRETS: Final = re.compile(r"(?<=reviews/join/)[\w-]+|(?<=reviews%2Fjoin%2F)[\w-]+", re.IGNORECASE)
 """What follows in the address of an invitation: whoever reads it can become a reviewer."""
+
+_LINES: Final = frozenset({"exception", "stack"})
+"""What has lines of its own: tracebacks."""
 
 
 def logging_settings(*, level: str, form: str) -> dict[str, Any]:
@@ -49,6 +55,7 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.format_exc_info,
+                    _with_nothing_hidden,
                     renderer,
                 ],
             }
@@ -64,3 +71,17 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
 
 def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
     return {name: _SECRETS.sub("[secret]", value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _with_nothing_hidden(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    """Addresses, names and messages of exceptions are foreign text: it hides nothing, and writes no line of its own."""
+    return {name: _visible(value, one_line=name not in _LINES) for name, value in event.items()}
+
+
+def _visible(value: Any, *, one_line: bool) -> Any:
+    if isinstance(value, str):
+        text = with_visible_marks(value).replace("\r", "\\r")
+        return text.replace("\n", "\\n") if one_line else text
+    if isinstance(value, Mapping):
+        return {key: _visible(item, one_line=one_line) for key, item in value.items()}
+    return [_visible(item, one_line=one_line) for item in value] if isinstance(value, list | tuple) else value

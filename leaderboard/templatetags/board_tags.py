@@ -59,7 +59,7 @@ def ago(moment: datetime | None) -> SafeString:
 
 @register.filter
 def code(source: str, language: str) -> SafeString:
-    """Highlighted source; ``language`` is a Pygments name such as ``python`` or ``diff``."""
+    """Highlighted source; ``language`` is ``python``, ``diff``, or a file's ending."""
     return mark_safe(highlighted(source, language))  # noqa: S308 - the formatter escapes the source
 
 

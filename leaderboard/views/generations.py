@@ -254,7 +254,7 @@ def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 def _raw(call: ModelCall, name: str) -> HttpResponse:
     """A body as a file: never as a page of this site, whatever is in it."""
-    body = json.dumps(getattr(call, name), indent=2, ensure_ascii=False)
+    body = json.dumps(getattr(call, name), ensure_ascii=False)
     response = HttpResponse(body, content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="call-{call.pk}-{name}.json"'
     response["X-Content-Type-Options"] = "nosniff"

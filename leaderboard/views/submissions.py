@@ -20,7 +20,7 @@ from evaluator.enums import ReevaluationState
 from evaluator.models import AnswerRequest, TestRun, Trajectory
 from leaderboard.case_forms import AppealForm
 from leaderboard.closing import closed_submission, closes, require_open
-from leaderboard.diffs import DiffFile, read_diff
+from leaderboard.diffs import LONGEST_DIFF, DiffFile, read_diff
 from leaderboard.domain import reevaluations
 from leaderboard.domain.answer_review import may_appeal, review_of
 from leaderboard.domain.audits import reference_is_shipped
@@ -257,6 +257,8 @@ def _masked_files(answer: Implementation, paths: list[str]) -> dict[str, str]:
     except ContentMissingError:
         return {}
     files = [path for path in paths if (masked / path).is_file()]
+    if sum((masked / path).stat().st_size for path in files) > LONGEST_DIFF:
+        return {}
     return {path: (masked / path).read_bytes().decode("utf-8", "replace") for path in files}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from reviews.comparison.rows import Line, Row, compare, lines_of, opcodes
+from reviews.comparison.matching import Budget, opcodes
+from reviews.comparison.rows import Line, Row, compare, lines_of
 
-__all__ = ["Line", "Row", "compare", "lines_of", "opcodes"]
+__all__ = ["Budget", "Line", "Row", "compare", "lines_of", "opcodes"]

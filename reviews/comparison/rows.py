@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from reviews.comparison.words import Marks, differing, likeness
+from reviews.comparison.matching import Budget, opcodes
+from reviews.comparison.words import Marks, counted, differing, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["equal", "changed", "added", "removed"]
 Span: TypeAlias = tuple[int, int]
 
-_MOST_EQUAL_PAIRS: Final = 100_000
-"""Pairs of equal lines: the matcher's cost grows with them, and an answer may repeat one line for ever."""
 _LARGEST_BLOCK: Final = 2_500
 """Removed lines times added lines of one place: beyond it they are paired in their order."""
 _ALIKE: Final = 0.4
@@ -55,9 +52,12 @@ def compare(golden: str, candidate: str, *, ignore_whitespace: bool = False) -> 
     With ``ignore_whitespace``, lines that differ in blanks only are equal, each side with its own text.
     """
     left, right = lines_of(golden), lines_of(candidate)
-    keys = [["".join(line.split()) for line in side] if ignore_whitespace else side for side in (left, right)]
+    keys, other_keys = (
+        ["".join(line.split()) for line in side] if ignore_whitespace else side for side in (left, right)
+    )
     rows: list[Row] = []
-    for tag, start, end, other_start, other_end in opcodes(*keys):
+    budget = Budget()
+    for tag, start, end, other_start, other_end in opcodes(keys, other_keys, budget):
         if tag == "equal":
             rows.extend(
                 Row(
@@ -68,36 +68,19 @@ def compare(golden: str, candidate: str, *, ignore_whitespace: bool = False) -> 
                 for step in range(end - start)
             )
         else:
-            rows.extend(_changed(left, right, (start, end), (other_start, other_end), ignore_whitespace))
+            rows.extend(_changed(left, right, (start, end), (other_start, other_end), budget, ignore_whitespace))
     return tuple(rows)
 
 
-def opcodes(left: Sequence[str], right: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
-    """As ``SequenceMatcher.get_opcodes``; only what both begin and end with where more would take too long."""
-    counts = [Counter(side) for side in (left, right)]
-    if sum(number * counts[1][line] for line, number in counts[0].items()) <= _MOST_EQUAL_PAIRS:
-        return list(SequenceMatcher(None, left, right, autojunk=False).get_opcodes())
-    shortest = min(len(left), len(right))
-    head = next((place for place in range(shortest) if left[place] != right[place]), shortest)
-    rest = shortest - head
-    tail = next((step for step in range(rest) if left[-1 - step] != right[-1 - step]), rest)
-    end, other_end = len(left) - tail, len(right) - tail
-    return [
-        ("equal", 0, head, 0, head),
-        ("replace", head, end, head, other_end),
-        ("equal", end, len(left), other_end, len(right)),
-    ]
-
-
 def _changed(
-    left: Sequence[str], right: Sequence[str], span: Span, other: Span, ignore_whitespace: bool
+    left: Sequence[str], right: Sequence[str], span: Span, other: Span, budget: Budget, ignore_whitespace: bool
 ) -> Iterator[Row]:
     """The rows of one place where the sides differ: versions of one line side by side, the rest in their order."""
     place, other_place = span[0], other[0]
     for first, second in [*_pairs(left, right, span, other), (span[1], other[1])]:
         yield from _unlike(left, right, (place, first), (other_place, second))
         if first < span[1] and second < other[1]:
-            marks, other_marks = differing(left[first], right[second], ignore_whitespace=ignore_whitespace)
+            marks, other_marks = differing(left[first], right[second], budget, ignore_whitespace=ignore_whitespace)
             yield Row("changed", Line(first + 1, left[first], marks), Line(second + 1, right[second], other_marks))
         place, other_place = first + 1, second + 1
 
@@ -119,7 +102,8 @@ def _pairs(left: Sequence[str], right: Sequence[str], span: Span, other: Span) -
     rows, columns = range(*span), range(*other)
     if not rows or not columns or len(rows) * len(columns) > _LARGEST_BLOCK:
         return []
-    like = [[likeness(left[first], right[second]) for second in columns] for first in rows]
+    ours, theirs = ([counted(side[place]) for place in places] for side, places in ((left, rows), (right, columns)))
+    like = [[likeness(one, two) for two in theirs] for one in ours]
     best = [[0.0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
     for row in reversed(range(len(rows))):
         for column in reversed(range(len(columns))):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from reviews.comparison.matching import opcodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from reviews.comparison.matching import Budget
 
 Marks: TypeAlias = tuple[tuple[int, int], ...]
 """Character ranges of a line, sorted and apart from each other; ends are excluded."""
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
-_MOST_PAIRS: Final = 60_000
-"""Words of one line times words of the other: beyond it both lines are marked whole."""
 
 
 def words_of(text: str) -> list[str]:
@@ -23,27 +24,29 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def likeness(one: str, other: str) -> float:
-    """Share of the words (blanks left out) that two lines have in common, 0 to 1, whatever their order."""
-    first, second = (Counter(word for word in words_of(text) if not word.isspace()) for text in (one, other))
-    total = first.total() + second.total()
-    return 2 * (first & second).total() / total if total else 1.0
+class WordCount(NamedTuple):
+    """How often each word of a line stands in it, and how many words it has. Blanks are left out."""
+
+    words: Counter[str]
+    total: int
 
 
-def whole(text: str) -> Marks:
-    """The range of all of ``text`` but the blanks around it; none for a blank line."""
-    stripped = text.strip()
-    start = text.find(stripped)
-    return ((start, start + len(stripped)),) if stripped else ()
+def counted(text: str) -> WordCount:
+    """The words of ``text``, counted."""
+    words = Counter(word for word in words_of(text) if not word.isspace())
+    return WordCount(words, words.total())
 
 
-def differing(one: str, other: str, *, ignore_whitespace: bool) -> tuple[Marks, Marks]:
+def likeness(one: WordCount, other: WordCount) -> float:
+    """Share of the words that two lines have in common, 0 to 1, whatever their order."""
+    total = one.total + other.total
+    return 2 * (one.words & other.words).total() / total if total else 1.0
+
+
+def differing(one: str, other: str, budget: Budget, *, ignore_whitespace: bool) -> tuple[Marks, Marks]:
     """What of ``one`` is not in ``other``, and the reverse."""
     first, second = words_of(one), words_of(other)
-    if len(first) * len(second) > _MOST_PAIRS:
-        return whole(one), whole(other)
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    changes = [opcode[1:] for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
+    changes = [opcode[1:] for opcode in opcodes(first, second, budget) if opcode[0] != "equal"]
     return (
         _ranges(first, [(start, end) for start, end, _, _ in changes], ignore_whitespace),
         _ranges(second, [(start, end) for _, _, start, end in changes], ignore_whitespace),

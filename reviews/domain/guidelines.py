@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import IntegrityError, transaction
 
-from reviews.comparison import opcodes
+from reviews.comparison import Budget, opcodes
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
 from submissions.domain.audit import record
@@ -126,7 +126,7 @@ def difference(old: str, new: str) -> list[Line]:
     before, after = old.splitlines(), new.splitlines()
     if before == after:
         return []
-    operations = opcodes(before, after)
+    operations = opcodes(before, after, Budget())
     lines: list[Line] = []
     for place, (tag, start, end, new_start, new_end) in enumerate(operations):
         if tag == "equal":

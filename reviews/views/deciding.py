@@ -24,7 +24,7 @@ from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LabelError, LeaseLostError
 from reviews.models import Assignment, Case, TaskFlag
-from reviews.showing import side_by_side
+from reviews.showing import beyond_comparison, side_by_side
 from submissions.exceptions import SubmissionError
 from submissions.models import User
 from submissions.views.acting import action
@@ -139,6 +139,7 @@ def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, sta
         "item": item,
         "evidence": evidence(assignment, candidate=item.candidate, golden=item.golden),
         "blocks": side_by_side(item.golden, item.candidate, is_diff=item.candidate_is_diff),
+        "rest": beyond_comparison(item.golden, item.candidate),
         "guideline": current(),
         "form": form,
         "keys": {name: keys[name] for name in _KEYS},

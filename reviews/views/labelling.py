@@ -22,8 +22,7 @@ from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, CaseKind, Confidence, ErrorClass, FindingSide, Role
 from reviews.label_forms import Entry, entry_of
 from reviews.models import Assignment, Review
-from reviews.showing import numbered, side_by_side
-from submissions.markdown import render as markdown
+from reviews.showing import beyond_comparison, numbered, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,6 +147,7 @@ def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict
         "item": item,
         "entry": entry,
         "blocks": side_by_side(item.golden, item.candidate, ignore_whitespace=ignores, is_diff=item.candidate_is_diff),
+        "rest": beyond_comparison(item.golden, item.candidate),
         "ignores_whitespace": ignores,
         "read_only": False,
         "keys": keys_of(assignment.reviewer),
@@ -174,7 +174,6 @@ def _form_context(assignment: Assignment, item: BlindItem) -> dict[str, Any]:
         "stored": {"draft": assignment.draft, "version": assignment.draft_version},
         "paper_text": _paper_text(assignment, item),
         "masked_lines": numbered(item.masked.text),
-        "other_lines": numbered(item.other_changes, python=False) if item.other_changes else (),
         **{name: static(path) for name, path in _PDF.items()},
     }
 
@@ -192,7 +191,7 @@ def _choices(keys: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _guideline_html(guideline: GuidelineRevision) -> str:
-    return mark_safe(markdown(guideline.text).body)  # noqa: S308 - the renderer cleans it
+    return mark_safe(guidelines.shown(guideline).body)  # noqa: S308 - the renderer cleans it
 
 
 def _paper_text(assignment: Assignment, item: BlindItem) -> str:

@@ -11,8 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from evaluator.models import TestRun
-from leaderboard.diffs import read_diff
-from submissions.highlighting import highlighted
 from submissions.models import Submission, Upload
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.conftest import alice, bob, data_dir, small
@@ -208,15 +206,6 @@ def test_an_upload_with_nul_in_a_field_is_kept_without_it(small: SuiteVersion, a
     upload = Upload.objects.get()
     assert upload.fields["notes"] == "ab"
     assert SCRIPT not in response.content.decode()
-
-
-@pytest.mark.parametrize("name", ["new.py", "new.c", "new.toml", "new.md", "new.au3"])
-def test_no_text_keeps_a_page_busy(name: str) -> None:
-    lines = 20_000
-    diff = f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1,{lines} @@\n" + "+ \n" * lines
-    (file,) = read_diff(diff, new={name: " \n" * lines})
-    assert len(file.hunks[0].lines) == lines
-    assert highlighted(" \n" * 90_000, "python").count("\n") >= 90_000
 
 
 def test_no_page_tells_of_anything_private(private: Submission) -> None:

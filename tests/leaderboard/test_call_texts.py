@@ -13,6 +13,7 @@ from leaderboard.domain.call_texts import (
     LONGEST_JSON,
     LONGEST_TURN,
     MOST_TURNS,
+    Indented,
     other_facts,
     pretty,
     reply_turns,
@@ -115,7 +116,12 @@ def test_everything_is_bounded() -> None:
     turns = sent_turns(body)
     assert (len(turns), len(turns[0].role), len(turns[0].text), turns[0].left_out) == (MOST_TURNS, 40, LONGEST_TURN, 7)
     shown = pretty({"a": "x" * LONGEST_JSON})
-    assert (len(shown.text), shown.left_out) == (LONGEST_JSON, len('{\n  "a": ""\n}'))
+    assert (len(shown.text), shown.is_cut) == (LONGEST_JSON, True)
+    assert pretty({"a": [1]}) == Indented('{\n  "a": [\n    1\n  ]\n}', is_cut=False)
+
+
+def test_turns_hide_nothing() -> None:
+    assert told(reply_turns({"content": "a\u202eb"})) == [("assistant", "a\u2039U+202E\u203ab")]
 
 
 def test_deep_nesting_is_left_aside() -> None:
@@ -123,7 +129,7 @@ def test_deep_nesting_is_left_aside() -> None:
     for _ in range(5000):
         deep = [deep]
     assert told(reply_turns({"content": deep})) == [("assistant", "")]
-    assert pretty(deep).text == "(nested more deeply than this page shows)"
+    assert pretty(deep).is_cut
 
 
 JSON = st.recursive(

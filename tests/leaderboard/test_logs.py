@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 
 from leaderboard.settings.logs import logging_settings
 from reviews.domain.reviewers import invite
@@ -47,3 +48,33 @@ def test_an_invitation_opened_leaves_no_secret(client: Client, caplog: pytest.Lo
 def test_addresses_are_written_but_for_their_secret(said: str, written: str) -> None:
     record = logging.LogRecord("django.request", logging.WARNING, __file__, 1, "Not Found: %s", (said,), None)
     assert written in json.loads(formatted(record, "json"))["event"]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("\x1b[31mred", "\u2039U+001B\u203a[31mred"),
+        ("abc\u202efed", "abc\u2039U+202E\u203afed"),
+        ("pass\u200bword", "pass\u2039U+200B\u203aword"),
+        ("a\u2028b", "a\u2039U+2028\u203ab"),
+        ("a\r\n2026-01-01 [error] forged", "a\\r\\n2026-01-01 [error] forged"),
+    ],
+    ids=["terminal", "reorders", "zero width", "line separator", "line of its own"],
+)
+def test_foreign_text_hides_nothing_and_writes_no_line_of_its_own(said: str, written: str) -> None:
+    caught = (ValueError, ValueError(said), None)
+    record = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "Not found: %s", (said,), caught)
+    found = json.loads(formatted(record, "json"))
+    assert found["event"] == f"Not found: {written}"
+    first, _, rest = formatted(record, "console").partition("\n")
+    assert f"Not found: {written}" in first
+    shown = written.replace("\\r\\n", "\\r\n")  # a traceback has lines
+    assert f"ValueError: {shown}" in found["exception"]
+    assert f"ValueError: {shown}" in rest
+
+
+def test_values_in_values_are_written_out_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        structlog.get_logger("site").info("said", who={"names": ["a\u202eb"]}, number=3)
+    found = json.loads(formatted(caplog.records[-1], "json"))
+    assert (found["who"], found["number"]) == ({"names": ["a\u2039U+202E\u203ab"]}, 3)

@@ -94,6 +94,12 @@ def test_foreign_text_is_escaped(client: Client) -> None:
     assert bad not in page
 
 
+def test_foreign_text_hides_nothing(client: Client) -> None:
+    bad = "a\x1b[31m\u202eb"
+    page = shown(client, answer_with(Action.RUN, input=bad, observation=bad, thought=bad)).content.decode()
+    assert page.count("a\u2039U+001B\u203a[31m\u2039U+202E\u203ab") == 3
+
+
 @pytest.mark.parametrize("name", ["trajectory", "trajectory_json"])
 @pytest.mark.parametrize(
     "hidden",

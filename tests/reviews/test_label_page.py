@@ -68,6 +68,15 @@ def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> 
         assert needed in text, needed
 
 
+def test_what_is_too_long_for_the_comparison_stands_below_it(client: Client, held: Assignment) -> None:
+    answer = held.case.implementation
+    answer.goal_source = "def double(x):\n" + "".join(f"    a = {number}\n" for number in range(3000))
+    answer.save()
+    text = body(client, held)
+    assert "The candidate is too long for this table: from line 3001 on" in text
+    assert "<code>    a = 2999</code>" in text
+
+
 @pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
 def test_nothing_hidden_is_in_page_headers_or_addresses(client: Client, held: Assignment, page: str) -> None:
     response = client.get(f"/reviews/label/{held.pk}/{page}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evaluator.grading.sealed import MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS
 from evaluator.grading.types import Outcome, Verdict
 from evaluator.grading.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge, obstacle
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
@@ -186,6 +187,23 @@ def test_a_box_without_report_has_raised() -> None:
 
 def test_the_log_is_the_tests_log_and_what_was_printed() -> None:
     assert judged(ENDED, LEFT, logs=[["unit_test_1.log", "a\x1b[31m\nb"]]).log == "unit_test_1.log\na\nb\n\nprinted"
+
+
+@pytest.mark.parametrize(
+    ("events", "changed"),
+    [
+        ([{"event": "logged", "text": "Test Failed \u202ea\u200b" + "x" * 10_000}, ENDED, LEFT], {}),
+        ([ENDED, {**LEFT, "replaced": ["\u202ea\u200b" + "x" * 10_000]}], {}),
+        ([ENDED, LEFT], {"changed": ["\u202ea\u200b" + "x" * 10_000]}),
+    ],
+    ids=["logged", "replaced", "changed files"],
+)
+def test_what_a_box_sends_hides_nothing_and_is_bounded(events: list[Any], changed: dict[str, Any]) -> None:
+    verdict = judged(*events, **changed)
+    case = next(case for case in verdict.cases if case.outcome is not Outcome.PASSED)
+    assert "\u2039U+202E\u203aa\u2039U+200B\u203axxx" in case.error
+    assert (len(case.error), len(verdict.reason)) == (MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS)
+    assert "\u2039U+202E\u203aa" in verdict.reason
 
 
 def test_the_first_obstacle_is_told() -> None:

@@ -1,0 +1,121 @@
+"""Texts made to be slow, for everything that pages do with the text of answers, replies and logs.
+
+A regular expression holds the interpreter until it is done, so only a process can be stopped: every function gets one,
+and the system kills it when one text takes :data:`DEADLINE` seconds of processor time. That is many times what the
+slowest takes, and far less than any of them took where the time grows with the square of a text's length.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.grading.logs import clean_text
+from leaderboard.diffs import MOST_LINES, read_diff
+from leaderboard.domain.call_texts import pretty, reply_turns
+from reviews.comparison import Budget, opcodes
+from reviews.showing import beyond_comparison, numbered, side_by_side
+from submissions.highlighting import highlighted
+from submissions.markdown import render
+from tests.conftest import PROJECT_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEADLINE = 20
+LENGTH = 100_000
+GOLDEN = "\n\n".join(f"    total_{number} = step(total, x, y, {number}) + bias" for number in range(60))
+
+
+def long(text: str) -> str:
+    """``text`` repeated up to ``LENGTH`` characters."""
+    return (text * (LENGTH // len(text) + 1))[:LENGTH]
+
+
+TEXTS = {
+    **{f"{word}, blanks, and no more of it": f"{word}{long(' ')}config:" for word in ("match", "case", "lazy", "from")},
+    "match and blank lines": "match" + long("\n"),
+    "nearly blank lines": long(" \n"),
+    "lines of blanks": long(" " * 999 + "\n"),
+    "one word": long("a"),
+    "words": long("a "),
+    "other words": long("total = x, y, bias "),
+    "one number": long("1_"),
+    "numbers": long("1."),
+    "open string": '"' + long("a\\"),
+    "escaped quotes": long("'\\"),
+    "quotes": long('"'),
+    "open docstring": '"""' + long('""\\"'),
+    "docstrings": long("\n  rb'''a"),
+    "format fields": 'f"' + long("{a[b].c!r:"),
+    "brackets": long("["),
+    "pictures": long("!["),
+    "links": long("[a]("),
+    "stars": long("*a **b "),
+    "backticks": "".join("`" * (number % 400) + " " for number in range(LENGTH // 200)),
+    "quoted": long("> "),
+    "nested lists": "\n".join(" " * (2 * depth) + "- a" for depth in range(400)),
+    "headings alike": long("# a\n## a\n"),
+    "wide table": "|a" * 100 + "|\n" + "|-" * 100 + "|\n" + long("a\n"),
+    "fences": long("```\n"),
+    "references": "[a]: b\n" + long("[a\n"),
+    "one line again and again": long("    total_1 = step(total, x, y, 1) + bias\n"),
+    "lines that take turns": long("\n    total_2 = step(total, x, y, 2) + bias\n"),
+    "golden backwards": "\n".join(long(GOLDEN).split("\n")[::-1]),
+    "golden lines, each much longer": "\n".join(line + long(" bias")[:900] for line in GOLDEN.split("\n\n")),
+    "terminal sequences": long("\x1b[" + "0;" * 500),
+    "terminal title": long("\x1b]0;a"),
+    "hidden marks": long("\u200b"),
+    "one line of a megabyte": "x" * 2**20,
+    "lines of addresses": long("diff --git " + "://" * 80 + " " * 240 + "\n"),
+    "binary files": long("Binary file " + " and" * 120 + "\n"),
+}
+
+
+def deeply(value: Any, depth: int) -> Any:
+    return [deeply(value, depth - 1)] if depth else value
+
+
+def added(text: str) -> str:
+    """``text`` as a difference that adds a file."""
+    lines = text.split("\n")[: MOST_LINES - 3]
+    return f"--- /dev/null\n+++ b/x.py\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
+
+
+PATHS: dict[str, Callable[[str], object]] = {
+    "code": lambda text: highlighted(text, "python", first_line=1),
+    "plain differences": lambda text: highlighted(text, "diff"),
+    "differences": lambda text: read_diff(added(text), new={"x.py": text}),
+    "no differences": read_diff,
+    "comparison": lambda text: side_by_side(GOLDEN, text),
+    "comparison without blanks": lambda text: side_by_side(GOLDEN, text, ignore_whitespace=True),
+    "comparison with itself": lambda text: side_by_side(text, text[1:] + "a"),
+    "beyond the comparison": lambda text: beyond_comparison(GOLDEN, text),
+    "files": numbered,
+    "guidelines": lambda text: opcodes(GOLDEN.splitlines(), text.splitlines(), Budget()),
+    "Markdown": render,
+    "logs": clean_text,
+    "conversations": lambda text: (pretty({"content": text}), reply_turns({"content": text})),
+    "nested JSON": lambda text: pretty([deeply(text[:9], 50)] * (len(text) // 5)),
+}
+
+
+def work(path: str) -> None:
+    """Do to every text what pages do, in a process that the system kills in the middle of whatever takes too long."""
+    for name, text in TEXTS.items():
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
+        signal.setitimer(signal.ITIMER_VIRTUAL, DEADLINE)
+        PATHS[path](text)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_text_keeps_a_page_busy(path: str) -> None:
+    code = f"from tests.attacks.test_texts import work; work({path!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+    reached = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, reached) == (0, "", list(TEXTS)), f"{path}: {reached[-1:]}"
