@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from submissions.answers.changes import other_changes, other_files
+from submissions.answers.patches import apply_files, apply_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATH = "a.py"
 FUNCTION = Goal("dpo/1", PATH, "f")
@@ -97,3 +103,42 @@ def test_only_the_part_of_the_goals_file_is_left_out(others: list[str], expected
 
 def test_nothing_else_is_nothing() -> None:
     assert other_changes(_part("a.py", "x"), path="a.py", others=[]) == ""
+
+
+IN_REPOSITORY = {"a.py": MODULE, "b.py": "A = 1\nB = 2\n", "run.sh": "#!/bin/sh\n"}
+SOLVED = MODULE.replace(STUB, GOLDEN)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for name, text in IN_REPOSITORY.items():
+        (tmp_path / name).write_bytes(text.encode())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("files", "alone"),
+    [
+        ({}, True),
+        ({PATH: SOLVED.replace("\n", "\r\n") + "# more\n"}, True),
+        ({"b.py": "A = 1  # one\nB = 2\n"}, True),
+        ({PATH: MODULE.replace(STUB, f"{SHADOW}\n\n{GOLDEN}")}, False),
+        ({PATH: MODULE.replace(STUB, f"{GOLDEN}\n\n{SHADOW}")}, False),
+        ({PATH: MODULE.replace(STUB, f"{GOLDEN}f = print\n")}, False),
+        ({"b.py": "A = 1\nB = 3\n"}, False),
+        ({"new.py": ""}, False),
+        ({"run.sh": "#!/bin/sh\n# more\n"}, False),
+    ],
+    ids=[
+        *("goal", "goal and formatting", "comments elsewhere", "helper before", "helper after", "statement after"),
+        *("code elsewhere", "new file", "no Python"),
+    ],
+)
+def test_the_goal_is_alone_where_no_other_code_changes(repository: Path, files: dict[str, str], *, alone: bool) -> None:
+    changed = {name: text.encode() for name, text in {PATH: SOLVED, **files}.items()}
+    assert apply_files(repository, changed, FUNCTION).goal_alone is alone
+
+
+def test_a_helper_of_a_source_answer_is_not_the_goal_alone(repository: Path) -> None:
+    assert apply_source(repository, FUNCTION, GOLDEN.encode()).goal_alone
+    assert not apply_source(repository, FUNCTION, f"{SHADOW}\n\n{GOLDEN}".encode()).goal_alone

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.git_tool import unified_diff
-from submissions.answers.patches import apply_diff, apply_files, apply_source
+from submissions.answers.patches import apply_diff, apply_source
 from submissions.answers.protection import Protection
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
@@ -343,39 +343,6 @@ def test_in_a_test_file_only_the_goal_may_change(goal_in_test: Path) -> None:
 def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
     applied = apply_source(repository, GOAL, b"def f(x):\n    return x\n")
     assert applied == apply_diff(repository, GOOD.encode(), GOAL)
-
-
-HELPER = b"def helper(x):\n    return 0\n\n\n"
-SPLIT = SOLVED.encode().partition(b"\n\nY = 1")
-
-
-@pytest.mark.parametrize(
-    ("files", "alone"),
-    [
-        ({}, True),
-        ({"pkg/goal.py": SOLVED.replace("\n", "\r\n").encode() + b"# more\n"}, True),
-        ({"pkg/helper.py": b"A = 1  # one\nB = 2\nC = 3\n"}, True),
-        ({"pkg/goal.py": SOLVED.replace("def f", HELPER.decode() + "def f").encode()}, False),
-        ({"pkg/goal.py": SPLIT[0] + b"\n\n" + HELPER + b"Y = 1\n"}, False),
-        ({"pkg/goal.py": SPLIT[0] + b"f = print\n\n\nY = 1\n"}, False),
-        ({"pkg/helper.py": b"A = 1\nB = 2\nC = 4\n"}, False),
-        ({"pkg/new.py": b""}, False),
-        ({"run.sh": b"#!/bin/sh\n# more\n"}, False),
-    ],
-    ids=[
-        *("goal", "goal and formatting", "comments elsewhere", "helper before", "helper after", "statement after"),
-        *("code elsewhere", "new file", "no Python"),
-    ],
-)
-def test_the_goal_is_alone_where_no_other_code_changes(
-    repository: Path, files: dict[str, bytes], *, alone: bool
-) -> None:
-    changed = {"pkg/goal.py": SOLVED.encode(), **files}
-    assert apply_files(repository, changed, GOAL).goal_alone is alone
-
-
-def test_a_helper_of_a_source_answer_is_not_the_goal_alone(repository: Path) -> None:
-    assert not apply_source(repository, GOAL, HELPER + b"def f(x):\n    return x\n").goal_alone
 
 
 @pytest.mark.parametrize(
