@@ -46,8 +46,6 @@ def worker_killed_in_mid_call(provider: ProviderServer, *, after: int) -> None:
 def lease_runs_out() -> None:
     AnswerRequest.objects.filter(state=WorkState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert len(leases.expire(AnswerRequest)) == 1
-    # The next try waits a while.
-    AnswerRequest.objects.update(not_before=None)
 
 
 def test_the_call_is_in_doubt_and_repeated_once(
