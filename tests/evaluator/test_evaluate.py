@@ -14,6 +14,7 @@ from django.db import connections
 
 from evaluator.domain import claims, evaluate, graders, results
 from evaluator.enums import AttemptState, RunState
+from evaluator.grading.boxes import HELLO_SECONDS
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import BoxSpec, SandboxError
 from submissions.models import Submission
@@ -159,7 +160,7 @@ def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
     grader = graders.Grader(small_version.revisions.get(task__index=1), small_version.seed_epoch)
     # The hello box is started once in a process, by whichever test comes first.
     boxes = grader.most_seconds - graders.OUTSIDE_SECONDS
-    assert boxes - graders.HELLO_SECONDS <= sum(limits) <= boxes
+    assert boxes - HELLO_SECONDS <= sum(limits) <= boxes
 
 
 def test_a_submission_stays_in_the_environment_of_its_first_run(

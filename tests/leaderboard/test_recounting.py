@@ -31,7 +31,7 @@ def rows() -> list[Submission]:
     """Three board rows of a suite that shows a judge, all as old as they are true."""
     version, judge = SuiteVersionFactory(tasks=2), JudgeFactory()
     show(version.suite, judge)
-    made = []
+    made: list[Submission] = []
     for _ in range(3):
         submission = QueuedSubmissionFactory(
             suite_version=version, state=SubmissionState.SCORED, scored_at=timezone.now()

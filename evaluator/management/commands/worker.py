@@ -47,7 +47,7 @@ class ReleasingWorker(Worker):
 
     def setup_work_horse_signals(self) -> None:
         """SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupts the job."""
-        super().setup_work_horse_signals()
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         signal.signal(signal.SIGTERM, _interrupt)
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:

@@ -67,7 +67,7 @@ def test_a_run_may_take_what_all_of_its_boxes_may(
     file = settings.ENVIRONMENT.environments_file
     file.write_text(f'[environments.numpy]\nimage = "unused"\nwall_seconds = {most}\n[tasks]\n"arrays/*" = "numpy"\n')
     found, boxes = grader(version, paper), Counting(bubblewrap)
-    found.grade(found.reference_tree, label="golden", sandbox=boxes)  # type: ignore[arg-type]
+    found.grade(found.reference_tree, label="golden", sandbox=boxes)
     assert most <= boxes.seconds <= found.most_seconds - OUTSIDE_SECONDS
 
 
