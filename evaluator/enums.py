@@ -34,7 +34,7 @@ class AttemptState(TextChoices):
     RUNNING = "running", "running"
     ACCEPTED = "accepted", "accepted"
     INFRA = "infra", "infrastructure error"
-    LOST = "lost", "given back"
+    LOST = "lost", "given up"
     CANCELLED = "cancelled", "cancelled"
 
 

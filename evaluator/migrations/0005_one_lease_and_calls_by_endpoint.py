@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='attempt',
             name='state',
-            field=models.CharField(choices=[('running', 'running'), ('accepted', 'accepted'), ('infra', 'infrastructure error'), ('lost', 'given back'), ('cancelled', 'cancelled')], default='running', max_length=10),
+            field=models.CharField(choices=[('running', 'running'), ('accepted', 'accepted'), ('infra', 'infrastructure error'), ('lost', 'given up'), ('cancelled', 'cancelled')], default='running', max_length=10),
         ),
         migrations.AddIndex(
             model_name='judgement',
