@@ -11,8 +11,8 @@ OUTCOME_CHOICES = [(outcome.value, outcome.value.replace("_", " ")) for outcome 
 LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 
-class RunState(TextChoices):
-    """A test run's life. Changed by conditional update only."""
+class WorkState(TextChoices):
+    """The life of work that workers hold by a lease. Changed by conditional update only."""
 
     QUEUED = "queued", "queued"
     RUNNING = "running", "running"
@@ -21,13 +21,20 @@ class RunState(TextChoices):
     CANCELLED = "cancelled", "cancelled"
 
 
+RunState = WorkState
+"""A test run's life is that of all leased work."""
+
+
 class AttemptState(TextChoices):
-    """One try at a test run. At most one attempt of a run is ever accepted."""
+    """One try at a test run. At most one attempt of a run is ever accepted.
+
+    ``infra`` is also an attempt whose lease ran out; ``lost`` one that its worker gave back when it was told to stop.
+    """
 
     RUNNING = "running", "running"
     ACCEPTED = "accepted", "accepted"
-    INFRA = "infra", "failed by a fault of ours"
-    LOST = "lost", "its lease ran out"
+    INFRA = "infra", "infrastructure error"
+    LOST = "lost", "given up"
     CANCELLED = "cancelled", "cancelled"
 
 
@@ -53,16 +60,6 @@ class SelfCheckKind(TextChoices):
     CANARY = "canary", "canary"
     SHORT = "short", "short"
     FULL = "full", "full"
-
-
-class WorkState(TextChoices):
-    """The life of work that workers hold by a lease. Changed by conditional update only."""
-
-    QUEUED = "queued", "queued"
-    RUNNING = "running", "running"
-    DONE = "done", "done"
-    HELD = "held", "held"
-    CANCELLED = "cancelled", "cancelled"
 
 
 class GenerationState(TextChoices):

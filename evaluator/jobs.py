@@ -21,19 +21,11 @@ def evaluate_next() -> None:
 
 
 def audit_revision(revision_id: int) -> None:
-    """Audit one task revision if it still waits for it. A fault of ours leaves it to the next sweep.
-
-    Runs that come in meanwhile are measured in between: nobody's answer waits for the audit of another suite.
-    """
+    """Audit one task revision if it still waits for it. An infrastructure error leaves it to the next sweep."""
     try:
-        auditing.audit_waiting_revision(revision_id, between=_evaluate_waiting)
+        auditing.audit_waiting_revision(revision_id)
     except SandboxError as error:
         log.warning("audit_failed", revision=revision_id, error=str(error))
-
-
-def _evaluate_waiting() -> None:
-    while _evaluate_next():
-        pass
 
 
 def ask_or_judge_next() -> None:

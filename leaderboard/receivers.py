@@ -17,13 +17,9 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from leaderboard.domain.entries import (
-    rebuild_missing,
-    recompute_audited,
-    recompute_submission,
-    refresh_visibility,
-)
+from leaderboard.domain.entries import recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.domain.judge_labels import recount_labels
+from leaderboard.domain.recounting import catch_up
 from reviews.models import Case
 from reviews.signals import case_settled
 from submissions.models import Implementation, Submission
@@ -67,6 +63,6 @@ def show_or_hide(submission: Submission, **_: Any) -> None:
 
 
 @receiver(reconciled)
-def catch_up(**_: Any) -> None:
+def compute_what_was_lost(**_: Any) -> None:
     """Compute rows whose news was lost in a crash."""
-    rebuild_missing()
+    catch_up()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from django.db import transaction
 from django.db.models import Min, Sum
 from django.utils import timezone
 
@@ -21,7 +19,8 @@ from evaluator.domain.calling import CallBusyError, CallFaultError, CallLostErro
 from evaluator.domain.clients import ClientUnavailableError, generation_client
 from evaluator.domain.generating import settle_generation, stop, time_is_up
 from evaluator.domain.patience import patiently
-from evaluator.enums import CallState, GenerationState, WorkState
+from evaluator.domain.places import claim_within_limit
+from evaluator.enums import GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
@@ -49,7 +48,7 @@ def ask_next(*, submission_id: int | None = None) -> bool:
     ``submission_id`` narrows it to one run (``manage.py evaluate``).
     """
     for request in _fair_order(submission_id):
-        token = _claim(request)
+        token = claim_within_limit(AnswerRequest, request.pk, endpoint_id=request.generation.endpoint_id)
         if token is not None:
             _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
             return True
@@ -78,32 +77,10 @@ def _fair_order(submission_id: int | None) -> list[AnswerRequest]:
     return sorted(oldest, key=lambda each: (running[each.generation.submission.owner_id], each.pk))
 
 
-def _claim(request: AnswerRequest) -> uuid.UUID | None:
-    """Take the question, unless as many are being asked of its endpoint as that allows, or it asked to wait."""
-    with transaction.atomic():
-        endpoint_id = request.generation.endpoint_id
-        endpoint = Endpoint.objects.select_for_update().filter(pk=endpoint_id or 0).first()
-        if endpoint is not None:
-            if endpoint.not_before and endpoint.not_before > timezone.now():
-                return None
-            if _under_way(endpoint) >= endpoint.requests_at_once:
-                return None
-        return leases.claim(AnswerRequest, request.pk)
-
-
-def _under_way(endpoint: Endpoint) -> int:
-    """Questions that are being asked, and calls that are still on their way for those that were let go."""
-    asked = AnswerRequest.objects.filter(generation__endpoint=endpoint)
-    recent = timezone.now() - timedelta(seconds=endpoint.request_seconds)
-    running = asked.filter(state=WorkState.RUNNING)
-    let_go = ModelCall.objects.filter(state=CallState.SENDING, started__gte=recent, answer_request__in=asked)
-    return running.count() + let_go.exclude(answer_request__in=running).count()
-
-
 def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     """Every way in which this can end leaves the question in a defined state; no error escapes."""
     release = partial(leases.release, AnswerRequest, request.pk, token)
-    fault = partial(leases.record_fault, AnswerRequest, request.pk, token)
+    fault = partial(leases.record_error, AnswerRequest, request.pk, token)
     generation = request.generation
     try:
         with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:

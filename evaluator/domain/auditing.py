@@ -24,7 +24,7 @@ from evaluator.sandbox.types import SandboxError
 from evaluator.signals import revision_audited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from evaluator.grading.audit_result import AuditResult
 
@@ -53,29 +53,22 @@ def waiting(
     ]
 
 
-def audit_waiting_revision(revision_id: int, *, between: Callable[[], None] = lambda: None) -> AuditResult | None:
+def audit_waiting_revision(revision_id: int) -> AuditResult | None:
     """Audit one revision if it still waits for that; None otherwise. Raises ``SandboxError`` for faults of ours."""
     for revision, epoch in waiting():
         if revision.pk == revision_id:
-            return audit_revision(revision, epoch, between=between)
+            return audit_revision(revision, epoch)
     return None
 
 
-def audit_revision(
-    revision: TaskRevision, epoch: SeedEpoch, *, between: Callable[[], None] = lambda: None
-) -> AuditResult:
-    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for faults of ours.
-
-    ``between`` is called before each answer that is tried.
-    """
-    result, facts = measure(revision, epoch, between=between)
+def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
+    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for faults of ours."""
+    result, facts = measure(revision, epoch)
     store(revision, result, facts)
     return result
 
 
-def measure(
-    revision: TaskRevision, epoch: SeedEpoch, *, between: Callable[[], None] = lambda: None
-) -> tuple[AuditResult, dict[str, Any]]:
+def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict[str, Any]]:
     """What an audit of ``revision`` finds, and with what it was made. Nothing is stored.
 
     The golden function has to pass twice, with the public and current private seeds and then with others that are
@@ -97,7 +90,6 @@ def measure(
         goal=goal_of(revision),
         label=job_label(),
         mutant_limit=settings.ENVIRONMENT.audit_mutants,
-        between=between,
     )
     try:
         result = auditor.audit()

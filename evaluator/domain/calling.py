@@ -143,7 +143,7 @@ def answered(key: str) -> ModelCall | None:
     return ModelCall.objects.filter(key=key, state=CallState.ANSWERED).first()
 
 
-def _is_under_way(row: ModelCall, seconds: float) -> bool:
+def is_under_way(row: ModelCall, seconds: float) -> bool:
     """Whether the process that sent it may still get the answer: its claim may be lost, and the answer is paid for."""
     try:
         if Owner.parse(row.sender).is_dead():
@@ -160,7 +160,7 @@ def _settled(order: Order, seconds: float) -> ModelCall | None:
         if each.state == CallState.ANSWERED:
             return each
         if each.state == CallState.SENDING:
-            if each.token != order.token and _is_under_way(each, seconds):
+            if each.token != order.token and is_under_way(each, seconds):
                 msg = "The same is being asked at this moment."
                 raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2))
             _mark_in_doubt(each, "Its sender ended before an answer was stored.")
@@ -203,6 +203,7 @@ def _write_down(client: ModelClient, order: Order) -> ModelCall:
                 number=last.number + 1 if last else 1,
                 answer_request_id=order.answer_request_id,
                 step=order.step,
+                endpoint_id=order.endpoint_id,
                 token=order.token,
                 sender=str(Owner.current()),
                 provider=client.settings.provider,

@@ -1,8 +1,4 @@
-"""Claiming a test run, keeping the claim alive, and letting go of it.
-
-A run is held by a token and a lease. Whoever holds the newest token decides the run; everybody else's result is
-discarded (SANDBOX, section f). All changes are conditional updates, so a job that is delivered twice works once.
-"""
+"""Choose which test run is measured next, and claim it: a lease (``evaluator.domain.leases``) and its attempt."""
 
 from __future__ import annotations
 
@@ -11,28 +7,28 @@ import re
 import uuid
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
-from django.utils import timezone
+from django.db.models import F
 
+from evaluator.domain import leases
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.db.models import QuerySet
 
 _RUN_LABEL = re.compile(r"run-(\d+)-(\d+)(?:-[a-z]+)*")
 _JOB_LABEL = re.compile(r"job-(\d+)(?:-[a-z0-9]+)*")
 
 CANDIDATES = 8
-"""How many queued runs are looked at before giving up: other workers may be faster at some."""
+"""How many queued runs of one owner are tried before the next owner's: other workers may be faster at some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +45,12 @@ class Claim:
         return f"run-{self.run_id}-{self.number}"
 
 
-def lease() -> timedelta:
-    """How long a claim lasts without a heartbeat."""
-    return timedelta(seconds=settings.ENVIRONMENT.lease_seconds)
-
-
 def claim_next(*, worker: str, submission_id: int | None = None) -> Claim | None:
     """Claim the queued run whose submitter has the fewest runs under way; ``None`` when nothing waits.
 
     ``submission_id`` narrows it to one submission (``manage.py submit --wait``).
     """
-    for run_id in _fair_order(submission_id)[:CANDIDATES]:
+    for run_id in fair_order(submission_id):
         claim = _claim(run_id, worker)
         if claim is not None:
             return claim
@@ -67,15 +58,17 @@ def claim_next(*, worker: str, submission_id: int | None = None) -> Claim | None
 
 
 def _waiting(submission_id: int | None) -> QuerySet[TestRun]:
-    due = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
-    waiting = TestRun.objects.filter(due, state=RunState.QUEUED)
+    waiting = leases.due(TestRun.objects.all())
     if submission_id is not None:
         waiting = waiting.filter(implementation__submission_id=submission_id)
     return waiting
 
 
-def _fair_order(submission_id: int | None) -> list[int]:
-    """Run ids, oldest first within the owner who has the fewest running."""
+def fair_order(submission_id: int | None = None) -> Iterator[int]:
+    """Run ids, oldest first within each owner, the owners with the fewest running first.
+
+    All owners come, so that a job finds work as long as anybody's waits. Later ones are looked up only when needed.
+    """
     owner = "implementation__submission__owner_id"
     running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
     owners = sorted(
@@ -85,19 +78,13 @@ def _fair_order(submission_id: int | None) -> list[int]:
     for pk in owners:
         # Who waits for a first result comes before what is only measured again.
         in_order = _waiting(submission_id).filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
-        runs = list(in_order.values_list("pk", flat=True)[:CANDIDATES])
-        if runs:
-            return runs
-    return []
+        yield from list(in_order.values_list("pk", flat=True)[:CANDIDATES])
 
 
 def _claim(run_id: int, worker: str) -> Claim | None:
-    token = uuid.uuid4()
     with transaction.atomic():
-        taken = TestRun.objects.filter(pk=run_id, state=RunState.QUEUED).update(
-            state=RunState.RUNNING, token=token, lease_until=timezone.now() + lease()
-        )
-        if not taken:
+        token = leases.claim(TestRun, run_id)
+        if token is None:
             return None
         number = Attempt.objects.filter(run_id=run_id).count() + 1
         Attempt.objects.create(run_id=run_id, number=number, token=token, worker=worker)
@@ -105,12 +92,6 @@ def _claim(run_id: int, worker: str) -> Claim | None:
             state=SubmissionState.RUNNING
         )
     return Claim(run_id=run_id, token=token, number=number)
-
-
-def extend(claim: Claim) -> bool:
-    """Heartbeat: renew the lease. False when the claim is lost (expired and taken, or cancelled)."""
-    held = TestRun.objects.filter(pk=claim.run_id, state=RunState.RUNNING, token=claim.token)
-    return bool(held.update(lease_until=timezone.now() + lease()))
 
 
 def is_live(label: str) -> bool:
@@ -130,19 +111,3 @@ def is_live(label: str) -> bool:
 def job_label() -> str:
     """What the boxes of work outside the queue are called."""
     return f"job-{os.getpid()}"
-
-
-def expire_leases() -> int:
-    """Queue again every run whose worker stopped renewing its lease; say how many."""
-    expired = 0
-    for run in TestRun.objects.filter(state=RunState.RUNNING, lease_until__lt=timezone.now()):
-        with transaction.atomic():
-            freed = TestRun.objects.filter(
-                pk=run.pk, state=RunState.RUNNING, token=run.token, lease_until__lt=timezone.now()
-            ).update(state=RunState.QUEUED, token=None, lease_until=None)
-            if freed:
-                Attempt.objects.filter(run=run, state=AttemptState.RUNNING).update(
-                    state=AttemptState.LOST, reason="Its worker stopped renewing the lease.", ended=timezone.now()
-                )
-                expired += 1
-    return expired

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections import Counter
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from benchmark_tasks.domain.content import tree_path
-from evaluator.domain import claims, pinning, results
+from evaluator.domain import claims, leases, pinning, results
 from evaluator.domain.configuration import configured_sandbox, worker_name
 from evaluator.domain.faults import fault_of
 from evaluator.domain.graders import Grader, writable_copy
-from evaluator.domain.heartbeat import Heartbeat
 from evaluator.domain.patience import patiently
 from evaluator.models import Attempt, TestRun
-from evaluator.sandbox.types import RunCancelledError
+from evaluator.sandbox.types import RunCancelledError, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from evaluator.domain.claims import Claim
+    from evaluator.domain.heartbeat import Heartbeat
     from submissions.models import Implementation
 
 log = structlog.get_logger(__name__)
@@ -40,9 +41,9 @@ def evaluate_next(*, submission_id: int | None = None) -> bool:
 
 
 def evaluate(claim: Claim) -> None:
-    """Measure the claimed run. Every fault of ours becomes an infra attempt with its reason; none escapes."""
+    """Measure the claimed run. Every infrastructure error becomes an infra attempt with its reason; none escapes."""
     try:
-        with Heartbeat(partial(claims.extend, claim), name=claim.label) as heartbeat:
+        with leases.heartbeat(TestRun, claim.run_id, claim.token) as heartbeat:
             _measure(claim, heartbeat)
     except RunCancelledError:
         log.info("run_stopped", why="cancelled, or its lease was lost")
@@ -73,7 +74,7 @@ def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
     environment, digest = grader.environment, grader.environment_digest()
     # Looked at again when the verdict is stored; now it saves the effort.
     pinning.require_same(run, environment=environment, digest=digest)
-    with candidate_tree(implementation) as tree:
+    with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
         verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
     accepted = patiently(
         lambda: results.accept(claim, verdict=verdict, environment=environment, environment_digest=digest)
@@ -81,6 +82,34 @@ def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
     # Pages show how many private cases passed; how the others ended is for operators.
     private = Counter(case.outcome.value for case in verdict.cases if not case.public)
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
+
+
+class OverdueError(SandboxError):
+    """A run took longer than all its boxes may together: something outside of them hangs."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise :class:`OverdueError` here after ``seconds``.
+
+    The queue knows no limit for a job, since it does not know which run the job will claim. Signals come to the main
+    thread alone, which is where workers and commands evaluate.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        msg = f"The run took more than {seconds:.0f} seconds, which is more than all of its boxes may take together."
+        raise OverdueError(msg, public="the evaluation hung")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager

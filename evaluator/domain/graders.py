@@ -24,8 +24,10 @@ from evaluator.domain.configuration import (
 from evaluator.domain.environments import environment_of
 from evaluator.domain.golden import FileGoldenStore, ModeFile
 from evaluator.domain.scratch import scratch_folder
+from evaluator.grading.boxes import HELLO_SECONDS
 from evaluator.grading.sealed import grade
 from evaluator.grading.upstream import choose_mode, grade_upstream
+from evaluator.grading.upstream_boxes import SERVE_SLACK_SECONDS
 from evaluator.grading.upstream_types import DEFAULT_MEMORY_BYTES, DEFAULT_WALL_SECONDS, UpstreamTask
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from evaluator.grading.types import SealedTask, Verdict
     from evaluator.grading.upstream_types import ModeChoice
     from evaluator.sandbox.types import Sandbox
+
+
+OUTSIDE_SECONDS = 1800.0
+"""What grading may take outside of its boxes: copying trees, starting containers, comparing."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,17 @@ class Grader:
             return ()
         count, public = self.task.check.private_seed_count, self.task.check.public_seeds
         return private_seeds(self.epoch.key, self.revision.task.slug, count, public_seeds=public)
+
+    @property
+    def most_seconds(self) -> float:
+        """How long :meth:`grade` can take while every box keeps to its own limit."""
+        if self._is_upstream:
+            # The answer, and before it the reference where the mode is not known yet; each a test and a remote goal.
+            return 2 * (2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS) + OUTSIDE_SECONDS
+        check = self.task.check
+        seeds = len(check.public_seeds) + len(self.private_seeds)
+        # The reference gets twice the time for each seed; the answer has a public and a private box.
+        return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + OUTSIDE_SECONDS
 
     def environment_digest(self) -> str:
         """What a submission is pinned to when it is measured here now. Raises ``SandboxError``."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.python_source import SourceError
+from benchmark_tasks.models import Suite
 from evaluator.domain import leases
 from evaluator.domain.calling import (
     CallBusyError,
@@ -24,18 +23,19 @@ from evaluator.domain.judge_budget import BudgetSpentError
 from evaluator.domain.judge_configs import active_configs, show_first, stale
 from evaluator.domain.judge_votes import Asking, Ballot, shown_of, vote_keys
 from evaluator.domain.patience import patiently
+from evaluator.domain.places import claim_within_limit, has_room
 from evaluator.domain.queueing import push_models
 from evaluator.domain.storable import storable
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
 from evaluator.judging.asking import digest
 from evaluator.judging.labels import Label
 from evaluator.judging.voting import is_split, majority
-from evaluator.models import AnswerRequest, Judgement, JudgeVote, ModelCall
+from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.signals import implementation_rated
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, SubmissionError
-from submissions.models import Implementation, Submission
+from submissions.models import Endpoint, Implementation, Submission
 
 if TYPE_CHECKING:
     import uuid
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from benchmark_tasks.models import Suite
     from evaluator.judging.asking import JudgeInput
     from evaluator.models import JudgeConfig
     from evaluator.providers.types import ModelClient
@@ -88,9 +87,9 @@ def plan_for_submission(submission_id: int) -> int:
 
 
 def _show_where_none_is(config: JudgeConfig, answers: QuerySet[Implementation]) -> None:
-    unshown = Q(submission__suite_version__suite__shown_judge__isnull=True)
-    for answer in answers.filter(unshown).select_related("submission__suite_version__suite").distinct()[:CANDIDATES]:
-        show_first(suite=answer.submission.suite_version.suite, config=config)
+    judged = answers.values("submission__suite_version__suite")
+    for suite in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
+        show_first(suite=suite, config=config)
 
 
 def judge_next(
@@ -107,7 +106,7 @@ def judge_next(
     The row that comes back says how it went: done, waiting again, or held, with the reason.
     """
     for row in _next(config, suite, submission_id):
-        token = _claim(row)
+        token = claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
         if token is not None:
             _judge(row, token, stop)
             row.refresh_from_db()
@@ -134,29 +133,11 @@ def wake(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> in
 def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | None) -> list[Judgement]:
     """The oldest ones that are due, of active judges whose provider did not ask to wait."""
     due = leases.due(waiting(config=config, suite=suite)).filter(config__active=True)
-    due = due.exclude(config__endpoint__not_before__gt=timezone.now())
     if submission_id is not None:
         due = due.filter(implementation__submission=submission_id)
-    # Without the default order, which would make every row a distinct one.
-    limits = due.order_by().values_list("config__endpoint", "config__endpoint__requests_at_once").distinct()
-    full = [pk for pk, at_once in limits if pk is not None and _under_way(pk) >= at_once]
-    return list(due.exclude(config__endpoint__in=full).select_related("config__endpoint").order_by("pk")[:CANDIDATES])
-
-
-def _under_way(endpoint_id: int) -> int:
-    judging = Judgement.objects.filter(config__endpoint=endpoint_id, state=WorkState.RUNNING).count()
-    return judging + AnswerRequest.objects.filter(generation__endpoint=endpoint_id, state=WorkState.RUNNING).count()
-
-
-def _claim(row: Judgement) -> uuid.UUID | None:
-    endpoint = row.config.endpoint
-    with transaction.atomic():
-        if endpoint is not None:
-            # One after the other, so that two workers do not both take the last place.
-            type(endpoint).objects.select_for_update().filter(pk=endpoint.pk).first()
-            if _under_way(endpoint.pk) >= endpoint.requests_at_once:
-                return None
-        return leases.claim(Judgement, row.pk)
+    asked = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
+    full = [endpoint.pk for endpoint in asked if not has_room(endpoint)]
+    return list(due.exclude(config__endpoint__in=full).select_related("config").order_by("pk")[:CANDIDATES])
 
 
 def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
@@ -164,7 +145,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
     # Web processes import this module to plan, and need no client.
     from evaluator.domain.clients import ClientUnavailableError, judge_client
 
-    fault = partial(leases.record_fault, Judgement, row.pk, token)
+    fault = partial(leases.record_error, Judgement, row.pk, token)
     release = partial(leases.release, Judgement, row.pk, token)
     try:
         with leases.heartbeat(Judgement, row.pk, token) as keeper:

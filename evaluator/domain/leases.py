@@ -1,7 +1,8 @@
-"""Holding work by a token and a lease: what test runs do, for every model that is :class:`Leased`.
+"""Lease work to one worker at a time: test runs, questions to models and judgements (every :class:`Leased` model).
 
 Whoever holds the newest token decides the row; everybody else's result is discarded (SANDBOX, section f). All changes
-are conditional updates, so a job that is delivered twice works once.
+are conditional updates, so a job that is delivered twice works once. A lease that runs out is an infrastructure error
+and counts as one: work that kills its worker again and again is held in the end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from evaluator.domain.heartbeat import Heartbeat
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 _Work = TypeVar("_Work", bound=Leased)
 
-_GONE = "the process that worked on it ended or stood still"
+LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
-"""How often a fault may be met before the work is held for its owner or an operator."""
+"""After so many infrastructure errors work is held for its owner or an operator (DESIGN, section 3)."""
 
 
 def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
@@ -53,7 +54,7 @@ def extend(model: type[Leased], pk: int, token: uuid.UUID) -> bool:
 def release(
     model: type[Leased], pk: int, token: uuid.UUID, *, reason: str = "", not_before: datetime | None = None
 ) -> bool:
-    """Let work wait again without counting a fault; say whether it was still held by ``token``."""
+    """Let work wait again without counting an error; return whether it was still held by ``token``."""
     return bool(
         _held(model, pk, token).update(
             state=WorkState.QUEUED, token=None, lease_until=None, not_before=not_before, reason=reason
@@ -61,63 +62,60 @@ def release(
     )
 
 
-def record_fault(model: type[Leased], pk: int, token: uuid.UUID, *, reason: str, hold: bool = False) -> bool:
-    """Count a fault: the work waits, longer each time, and after three tries (or at once) it is held.
+def record_error(
+    model: type[Leased], pk: int, token: uuid.UUID, *, reason: str, hold: bool = False
+) -> WorkState | None:
+    """Count an infrastructure error: the work waits, longer each time, and is held after three (or at once).
 
-    Returns whether it is held now.
+    Returns the work's new state, or ``None`` when ``token`` no longer held it.
     """
-    row = _held(model, pk, token).first()
-    if row is None:
-        return False
-    count = row.infra_count + 1
-    held = hold or count >= INFRA_TRIES
-    pause = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * count)
-    changed = _held(model, pk, token).update(
-        state=WorkState.HELD if held else WorkState.QUEUED,
-        token=None,
-        lease_until=None,
-        infra_count=count,
-        not_before=None if held else timezone.now() + pause,
-        reason=reason,
-    )
-    return bool(changed) and held
+    held = _held(model, pk, token)
+    row = held.only("infra_count").first()
+    return _count_error(held, row, reason=reason, hold=hold) if row else None
 
 
 def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> bool:
-    """Decide the work if ``token`` still holds it; say whether it did."""
+    """Decide the work if ``token`` still holds it; return whether it did."""
     return bool(
         _held(model, pk, token).update(
             state=WorkState.DONE,
             token=None,
             lease_until=None,
             not_before=None,
-            finished=timezone.now(),
-            **{"reason": "", **fields},
+            **{"finished": timezone.now(), "reason": "", **fields},
         )
     )
 
 
-def expire(model: type[Leased]) -> int:
-    """Let every row wait again whose worker stopped renewing its lease; say how many.
-
-    It counts as a fault: what kills or hangs a worker three times is held instead of killing the next one.
-    """
+def expire(model: type[Leased]) -> list[int]:
+    """Take back every row whose worker stopped renewing its lease, as an infrastructure error; return their keys."""
     late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=timezone.now())
-    freed = {"token": None, "lease_until": None, "infra_count": F("infra_count") + 1}
-    # What counts the third time is held before the rest is queued, or it would be queued and claimed in between.
-    held = late.filter(infra_count__gte=INFRA_TRIES - 1).update(state=WorkState.HELD, reason=_GONE, **freed)
-    return held + late.update(state=WorkState.QUEUED, reason=_GONE, **freed)
-
-
-def is_live(token: uuid.UUID, models: tuple[type[Leased], ...]) -> bool:
-    """Whether any of ``models`` has a row that is still held by ``token``."""
-    alive = Q(state=WorkState.RUNNING, token=token, lease_until__gte=timezone.now())
-    return any(model.rows().filter(alive).exists() for model in models)
+    return [
+        row.pk
+        for row in late.only("token", "infra_count")
+        # Its worker may renew it, or end it, in this very moment.
+        if _count_error(late.filter(pk=row.pk, token=row.token), row, reason=LEASE_LOST)
+    ]
 
 
 def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:
     """Keeps the lease on one row alive."""
     return Heartbeat(partial(extend, model, pk, token), name=f"{model.__name__}-{pk}")
+
+
+def _count_error(held: QuerySet[Leased], row: Leased, *, reason: str, hold: bool = False) -> WorkState | None:
+    count = row.infra_count + 1
+    state = WorkState.HELD if hold or count >= INFRA_TRIES else WorkState.QUEUED
+    pause = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * count)
+    changed = held.update(
+        state=state,
+        token=None,
+        lease_until=None,
+        infra_count=count,
+        not_before=timezone.now() + pause if state == WorkState.QUEUED else None,
+        reason=reason,
+    )
+    return state if changed else None
 
 
 def _held(model: type[Leased], pk: int, token: uuid.UUID) -> QuerySet[Leased]:

@@ -37,9 +37,11 @@ UPLOAD_QUEUE_NAME = "uploads"
 UPLOAD_JOB = "evaluator.jobs.check_next_upload"
 UPLOAD_TIMEOUT_SECONDS = 240
 CHECK_JOB = "evaluator.jobs.check_endpoint"
-JOB_TIMEOUT_SECONDS = 3600
-AUDIT_TIMEOUT_SECONDS = 6 * 3600
-MODEL_TIMEOUT_SECONDS = 6 * 3600
+UNLIMITED = -1
+"""No time-out of the queue's own, which cannot know what a job will claim: every box and every request to a model has
+a limit, a run has one for all of its boxes, and a lease ends when its worker does.
+"""
+FAILED_JOBS_SECONDS = 3600
 CHECK_TIMEOUT_SECONDS = 900
 BRIEFLY_SECONDS = 2.0
 
@@ -139,7 +141,7 @@ def push_models(count: int) -> int:
     """Add ``count`` jobs for model workers, as :func:`push` does for the others, and say how many were added."""
     try:
         with connect_briefly() as connection:
-            _enqueue(model_queue(connection), count, MODEL_JOB, MODEL_TIMEOUT_SECONDS)
+            _enqueue(model_queue(connection), count, MODEL_JOB)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=count)
         return 0
@@ -188,16 +190,16 @@ def top_up(waiting: int, *, models: int = 0) -> int:
             _enqueue(target, missing)
             asking = model_queue(connection)
             unasked = max(0, models - len(asking))
-            _enqueue(asking, unasked, MODEL_JOB, MODEL_TIMEOUT_SECONDS)
+            _enqueue(asking, unasked, MODEL_JOB)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=waiting)
         return 0
     return missing + unasked
 
 
-def _enqueue(target: Queue, count: int, job: str = JOB, timeout: int = JOB_TIMEOUT_SECONDS) -> None:
+def _enqueue(target: Queue, count: int, job: str = JOB) -> None:
     for _ in range(count):
-        target.enqueue_call(job, timeout=timeout, result_ttl=0, failure_ttl=JOB_TIMEOUT_SECONDS)
+        target.enqueue_call(job, timeout=UNLIMITED, result_ttl=0, failure_ttl=FAILED_JOBS_SECONDS)
 
 
 def push_audit() -> int:
@@ -217,7 +219,7 @@ def push_audit() -> int:
                         args=(revision.pk,),
                         job_id=f"audit-{revision.pk}",
                         unique=True,
-                        timeout=AUDIT_TIMEOUT_SECONDS,
+                        timeout=UNLIMITED,
                         result_ttl=0,
                         failure_ttl=1,
                     )

@@ -10,12 +10,13 @@ from django.utils import timezone
 from evaluator.domain import leases
 from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
 from evaluator.domain.auditing import waiting
-from evaluator.domain.claims import expire_leases, is_live
+from evaluator.domain.claims import is_live
 from evaluator.domain.configuration import configured_sandbox, golden_folder
 from evaluator.domain.generating import settle_generation, unsettled_generations
 from evaluator.domain.golden import sweep_golden
 from evaluator.domain.queueing import plan, push_audit, push_check, push_uploads, top_up
 from evaluator.domain.rechecking import recheck_shown
+from evaluator.domain.results import expire_runs
 from evaluator.domain.scratch import sweep_scratch
 from evaluator.domain.settling import settle, unsettled
 from evaluator.enums import GenerationState, RunState
@@ -45,7 +46,7 @@ def reconcile() -> Sweep:
     Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
     for any more are discarded on the way.
     """
-    expired = expire_leases() + leases.expire(AnswerRequest) + leases.expire(Judgement)
+    expired = expire_leases()
     planned = sum(
         len(plan(pk))
         for pk in Submission.objects.filter(state=SubmissionState.QUEUED, implementations__test_runs__isnull=True)
@@ -74,6 +75,17 @@ def reconcile() -> Sweep:
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+
+
+def expire_leases() -> int:
+    """Take all work back from workers that stopped renewing their leases, and close what is thereby held.
+
+    Returns how much it was. It counts as an infrastructure error of that work.
+    """
+    runs, requests, judgements = expire_runs(), leases.expire(AnswerRequest), leases.expire(Judgement)
+    for pk in set(AnswerRequest.objects.filter(pk__in=requests).values_list("generation", flat=True)):
+        settle_generation(pk)
+    return len(runs) + len(requests) + len(judgements)
 
 
 def _waiting_for_models() -> int:

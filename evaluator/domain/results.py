@@ -1,4 +1,4 @@
-"""Deciding a test run: an accepted verdict, a fault of ours, and what both mean for the submission."""
+"""Decide a test run: an accepted verdict, an infrastructure error, and what both mean for the submission."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from evaluator.domain import pinning
+from evaluator.domain import leases, pinning
 from evaluator.domain.applying import settle_reevaluation
 from evaluator.domain.generating import resume
 from evaluator.domain.queueing import push
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from evaluator.domain.claims import Claim
     from evaluator.grading.types import Verdict
 
-INFRA_TRIES = 3
-"""How often a fault of ours is retried before the submission is held for an operator (DESIGN, section 3)."""
-
 LONGEST_WAIT_SECONDS = 300
 """How long a run waits at most between two tries while this machine can start no box at all."""
 
@@ -42,10 +39,10 @@ def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environme
     Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
     """
     with transaction.atomic():
-        accepted = TestRun.objects.filter(pk=claim.run_id, state=RunState.RUNNING, token=claim.token).update(
-            state=RunState.DONE,
-            token=None,
-            lease_until=None,
+        accepted = leases.finish(
+            TestRun,
+            claim.run_id,
+            claim.token,
             environment=environment,
             environment_digest=environment_digest,
             outcome=verdict.outcome.value,
@@ -53,14 +50,13 @@ def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environme
             cases=[asdict(case) for case in verdict.cases],
             log=verdict.log,
             seconds=verdict.seconds,
-            finished=timezone.now(),
         )
         if accepted:
             _pin(claim.run_id, environment, environment_digest)
         _end_attempt(claim, AttemptState.ACCEPTED if accepted else AttemptState.LOST, "")
     # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
     settle_run(claim.run_id)
-    return bool(accepted)
+    return accepted
 
 
 def _pin(run_id: int, environment: str, digest: str) -> None:
@@ -86,47 +82,49 @@ def settle_run(run_id: int) -> None:
 
 
 def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = False) -> None:
-    """Store a fault of ours: try again later, and after three tries hold the run for an operator.
+    """Store an infrastructure error: try again later, and after three tries hold the run for an operator.
 
-    ``reason`` is for maintainers, ``public`` what the submitter reads. A fault that lies ``everywhere`` on this machine
-    (no box can be started at all) is not the run's: it waits, longer each time, and is never held.
+    ``reason`` is for maintainers, ``public`` what the submitter reads. An error that lies ``everywhere`` on this
+    machine (no box can be started at all) is not the run's: it waits, longer each time, and is never held.
     """
     with transaction.atomic():
-        run = (
-            TestRun.objects.select_for_update()
-            .filter(pk=claim.run_id, state=RunState.RUNNING, token=claim.token)
-            .first()
-        )
-        _end_attempt(claim, AttemptState.INFRA if run else AttemptState.LOST, reason)
-        if run is None:
-            return
-        run.token = run.lease_until = None
         if everywhere:
-            run.state = RunState.QUEUED
-            run.reason = f"{WAITING}: {public}"
-            delay = _longer_each_time(run)
+            kept = leases.release(
+                TestRun,
+                claim.run_id,
+                claim.token,
+                reason=f"{WAITING}: {public}",
+                not_before=timezone.now() + _longer_each_time(claim.run_id),
+            )
         else:
-            run.infra_count += 1
-            run.state = RunState.HELD if run.infra_count >= INFRA_TRIES else RunState.QUEUED
-            run.reason = public
-            delay = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * run.infra_count)
-        run.not_before = timezone.now() + delay
-        run.save(update_fields=["infra_count", "state", "reason", "token", "lease_until", "not_before"])
-    settle_run(claim.run_id)
+            kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
+        _end_attempt(claim, AttemptState.INFRA if kept else AttemptState.LOST, reason)
+    if kept:
+        settle_run(claim.run_id)
 
 
-def _longer_each_time(run: TestRun) -> timedelta:
-    faults = run.attempts.filter(state=AttemptState.INFRA).count()
+def _longer_each_time(run_id: int) -> timedelta:
+    errors_before = Attempt.objects.filter(run=run_id, state=AttemptState.INFRA).count()
     first = max(settings.ENVIRONMENT.infra_retry_seconds, 1)
-    return timedelta(seconds=min(first * 2 ** min(faults - 1, 10), LONGEST_WAIT_SECONDS))
+    return timedelta(seconds=min(first * 2 ** min(errors_before, 10), LONGEST_WAIT_SECONDS))
+
+
+def expire_runs() -> list[int]:
+    """Count an infrastructure error for every run whose worker stopped renewing its lease; return the runs' ids."""
+    with transaction.atomic():
+        lost = leases.expire(TestRun)
+        Attempt.objects.filter(run__in=lost, state=AttemptState.RUNNING).update(
+            state=AttemptState.INFRA, reason=leases.LEASE_LOST, ended=timezone.now()
+        )
+    for run_id in lost:
+        settle_run(run_id)
+    return lost
 
 
 def release(claim: Claim, *, reason: str) -> None:
-    """Give an unfinished run back at once (the worker is being stopped), without counting a fault."""
+    """Give an unfinished run back at once (the worker is being stopped), without counting an error."""
     with transaction.atomic():
-        freed = TestRun.objects.filter(pk=claim.run_id, state=RunState.RUNNING, token=claim.token).update(
-            state=RunState.QUEUED, token=None, lease_until=None
-        )
+        freed = leases.release(TestRun, claim.run_id, claim.token)
         _end_attempt(claim, AttemptState.LOST, reason)
         if freed:
             transaction.on_commit(partial(push, 1))

@@ -21,7 +21,7 @@ from evaluator.attacks.upstream import upstream_graders
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import EVALUATOR_VERSION, configured_sandbox
 from evaluator.domain.graders import Grader, writable_copy
-from evaluator.domain.queueing import JOB_TIMEOUT_SECONDS, connect, queue
+from evaluator.domain.queueing import UNLIMITED, connect, queue
 from evaluator.domain.scratch import scratch_folder
 from evaluator.enums import SelfCheckKind
 from evaluator.grading.types import Outcome
@@ -125,7 +125,7 @@ def push_when_due(*, started: bool = False) -> bool:
                 SELF_CHECK_JOB,
                 job_id="self-check",
                 unique=True,
-                timeout=JOB_TIMEOUT_SECONDS,
+                timeout=UNLIMITED,
                 result_ttl=0,
                 failure_ttl=1,
             )

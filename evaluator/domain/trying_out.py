@@ -38,10 +38,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class Auditor:
-    """Tries answers out on one task: ``grader`` has the current private seeds, ``regrader`` others.
-
-    ``between`` is called before each try; a worker measures there what has come in meanwhile.
-    """
+    """Tries answers out on one task: ``grader`` has the current private seeds, ``regrader`` others."""
 
     grader: Grader
     regrader: Grader
@@ -49,7 +46,6 @@ class Auditor:
     goal: Goal
     label: str
     mutant_limit: int
-    between: Callable[[], None] = lambda: None
 
     def audit(self) -> AuditResult:
         """Everything that there is to find. Raises ``SandboxError`` for faults of ours that did not go away."""
@@ -70,7 +66,6 @@ class Auditor:
         return AuditResult(golden, stub, trivial, mutants, guessed, margins, scan, mode, mode_why, notes)
 
     def _try(self, tree: Path, limit: float) -> Verdict:
-        self.between()
         return _patiently(lambda: self.grader.grade(tree, label=self.label, limit_seconds=limit))
 
     def _trivial(self, limit: float) -> Iterator[tuple[str, Outcome]]:

@@ -26,6 +26,7 @@ SLACK_FILES = 8192
 REPORT_BYTES = 64 * 1024 * 1024
 TALK_BYTES = 192 * 1024 * 1024
 """How much may be said in all between a test and a remote goal."""
+SERVE_SLACK_SECONDS = 30.0
 SERVE_FILE_BYTES = 64 * 1024 * 1024
 
 _FILES = Path(box.__file__).parent
@@ -60,7 +61,7 @@ def serve_box(task: UpstreamTask, *, tree: Path, label: str) -> tuple[BoxSpec, s
     It may live a little longer than the test that calls it, which it waits for.
     """
     limits = Limits(
-        wall_seconds=task.wall_seconds + 30,
+        wall_seconds=task.wall_seconds + SERVE_SLACK_SECONDS,
         cpu_seconds=math.ceil(task.cpu_seconds or task.wall_seconds),
         memory_bytes=task.memory_bytes,
         file_bytes=SERVE_FILE_BYTES,

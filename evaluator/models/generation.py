@@ -72,10 +72,10 @@ class ModelCall(models.Model):
     """One request to a model, written down before it is sent. What the provider answered is kept as it came.
 
     ``key`` names what is asked and what for: an answered call with the same key is never sent again. ``number`` counts
-    the sendings under one key. ``token`` is that of the work that sent it, ``sender`` its process: a call that is
-    still ``sending`` when its sender is gone is in doubt, since its answer may have been lost on the way, and is
-    repeated at most once. ``request`` and ``response`` hold bodies, without headers and so without keys. ``error`` is
-    a class and a status, ``message`` what people read.
+    the sendings under one key. ``endpoint`` is whose limit it counts against. ``token`` is that of the work that sent
+    it, ``sender`` its process: a call that is still ``sending`` when its sender is gone is in doubt, since its answer
+    may have been lost on the way, and is repeated at most once. ``request`` and ``response`` hold bodies, without
+    headers and so without keys. ``error`` is a class and a status, ``message`` what people read.
     """
 
     purpose = models.CharField(max_length=10, choices=CallPurpose)
@@ -85,6 +85,7 @@ class ModelCall(models.Model):
         AnswerRequest, null=True, blank=True, on_delete=models.CASCADE, related_name="calls"
     )
     step = models.PositiveSmallIntegerField(default=0)
+    endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     state = models.CharField(max_length=10, choices=CallState, default=CallState.SENDING)
     token = models.UUIDField(null=True, blank=True)
     sender = models.CharField(max_length=80, blank=True)
@@ -112,7 +113,10 @@ class ModelCall(models.Model):
                 fields=["key"], condition=models.Q(state=CallState.ANSWERED), name="one_answer_per_key"
             ),
         ]
-        indexes = [models.Index(fields=["purpose", "started"], name="calls_by_purpose_and_day")]
+        indexes = [
+            models.Index(fields=["purpose", "started"], name="calls_by_purpose_and_day"),
+            models.Index(fields=["endpoint"], condition=models.Q(state=CallState.SENDING), name="calls_on_their_way"),
+        ]
 
     def __str__(self) -> str:
         return f"call {self.pk} to {self.model}: {self.state}"

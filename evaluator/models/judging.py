@@ -89,7 +89,10 @@ class Judgement(Leased):
         constraints = [
             models.UniqueConstraint(fields=["implementation", "config"], name="one_judgement_per_answer_and_judge")
         ]
-        indexes = [models.Index(fields=["state", "not_before"], name="answers_to_judge")]
+        indexes = [
+            models.Index(fields=["state", "not_before"], name="answers_to_judge"),
+            models.Index(fields=["finished"], name="judgements_by_their_end"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.config_id} on {self.implementation_id}: {self.label or self.state}"

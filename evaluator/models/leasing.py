@@ -1,4 +1,4 @@
-"""What a worker may hold: a row with a token and a lease, as test runs have."""
+"""Work that one worker at a time holds by a token and a lease."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from evaluator.enums import WorkState
 class Leased(models.Model):
     """Work that one worker at a time holds. Whoever has the newest ``token`` decides it until ``lease_until``.
 
-    ``reason`` says why it waits again, or is held; ``infra_count`` how many faults it has met since it last moved on.
+    ``reason`` says why it waits again, or is held; ``infra_count`` how many infrastructure errors it has met since it
+    last moved on.
     """
 
     state = models.CharField(max_length=10, choices=WorkState, default=WorkState.QUEUED)

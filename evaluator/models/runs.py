@@ -6,6 +6,7 @@ from django.db import models
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import OUTCOME_CHOICES, AttemptState, ReevaluationState, RunState
+from evaluator.models.leasing import Leased
 from submissions.models import Implementation
 
 
@@ -18,10 +19,11 @@ class TestRunQuerySet(models.QuerySet["TestRun"]):
         return self.filter(superseded_by__isnull=True).exclude(pending)
 
 
-class TestRun(models.Model):
+class TestRun(Leased):
     """One answer, measured once under fixed conditions. The database row is the truth, the queue only a hint.
 
     ``token`` names the attempt that holds the run until ``lease_until``; results are accepted from it alone.
+    ``reason`` is the verdict's once there is one.
     ``cases`` is a list of ``{seed, index, public, outcome, difference, error, name}``; private ones have no seed.
     ``revision`` is the task revision whose tests decide where that is a newer one than the answer was given to. A run
     of a re-evaluation counts from the moment when the whole re-evaluation is applied; until then the old one does.
@@ -36,18 +38,10 @@ class TestRun(models.Model):
     environment_digest = models.CharField(max_length=80, blank=True)
     seed_epoch = models.PositiveIntegerField(default=0)
     evaluator_version = models.CharField(max_length=20)
-    state = models.CharField(max_length=10, choices=RunState, default=RunState.QUEUED)
-    not_before = models.DateTimeField(null=True, blank=True)
-    token = models.UUIDField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    infra_count = models.PositiveSmallIntegerField(default=0)
     outcome = models.CharField(max_length=15, choices=OUTCOME_CHOICES, blank=True)
-    reason = models.TextField(blank=True)
     cases = models.JSONField(default=list, blank=True)
     log = models.TextField(blank=True)
     seconds = models.FloatField(null=True, blank=True)
-    created = models.DateTimeField(auto_now_add=True)
-    finished = models.DateTimeField(null=True, blank=True)
     supersedes = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )

@@ -14,7 +14,7 @@ from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome
 from evaluator.models import TestRun
-from leaderboard.domain.judge_labels import COUNTED, count_labels, distributions, recount_outdated, shown_judge
+from leaderboard.domain.judge_labels import COUNTED, count_labels, distributions, shown_judge
 from leaderboard.domain.statistics import wilson
 from leaderboard.models import Entry, EntryMetric, ReportedRun
 from submissions.enums import Kind, SubmissionState, Visibility
@@ -134,19 +134,6 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
         )
         _write_metrics(entry, tallies)
     return entry
-
-
-def rebuild_missing() -> int:
-    """Compute the entries of scored submissions that have none, or that an audit or a label has changed since: their
-    news was lost. Say how many.
-    """
-    scored = Submission.objects.filter(state=SubmissionState.SCORED)
-    lost = list(scored.filter(entry__isnull=True).values_list("pk", flat=True))
-    for version in SuiteVersion.objects.filter(entries__submission__isnull=False).distinct():
-        left_out = list(tasks_left_out(revisions_of(version)).values())
-        entries = version.entries.filter(submission__in=scored).only("submission_id", "left_out")
-        lost += [entry.submission_id for entry in entries if entry.submission_id and entry.left_out != left_out]
-    return sum(recompute_submission(pk) is not None for pk in lost) + recount_outdated()
 
 
 def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import Exists, OuterRef
+from django.db.models import F
 
 from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.domain.final_labels import final_labels
@@ -14,6 +14,8 @@ from reviews.models import CaseEvent
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from evaluator.models import JudgeConfig
     from submissions.models import Submission
 
@@ -50,13 +52,12 @@ def people_shares(
     return {RaterAxis.HUMAN.value: human, FINAL: every}
 
 
-def reviewed_since() -> Exists:
-    """Whether what people say of a submission's answers changed after its row (the outer query) was computed."""
-    return Exists(
-        CaseEvent.objects.filter(
-            case__kind=CaseKind.REVIEW,
-            case__implementation__submission=OuterRef("submission"),
-            after__in=_TELLING,
-            created__gt=OuterRef("computed"),
-        )
+def reviewed_since(since: datetime | None) -> list[int]:
+    """Submissions of whose answers people have said something newer than their row; from ``since`` on, where given."""
+    answer = "case__implementation__submission"
+    events = CaseEvent.objects.filter(
+        case__kind=CaseKind.REVIEW, after__in=_TELLING, created__gt=F(f"{answer}__entry__computed")
     )
+    if since is not None:
+        events = events.filter(created__gt=since)
+    return list(events.order_by().values_list(answer, flat=True).distinct())

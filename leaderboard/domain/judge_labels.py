@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import structlog
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
+from redis.exceptions import RedisError
+from rq.exceptions import DuplicateJobError
 
 from evaluator.domain.judging import plan_judgements
+from evaluator.domain.queueing import UNLIMITED, audit_queue, connect_briefly
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
-from leaderboard.domain.human_labels import SOURCES, people_shares, reviewed_since
+from leaderboard.domain.human_labels import SOURCES, people_shares
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import RaterAxis
 from submissions.domain.audit import record
-from submissions.enums import SubmissionState, Verb
+from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 
 if TYPE_CHECKING:
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
     from submissions.models import Submission, User
 
+log = structlog.get_logger(__name__)
+
+RECOUNT_JOB: Final = "leaderboard.jobs.recount_rows"
 LABELS: Final = tuple(label.value for label in (Label.CC, Label.LC, Label.LI))
 ABSTAINED: Final = "abstained"
 COUNTED: Final = (*LABELS, ABSTAINED)
@@ -124,30 +131,11 @@ def recount_labels(submission_id: int) -> bool:
     return True
 
 
-def recount_outdated() -> int:
-    """Count the labels of every row whose shown judge, or one of whose labels, is newer than the row; say how many.
-
-    News of a verdict or of a human label is lost when a process is killed between storing it and telling.
-    """
-    decided = Judgement.objects.filter(
-        implementation__submission=OuterRef("submission"),
-        config=OuterRef("suite_version__suite__shown_judge__config"),
-        state=WorkState.DONE,
-        finished__gt=OuterRef("computed"),
-    )
-    chosen = Q(suite_version__suite__shown_judge__changed__gt=F("computed"))
-    entries = Entry.objects.filter(submission__state=SubmissionState.SCORED).filter(
-        chosen | Exists(decided) | reviewed_since()
-    )
-    numbers = list(entries.values_list("submission_id", flat=True))
-    return sum(recount_labels(number) for number in numbers if number is not None)
-
-
 def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -> int:
-    """Make ``config`` the judge of a suite's board and count its labels in every row; say how many rows.
+    """Make ``config`` the judge of a suite's board; return how many rows a worker has to count anew.
 
-    Rows and heading change in one moment. Raises ``NotAllowedError`` for whoever is no maintainer, ``WrongStateError``
-    when it is the shown one already or has judged nothing on the suite.
+    Until it has, a row shows the labels of the judge before, with that judge's name. Raises ``NotAllowedError`` for
+    whoever is no maintainer, ``WrongStateError`` when it is the shown one already or has judged nothing on the suite.
     """
     if not actor.is_staff:
         msg = "Only maintainers choose the judge that a board shows."
@@ -171,8 +159,25 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
             reason=reason,
             data={"changed": {"judge": [before.slug if before else "", config.slug]}},
         )
-        rows = Entry.objects.filter(suite_version__suite=suite, submission__isnull=False)
-        return sum(recount_labels(number) for number in rows.values_list("submission_id", flat=True) if number)
+        transaction.on_commit(push_recount)
+    return Entry.objects.filter(suite_version__suite=suite, submission__isnull=False).count()
+
+
+def push_recount() -> None:
+    """Have a worker that nobody's answer waits for count the rows of another judge; if it is lost, the sweep asks."""
+    try:
+        with connect_briefly() as connection, suppress(DuplicateJobError):
+            audit_queue(connection).enqueue_call(
+                RECOUNT_JOB,
+                job_id="recount-rows",
+                unique=True,
+                timeout=UNLIMITED,
+                result_ttl=0,
+                failure_ttl=1,
+                at_front=True,
+            )
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=1)
 
 
 def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:

@@ -100,6 +100,7 @@ class Entry(models.Model):
                 name="either_measured_or_reported",
             )
         ]
+        indexes = [models.Index(fields=["computed"], name="rows_by_age")]
 
     def __str__(self) -> str:
         return f"{self.system.name} on {self.suite_version}"

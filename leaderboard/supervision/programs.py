@@ -51,9 +51,13 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
     programs += [
         Program(
             name=f"worker-{number}",
-            argv=(*manage, "worker", "--name", f"worker-{number}"),
+            # An audit takes minutes to hours: one of several workers takes none, and is there for answers.
+            argv=(
+                *(*manage, "worker", "--name", f"worker-{number}"),
+                *(("--no-audits",) if number == 1 and workers > 1 else ()),
+            ),
             stage=1,
-            # The first SIGTERM lets the run in hand end, the second gives it up; its lease ends and it is run again.
+            # The first SIGTERM lets the run in hand end; the second has the worker give it back, for another to take.
             grace_seconds=20,
             terminate_twice=True,
             loss="NOTHING IS EVALUATED while this lasts.",

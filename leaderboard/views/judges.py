@@ -201,6 +201,8 @@ def _show(request: HttpRequest, form: ShowForm, suite: Suite, config: JudgeConfi
         form.add_error(None, str(error))
         return _differences(request, config, suite, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(
-        request, f"The board of {suite.title} shows {config.name} now, in {rows} row{'s' if rows != 1 else ''}."
+        request,
+        f"The board of {suite.title} shows {config.name} now. Its labels are being counted in {rows} "
+        f"row{'s' if rows != 1 else ''}; until then a row names the judge whose labels it shows.",
     )
     return redirect("board", suite=suite.slug)

@@ -154,12 +154,6 @@ def expire() -> int:
     return ended
 
 
-def end_leases(case: Case, *, what: str) -> int:
-    """Hand back whatever is held of ``case``, because the case was closed; answer how many leases these were."""
-    live = Assignment.objects.filter(case=case, state__in=LIVE).select_related("reviewer").order_by("pk")
-    return sum(_let_go(assignment, after=AssignmentState.RETURNED, what=what) for assignment in live)
-
-
 def workable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
     """The cases that ``reviewer`` could take now in ``role``: open, with a place left, and not done or skipped."""
     if role not in roles_of(reviewer):

@@ -11,12 +11,13 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from evaluator.domain import claims
+from evaluator.domain import claims, leases
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.submissions.factories import ImplementationFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +71,15 @@ def test_the_submitter_with_the_fewest_running_comes_first() -> None:
     assert order == [greedy.pk, modest.pk, greedy.pk, modest.pk]
 
 
+def test_a_job_looks_at_the_runs_of_all_owners() -> None:
+    """Other workers may be faster at all runs of the owner who comes first."""
+    busy, idle = QueuedSubmissionFactory(), QueuedSubmissionFactory()
+    own = {submission.pk: [run.pk for run in runs_of(submission)] for submission in (busy, idle)}
+    assert list(claims.fair_order()) == own[busy.pk] + own[idle.pk]
+    TestRunFactory(implementation=ImplementationFactory(submission=busy, trial=2), running=True)
+    assert list(claims.fair_order()) == own[idle.pk] + own[busy.pk]
+
+
 def test_one_submission_can_be_asked_for() -> None:
     runs_of(QueuedSubmissionFactory())
     wanted = QueuedSubmissionFactory()
@@ -106,27 +116,10 @@ def test_a_heartbeat_renews_the_lease_of_the_holder_only() -> None:
     claim = claims.claim_next(worker="w1")
     assert claim is not None
     TestRun.objects.update(lease_until=timezone.now() + timedelta(seconds=1))
-    assert claims.extend(claim)
+    assert leases.extend(TestRun, claim.run_id, claim.token)
     run.refresh_from_db()
     assert run.lease_until - timezone.now() > timedelta(seconds=50)
-    stranger = claims.Claim(run_id=run.pk, token=uuid4(), number=2)
-    assert not claims.extend(stranger)
-
-
-def test_an_expired_lease_queues_the_run_again_and_its_holder_has_lost_it() -> None:
-    run = TestRunFactory()
-    claim = claims.claim_next(worker="w1")
-    assert claim is not None
-    assert claims.expire_leases() == 0
-    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert claims.expire_leases() == 1
-    run.refresh_from_db()
-    assert (run.state, run.token, run.lease_until) == (RunState.QUEUED, None, None)
-    assert Attempt.objects.get().state == AttemptState.LOST
-    assert not claims.extend(claim)
-    again = claims.claim_next(worker="w2")
-    assert again is not None
-    assert (again.run_id, again.number) == (run.pk, 2)
+    assert not leases.extend(TestRun, run.pk, uuid4())
 
 
 def test_the_reaper_spares_only_boxes_of_live_claims_and_processes() -> None:

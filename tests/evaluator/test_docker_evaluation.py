@@ -88,4 +88,4 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once_and_no_container_st
     assert list(outcomes) == [(RunState.DONE, "passed"), (RunState.DONE, "wrong_output")] * (SLOW_TRIALS // 2)
     accepted = Attempt.objects.filter(state=AttemptState.ACCEPTED).values_list("run_id", flat=True)
     assert sorted(accepted) == sorted(TestRun.objects.values_list("pk", flat=True))
-    assert sorted(set(Attempt.objects.values_list("state", flat=True))) == [AttemptState.ACCEPTED, AttemptState.LOST]
+    assert sorted(set(Attempt.objects.values_list("state", flat=True))) == [AttemptState.ACCEPTED, AttemptState.INFRA]

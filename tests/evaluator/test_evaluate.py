@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.db import connections
 
 from evaluator.domain import claims, evaluate, graders, results
 from evaluator.enums import AttemptState, RunState
+from evaluator.grading.boxes import HELLO_SECONDS
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.types import BoxSpec, SandboxError
 from submissions.models import Submission
@@ -130,6 +132,35 @@ def test_a_bug_of_ours_is_infra_too(
     run = decided(run_with(small_version, GOLDEN_1))
     assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "a fault of the evaluator")
     assert Attempt.objects.get().reason == "The evaluator failed (ZeroDivisionError: bug); see its log."
+
+
+def test_what_hangs_outside_of_its_boxes_is_infra(
+    small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
+) -> None:
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    monkeypatch.setattr(graders.Grader, "most_seconds", 0.2)
+    monkeypatch.setattr(graders, "grade", lambda **_: time.sleep(30))
+    run = decided(run_with(small_version, GOLDEN_1))
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "the evaluation hung")
+    assert Attempt.objects.get().reason.startswith("The run took more than 0 seconds, which is more than all of its")
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0) == before
+
+
+def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
+    small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
+) -> None:
+    limits, run_box = [], type(real_sandbox).run
+
+    def counted(self: Sandbox, spec: BoxSpec, **named: Any) -> BoxResult:
+        limits.append(spec.limits.wall_seconds)
+        return run_box(self, spec, **named)
+
+    monkeypatch.setattr(type(real_sandbox), "run", counted)
+    decided(run_with(small_version, GOLDEN_1))
+    grader = graders.Grader(small_version.revisions.get(task__index=1), small_version.seed_epoch)
+    # The hello box is started once in a process, by whichever test comes first.
+    boxes = grader.most_seconds - graders.OUTSIDE_SECONDS
+    assert boxes - HELLO_SECONDS <= sum(limits) <= boxes
 
 
 def test_a_submission_stays_in_the_environment_of_its_first_run(

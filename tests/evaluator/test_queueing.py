@@ -50,7 +50,8 @@ def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
     assert rows[0][0] == queued
     with queueing.connect() as connection:
         (job,) = queueing.queue(connection).jobs
-    assert (job.func_name, job.args, job.kwargs) == ("evaluator.jobs.evaluate_next", [], {})
+    # Which run it claims is not known yet, and so neither is how long that may take.
+    assert (job.func_name, job.args, job.kwargs, job.timeout) == ("evaluator.jobs.evaluate_next", [], {}, -1)
 
 
 def test_planning_twice_plans_once(redis_url: str) -> None:
@@ -131,7 +132,7 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
         jobs = queueing.audit_queue(connection).jobs
         assert queueing.queue(connection).jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
-    assert [job.args for job in jobs] == [[first.pk], [second.pk]]
+    assert [(job.args, job.timeout) for job in jobs] == [([first.pk], -1), ([second.pk], -1)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,20 +13,21 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
-from evaluator.domain import claims, queueing
+from evaluator.domain import claims, leases, queueing
 from evaluator.domain.golden import UNUSED_DAYS, FileGoldenStore, ModeFile, sweep_golden
-from evaluator.domain.reconcile import Sweep, reconcile
-from evaluator.enums import RunState
+from evaluator.domain.reconcile import Sweep, expire_leases, reconcile
+from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.grading.golden import GoldenKey
 from evaluator.grading.upstream_types import Mode, ModeChoice
-from evaluator.models import TestRun
+from evaluator.models import AnswerRequest, TestRun
 from evaluator.signals import reconciled
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
-from tests.submissions.factories import UploadFactory
+from tests.leaderboard.asked import asked
+from tests.submissions.factories import UploadFactory, UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,20 @@ def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
     claims.claim_next(worker="dead")
     TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     sweep = reconcile()
-    assert (sweep.expired, sweep.pushed) == (1, 1)
+    assert (sweep.expired, sweep.pushed) == (1, 0)
+    # It waits a while, as after any infrastructure error.
+    TestRun.objects.update(not_before=timezone.now() - timedelta(seconds=1))
+    assert reconcile().pushed == 1
+
+
+def test_a_generation_whose_question_killed_three_workers_is_held(redis_url: str) -> None:
+    generation = asked(UserFactory(), WorkState.QUEUED)
+    for _ in range(3):
+        assert leases.claim(AnswerRequest, generation.requests.get().pk)
+        AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert expire_leases() == 1
+    generation.refresh_from_db()
+    assert (generation.state, generation.reason) == (GenerationState.HELD, leases.LEASE_LOST)
 
 
 def test_what_is_to_be_retried_later_is_not_pushed_yet(redis_url: str) -> None:

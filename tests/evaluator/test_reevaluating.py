@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import claims, reevaluating, results
+from evaluator.domain import claims, leases, reevaluating, results
 from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
 from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.domain.differences import Difference
@@ -173,7 +173,7 @@ def test_stopping_leaves_everything_as_it_was() -> None:
     held = claims.claim_next(worker="w")
     assert held is not None
     reevaluating.cancel(reevaluation=reevaluation, actor=None)
-    assert not claims.extend(held)
+    assert not leases.extend(TestRun, held.run_id, held.token)
     assert set(reevaluation.runs.values_list("state", flat=True)) == {RunState.CANCELLED}
     assert Attempt.objects.get().state == AttemptState.CANCELLED
     assert {run.evaluator_version for run in TestRun.objects.current()} == {"1"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import claims, results
+from evaluator.domain import claims, leases, results
 from evaluator.enums import AttemptState, RunState
 from evaluator.grading.types import CaseResult, Outcome, Verdict
 from evaluator.models import Attempt, TestRun
@@ -50,6 +50,12 @@ def claim() -> claims.Claim:
     return taken
 
 
+def lose_leases() -> None:
+    """As after the death of every worker."""
+    TestRun.objects.filter(state=RunState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert results.expire_runs() == [TestRun.objects.get().pk]
+
+
 def test_the_holder_decides(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
@@ -74,8 +80,8 @@ def test_a_result_without_the_token_is_discarded() -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     late = claim()
-    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    claims.expire_leases()
+    lose_leases()
+    TestRun.objects.update(not_before=None)
     winner = claim()
     assert not results.accept(late, verdict=PASSED, environment_digest="d")
     run.refresh_from_db()
@@ -83,7 +89,7 @@ def test_a_result_without_the_token_is_discarded() -> None:
     assert results.accept(winner, verdict=PASSED, environment_digest="d")
     assert not results.accept(winner, verdict=PASSED, environment_digest="d")
     states = list(Attempt.objects.order_by("number").values_list("state", flat=True))
-    assert states == [AttemptState.LOST, AttemptState.ACCEPTED]
+    assert states == [AttemptState.INFRA, AttemptState.ACCEPTED]
 
 
 def test_a_submission_is_scored_only_with_its_last_run() -> None:
@@ -136,14 +142,35 @@ def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_ne
     assert (run.outcome, run.reason) == ("passed", "")
 
 
+def test_a_lost_lease_is_an_infrastructure_error_and_the_third_holds_the_submission() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    for number in (1, 2):
+        dead = claim()
+        assert results.expire_runs() == []
+        lose_leases()
+        run.refresh_from_db()
+        assert (run.state, run.token, run.lease_until) == (RunState.QUEUED, None, None)
+        assert (run.infra_count, run.reason) == (number, "its worker died or stopped renewing the lease")
+        assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
+        assert not leases.extend(TestRun, dead.run_id, dead.token)
+        TestRun.objects.update(not_before=None)
+    assert claim().number == 3
+    lose_leases()
+    run.refresh_from_db()
+    submission.refresh_from_db()
+    assert (run.state, run.outcome, run.infra_count, run.not_before) == (RunState.HELD, "", 3, None)
+    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, leases.LEASE_LOST)
+    assert list(Attempt.objects.values_list("state", "reason")) == [(AttemptState.INFRA, leases.LEASE_LOST)] * 3
+
+
 def test_a_fault_after_the_lease_was_lost_changes_nothing() -> None:
     (run,) = runs_of(one_task_submission())
     late = claim()
-    TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    claims.expire_leases()
+    lose_leases()
     results.record_infra(late, reason="too late", public="too late")
     run.refresh_from_db()
-    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "")
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, leases.LEASE_LOST)
 
 
 def test_a_released_run_waits_again_without_counting_a_fault() -> None:
@@ -181,7 +208,7 @@ def test_cancelling_drops_what_waits_and_takes_the_token_from_what_runs() -> Non
     held = claim()
     results.cancel_runs(submission.pk)
     assert set(TestRun.objects.values_list("state", flat=True)) == {RunState.CANCELLED}
-    assert not claims.extend(held)
+    assert not leases.extend(TestRun, held.run_id, held.token)
     assert not results.accept(held, verdict=PASSED, environment_digest="d")
     assert Attempt.objects.get().state == AttemptState.CANCELLED
 

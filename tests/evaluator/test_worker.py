@@ -6,16 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evaluator.domain import leases
 from evaluator.domain.queueing import plan
 from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from submissions.enums import SubmissionState
-from tests.evaluator.factories import SLOW_TRIALS, slow_submission
+from tests.benchmark_tasks.factories import MASKED
+from tests.evaluator.factories import SLOW_TRIALS, QueuedSubmissionFactory, slow_submission
 from tests.evaluator.processes import (
     PATIENCE_SECONDS,
     PROJECT_ROOT,
@@ -26,6 +30,7 @@ from tests.evaluator.processes import (
     running,
     wait_until,
 )
+from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -39,21 +44,41 @@ pytestmark = [
 ]
 
 
+LEASE = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
+"""What the workers have; the sweeps of these tests run here."""
+
+
+@pytest.fixture(autouse=True)
+def no_pause(settings: Any) -> None:
+    """What a worker lost is tried again at once."""
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=0)
+
+
+def endless_run(version: SuiteVersion) -> TestRun:
+    """A queued run whose box ends by its wall time only."""
+    submission = QueuedSubmissionFactory(suite_version=version, answers=False)
+    text = MASKED.replace("raise NotImplementedError", "import time; time.sleep(60)", 1)
+    ImplementationFactory(
+        submission=submission, revision=version.revisions.get(task__index=1), files={"scoring/core.py": text}
+    )
+    (run_id,) = plan(submission.pk)
+    return TestRun.objects.get(pk=run_id)
+
+
 @pytest.mark.parametrize("victims", ["worker", "work-horse", "both"])
 def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     victims: str, small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
     submission = slow_submission(small_version)
     plan(submission.pk)
-    settings = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
-    with running("worker", "--name", "first", **settings) as first:
+    with running("worker", "--name", "first", **LEASE) as first:
         wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "a run to begin")
         wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
         horses = children_of(first.pid)
         assert horses
         for pid in {"worker": [first.pid], "work-horse": horses, "both": [first.pid, *horses]}[victims]:
             os.kill(pid, signal.SIGKILL)
-        with running("worker", "--name", "second", **settings):
+        with running("worker", "--name", "second", **LEASE):
 
             def scored() -> bool:
                 reconcile()
@@ -70,6 +95,49 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     wait_until(lambda: not any(map(is_running, horses)), "the first work-horse to end")
     real_sandbox.reap(keep=lambda _: False)
     assert real_sandbox.reap(keep=lambda _: False) == 0
+
+
+def test_a_run_that_kills_its_worker_is_held_after_three_tries(
+    small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
+) -> None:
+    run = endless_run(small_version)
+    with running("worker", **LEASE) as worker:
+        for number in (1, 2, 3):
+            under_way = TestRun.objects.filter(state=RunState.RUNNING, attempts__number=number)
+            wait_until(under_way.exists, f"try {number} to begin")
+            (horse,) = children_of(worker.pid)
+            os.kill(horse, signal.SIGKILL)
+            wait_until(lambda: reconcile().expired == 1, f"the lease of try {number} to run out")
+    run.refresh_from_db()
+    submission = run.implementation.submission
+    assert (run.state, run.infra_count) == (RunState.HELD, 3)
+    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, leases.LEASE_LOST)
+    assert list(Attempt.objects.values_list("state", flat=True)) == [AttemptState.INFRA] * 3
+
+
+@pytest.mark.parametrize("all_processes", [False, True], ids=["told twice", "as an init system does"])
+def test_a_worker_that_is_told_to_stop_gives_its_run_back_and_nothing_counts(
+    all_processes: bool, small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
+) -> None:
+    run = endless_run(small_version)
+    with running("worker", **LEASE) as worker:
+        # The worker's own check has boxes too.
+        wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "the run to begin")
+        wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
+        horses = children_of(worker.pid)
+        worker.terminate()
+        if all_processes:
+            os.kill(horses[0], signal.SIGTERM)
+        else:
+            # RQ takes a second signal within a second for the same one.
+            time.sleep(1.1)
+            worker.terminate()
+        worker.wait(timeout=PATIENCE_SECONDS)
+    run.refresh_from_db()
+    assert (run.state, run.token, run.infra_count, run.not_before) == (RunState.QUEUED, None, 0, None)
+    attempt = Attempt.objects.get()
+    assert (attempt.state, attempt.reason) == (AttemptState.LOST, "The worker was interrupted.")
+    wait_until(lambda: not processes_of_boxes(), "the box to be gone")
 
 
 def test_a_worker_does_what_waits_and_ends(small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str) -> None:

@@ -13,7 +13,8 @@ from evaluator.domain.auditing import store
 from evaluator.grading.audit_result import AuditResult
 from evaluator.grading.types import Outcome, Verdict
 from evaluator.models import TestRun
-from leaderboard.domain.entries import rebuild_missing, recompute_reported, recompute_submission, refresh_visibility
+from leaderboard.domain.entries import recompute_reported, recompute_submission, refresh_visibility
+from leaderboard.domain.recounting import catch_up
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
@@ -122,7 +123,7 @@ def test_a_row_follows_its_submission() -> None:
 
 def test_rows_whose_news_was_lost_are_rebuilt() -> None:
     submission = scored(SuiteVersionFactory(tasks=1), "passed")
-    assert (rebuild_missing(), rebuild_missing()) == (1, 0)
+    assert (catch_up(), catch_up()) == (1, 0)
     assert Entry.objects.get().submission == submission
 
 
@@ -196,11 +197,11 @@ def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_cal
 def test_an_audit_whose_news_was_lost_reaches_the_rows_by_the_sweep() -> None:
     version = version_with(AuditState.PASSED, AuditState.PASSED)
     entry = recompute_submission(scored(version, "passed", "raised").pk)
-    assert (overall(entry).tests_rate, rebuild_missing()) == (0.5, 0)
+    assert (overall(entry).tests_rate, catch_up()) == (0.5, 0)
     weak = version.revisions.order_by("pk").last()
     assert weak is not None
     TaskRevision.objects.filter(pk=weak.pk).update(audit_state=AuditState.WEAK)
-    assert (rebuild_missing(), rebuild_missing()) == (1, 0)
+    assert (catch_up(), catch_up()) == (1, 0)
     assert overall(Entry.objects.get()).tests_rate == 1.0
 
 

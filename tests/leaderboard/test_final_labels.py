@@ -18,8 +18,9 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import Judgement, ShownJudge
 from leaderboard.domain.board import BoardQuery, board_rows
-from leaderboard.domain.entries import rebuild_missing, recompute_submission
+from leaderboard.domain.entries import recompute_submission
 from leaderboard.domain.judge_labels import recount_labels
+from leaderboard.domain.recounting import catch_up
 from leaderboard.models import Entry
 from reviews.domain.states import move
 from reviews.domain.voiding import end, tell
@@ -221,17 +222,17 @@ class TestNews:
         submission = reviewed_row(version, judge)
         self.computed_after_the_verdicts()
         case = labelled(answers_of(submission)[3], "LI", "LI", state=CaseState.TWO_LABELS)
-        assert rebuild_missing() == 0
+        assert catch_up() == 0
         move(case, allowed=[CaseState.TWO_LABELS], after=CaseState.AGREED)
-        assert (rebuild_missing(), said(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
-        assert rebuild_missing() == 0
+        assert (catch_up(), said(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
+        assert catch_up() == 0
 
     def test_taking_a_lease_is_no_news(self, version: SuiteVersion, judge: JudgeConfig) -> None:
         submission = reviewed_row(version, judge)
         case = case_of(answers_of(submission)[4])
         self.computed_after_the_verdicts()
         move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED)
-        assert rebuild_missing() == 0
+        assert catch_up() == 0
 
     def test_counting_anew_takes_as_many_queries_for_every_row(self, version: SuiteVersion, judge: JudgeConfig) -> None:
         small = reviewed_row(version, judge)

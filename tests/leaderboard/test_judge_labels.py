@@ -14,12 +14,14 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import TaskRevision
+from evaluator.domain.queueing import audit_queue, connect
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, ShownJudge, TestRun
 from evaluator.signals import implementation_rated
 from leaderboard.domain import entries, judge_labels
-from leaderboard.domain.entries import rebuild_missing, recompute_submission
-from leaderboard.domain.judge_labels import judge_suite, recount_labels, recount_outdated, show_judge, shown_judge
+from leaderboard.domain.entries import recompute_submission
+from leaderboard.domain.judge_labels import judge_suite, recount_labels, show_judge, shown_judge
+from leaderboard.domain.recounting import catch_up
 from leaderboard.domain.results import pass_at_k_table
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.test import Client
+    from pytest_django import DjangoCaptureOnCommitCallbacks
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import JudgeConfig
@@ -133,9 +136,9 @@ def test_what_is_said_while_a_row_is_counted_makes_it_outdated(
     monkeypatch.setattr(entries, "count_labels", counted)
     again(submission.pk)
     assert said(submission)["judge"]["LI"] == 0
-    assert recount_outdated() == 1
+    assert catch_up() == 1
     assert said(submission)["judge"]["LI"] == 1
-    assert recount_outdated() == 0
+    assert catch_up() == 0
 
 
 def test_a_judge_that_said_nothing_has_no_numbers() -> None:
@@ -208,15 +211,17 @@ def test_verdicts_whose_news_was_lost_reach_the_rows_by_the_sweep() -> None:
     show(version.suite, config)
     submission = scored(version)
     recompute_submission(submission.pk)
-    assert rebuild_missing() == 0
+    assert catch_up() == 0
     judged(answers_of(submission)[0], config, "LC", finished=timezone.now() + timedelta(milliseconds=1))
-    assert (rebuild_missing(), said(submission)["judge"]["LC"]) == (1, 1)
+    assert (catch_up(), said(submission)["judge"]["LC"]) == (1, 1)
     Judgement.objects.update(finished=timezone.now() - timedelta(minutes=1))
-    assert rebuild_missing() == 0
+    assert catch_up() == 0
 
 
 class TestShowing:
-    def test_every_row_of_the_suite_changes_with_the_heading(self, client: Client) -> None:
+    def test_a_worker_counts_every_row_of_the_suite_anew(
+        self, client: Client, redis_url: str, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    ) -> None:
         version, old, new = version_of(), JudgeFactory(name="Old Judge"), JudgeFactory(name="New Judge")
         show(version.suite, old)
         first, second = scored(version, published=True), scored(version)
@@ -228,8 +233,15 @@ class TestShowing:
             recompute_submission(submission.pk)
         untouched = Entry.objects.get(submission=elsewhere).computed
         maintainer = UserFactory(is_staff=True)
-        rows = show_judge(suite=version.suite, config=new, actor=maintainer, reason="It is better.")
+        with django_capture_on_commit_callbacks(execute=True):
+            rows = show_judge(suite=version.suite, config=new, actor=maintainer, reason="It is better.")
         assert (rows, shown_judge(version.suite.pk)) == (2, new)
+        # No request counts rows: until a worker has, each names the judge whose labels it shows.
+        assert [said(each)["judge"]["by"] for each in (first, second)] == [by(old)] * 2
+        assert "Old Judge</a>" in client.get("/").content.decode()
+        with connect() as connection:
+            (job,) = audit_queue(connection).jobs
+            job.perform()
         for submission in (first, second):
             assert said(submission)["judge"] == {**label_counts(0, 0, 1, tasks=4), "by": by(new)}
         assert Entry.objects.get(submission=elsewhere).computed == untouched

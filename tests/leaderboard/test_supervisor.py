@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from leaderboard.supervision.logs import KEPT, last_error, last_lines, open_log
+from leaderboard.supervision.programs import instance_programs
 from tests.conftest import PROJECT_ROOT
 
 FOREVER = "import time\nwhile True: time.sleep(0.05)"
@@ -273,3 +276,14 @@ def test_the_end_of_a_log_is_shown_even_when_it_is_not_text(tmp_path: Path) -> N
     (tmp_path / "web.log").write_bytes(b"first\n" * 20 + b"\xffbroken\n")
     assert last_lines(tmp_path, "web", count=2) == "    first\n    \ufffdbroken"
     assert last_lines(tmp_path, "redis") == ""
+
+
+@pytest.mark.parametrize(("workers", "without_audits"), [(1, []), (3, ["worker-1"])])
+def test_one_of_several_workers_is_there_for_answers_while_others_audit(
+    workers: int, without_audits: list[str], redis_url: str
+) -> None:
+    environment = replace(settings.ENVIRONMENT, redis_url=redis_url)
+    programs = instance_programs(environment, project_root=PROJECT_ROOT, workers=workers)
+    evaluating = [each for each in programs if each.name.startswith("worker-")]
+    assert len(evaluating) == workers
+    assert [each.name for each in evaluating if "--no-audits" in each.argv] == without_audits

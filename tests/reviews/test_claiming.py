@@ -369,14 +369,6 @@ def test_a_practice_item_is_always_taken_up_again() -> None:
     assert not CaseEvent.objects.exists()
 
 
-def test_closing_a_case_ends_every_lease(annotator: Reviewer, other_annotator: Reviewer) -> None:
-    case = case_of()
-    claim(annotator)
-    claim(other_annotator)
-    assert claiming.end_leases(case, what="void") == 2
-    assert set(Assignment.objects.values_list("state", flat=True)) == {AssignmentState.RETURNED}
-
-
 def test_counts_are_of_what_waits_for_this_person(annotator: Reviewer, other_annotator: Reviewer) -> None:
     held = case_of(state=CaseState.LEASED)
     assigned(held, annotator)

@@ -15,11 +15,11 @@ from django.core.management.base import CommandError
 
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
-from evaluator.domain import generating, leases
+from evaluator.domain import generating
 from evaluator.domain.asking import ask_next
-from evaluator.domain.claims import expire_leases
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.judging import judge_next
+from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import GenerationState
 from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import AnswerRequest, Judgement, TestRun
@@ -123,7 +123,6 @@ class Command(OneForWrongArguments):
                     break
                 if not ask_next(submission_id=submission.pk) and not evaluate_next(submission_id=submission.pk):
                     expire_leases()
-                    leases.expire(AnswerRequest)
                     time.sleep(POLL_SECONDS)
             while judge_next(submission_id=submission.pk):
                 pass

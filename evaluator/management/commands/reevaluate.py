@@ -11,10 +11,10 @@ from django.core.management.base import CommandError
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from evaluator.domain import reevaluating, replanning
-from evaluator.domain.claims import expire_leases
 from evaluator.domain.differences import Difference
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.offers import OfferedHere
+from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import ReevaluationState
 from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import Reevaluation

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
-from evaluator.domain.claims import expire_leases
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.progress import summary
 from evaluator.domain.queueing import connect, plan
+from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import AttemptState
 from evaluator.management.arguments import EXIT_INVALID, OneForWrongArguments
 from evaluator.models import Attempt

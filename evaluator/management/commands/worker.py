@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,9 @@ from evaluator.sandbox.types import SandboxError
 
 log = structlog.get_logger(__name__)
 
+GIVING_UP_SECONDS = 7.0
+"""How long the process of a job has to give its work back when its worker is told to stop at once."""
+
 # With RQ's own seven minutes the maintainer's page would go on counting killed workers. RQ takes 15 seconds off this
 # for the pause between the signs of life of a worker that waits.
 WORKER_TTL_SECONDS = 30
@@ -31,6 +36,41 @@ MONITORING_SECONDS = 15
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from types import FrameType
+
+
+class ReleasingWorker(Worker):
+    """Gives the work in hand back when it is told to stop: an orderly stop is no infrastructure error of the work.
+
+    RQ itself kills the process of the job with SIGKILL, and its lease would have to run out.
+    """
+
+    def setup_work_horse_signals(self) -> None:
+        """SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupts the job."""
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
+        signal.signal(signal.SIGTERM, _interrupt)
+
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """Ask the process of the job to end, and kill it if it does not."""
+        deadline = time.monotonic() + GIVING_UP_SECONDS
+        try:
+            os.kill(self.horse_pid, signal.SIGTERM)
+            while not _has_ended(self.horse_pid) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        except (ProcessLookupError, ChildProcessError):
+            return
+        super().kill_horse(sig)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # The work is given back once; a second signal must not interrupt that.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _has_ended(child: int) -> bool:
+    """Whether a child has ended, without taking its status from RQ, which waits for it."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class Command(BaseCommand):
@@ -39,9 +79,10 @@ class Command(BaseCommand):
     help = "Evaluate queued test runs, or with --models ask models for answers and verdicts, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Its name, and whether to stop when nothing waits."""
+        """Its name, what it does, and whether to stop when nothing waits."""
         parser.add_argument("--name", default=None, help="shown in logs; made up when not given")
         parser.add_argument("--models", action="store_true", help="ask models instead of evaluating")
+        parser.add_argument("--no-audits", action="store_true", help="evaluate answers only, and audit no tasks")
         parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
@@ -63,9 +104,11 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
-        queues = [model_queue(connection)] if models else [queue(connection), audit_queue(connection)]
-        worker = Worker(
-            [upload_queue(connection), *queues],
+        queues = [upload_queue(connection), model_queue(connection) if models else queue(connection)]
+        if not models and not options["no_audits"]:
+            queues.append(audit_queue(connection))
+        worker = ReleasingWorker(
+            queues,
             connection=connection,
             name=name,
             serializer=JSONSerializer,

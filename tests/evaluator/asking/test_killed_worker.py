@@ -45,7 +45,7 @@ def worker_killed_in_mid_call(provider: ProviderServer, *, after: int) -> None:
 
 def lease_runs_out() -> None:
     AnswerRequest.objects.filter(state=WorkState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert leases.expire(AnswerRequest) == 1
+    assert len(leases.expire(AnswerRequest)) == 1
 
 
 def test_the_call_is_in_doubt_and_repeated_once(

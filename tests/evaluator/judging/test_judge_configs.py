@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluator.domain.judge_configs import JudgeRefusedError, active_configs, add_judge, retire, stale
+from evaluator.domain.judging import plan_judgements
 from evaluator.enums import WorkState
 from evaluator.judging.asking import PROMPT_HASH, PROMPT_VERSION
 from evaluator.judging.schema import SCHEMA_HASH
@@ -14,8 +15,8 @@ from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Endpoint
-from tests.benchmark_tasks.factories import SuiteFactory
-from tests.submissions.factories import ImplementationFactory, UserFactory
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +105,17 @@ def test_a_judge_of_this_prompt_is_not_stale() -> None:
 def test_numbers_of_votes_that_cannot_decide_are_refused(votes: int, split: int) -> None:
     with pytest.raises(JudgeRefusedError, match="odd"):
         made(endpoint(), votes=votes, votes_when_split=split)
+
+
+def test_the_first_judge_is_shown_on_every_suite_that_it_judges() -> None:
+    """However many answers to one suite come before those to another."""
+    config = made(endpoint())
+    versions = [SuiteVersionFactory(tasks=1), SuiteVersionFactory(tasks=1)]
+    ShownJudge.objects.all().delete()
+    for version in versions:
+        with_answers(SubmissionFactory(suite_version=version), 9)
+    assert plan_judgements(config=config) == 18
+    assert set(ShownJudge.objects.values_list("suite", "config")) == {(each.suite_id, config.pk) for each in versions}
 
 
 def test_the_first_judge_is_shown_where_none_is() -> None:

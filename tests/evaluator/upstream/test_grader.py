@@ -11,7 +11,7 @@ import pytest
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.domain.graders import Grader, writable_copy
+from evaluator.domain.graders import OUTSIDE_SECONDS, Grader, writable_copy
 from evaluator.domain.scratch import scratch_folder
 from evaluator.grading import upstream
 from evaluator.grading.types import Outcome
@@ -19,7 +19,7 @@ from evaluator.sandbox.types import SandboxError
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db, pytest.mark.bubblewrap]
 
@@ -43,6 +43,32 @@ def version(tmp_path: Path, settings: Any) -> SuiteVersion:
 def grader(version: SuiteVersion, paper: str) -> Grader:
     revisions = TaskRevision.objects.select_related("task__suite", "task__paper")
     return Grader(revisions.get(task__paper__folder_name=paper), version.seed_epoch)
+
+
+class Counting:
+    """Boxes, and how long they may take in all."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    def run(self, spec: BoxSpec, **named: Any) -> BoxResult:
+        self.seconds += spec.limits.wall_seconds
+        return self._sandbox.run(spec, **named)
+
+
+@pytest.mark.parametrize(("paper", "most"), [("11-PairLossArrays", 86400), ("15-ContrastArrays", 600)])
+def test_a_run_may_take_what_all_of_its_boxes_may(
+    paper: str, most: int, version: SuiteVersion, bubblewrap: Sandbox, settings: Any
+) -> None:
+    file = settings.ENVIRONMENT.environments_file
+    file.write_text(f'[environments.numpy]\nimage = "unused"\nwall_seconds = {most}\n[tasks]\n"arrays/*" = "numpy"\n')
+    found, boxes = grader(version, paper), Counting(bubblewrap)
+    found.grade(found.reference_tree, label="golden", sandbox=boxes)
+    assert most <= boxes.seconds <= found.most_seconds - OUTSIDE_SECONDS
 
 
 @pytest.mark.parametrize(
