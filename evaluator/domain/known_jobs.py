@@ -10,7 +10,7 @@ from rq.job import Job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.jobs")
+JOB_MODULES: Final = ("evaluator.jobs",)
 """The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when it must."""
 
 

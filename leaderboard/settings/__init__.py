@@ -93,8 +93,8 @@ DATABASES = {"default": _database}
 
 CACHES = {
     # Counters of sign-ins, checks and uploads, and nothing that anybody could fill: allauth counts in this one.
-    # Shared between processes (a cache in each would multiply the limits). Only what has expired is ever deleted: beyond
-    # MAX_ENTRIES Django deletes that, and then the rest's CULL_FREQUENCY-th part, which is none of it here.
+    # Shared between processes (a cache in each would multiply the limits). Only what has expired is ever deleted:
+    # beyond MAX_ENTRIES Django deletes that, then the rest's CULL_FREQUENCY-th part, which is none of it here.
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "shared_cache",
