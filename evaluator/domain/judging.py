@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.python_source import SourceError
+from benchmark_tasks.models import Suite
 from evaluator.domain import leases
 from evaluator.domain.calling import (
     CallBusyError,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from benchmark_tasks.models import Suite
     from evaluator.judging.asking import JudgeInput
     from evaluator.models import JudgeConfig
     from evaluator.providers.types import ModelClient
@@ -62,9 +62,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
     judgements are queued again.
     """
     with transaction.atomic():
-        answers = Implementation.objects.filter(attempted=True, files__isnull=False).exclude(
-            submission__state=SubmissionState.CANCELLED
-        )
+        answers = _answers_with_code()
         if submission_id is not None:
             answers = answers.filter(submission_id=submission_id)
         if suite is not None:
@@ -78,6 +76,18 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
         _show_where_none_is(config, answers)
         transaction.on_commit(partial(push_models, count))
     return count
+
+
+def suites_to_judge(config: JudgeConfig) -> QuerySet[Suite]:
+    """The suites with an answer that :func:`plan_judgements` would queue for ``config``. No query."""
+    taken = Judgement.objects.filter(implementation=OuterRef("pk"), config=config).exclude(state=WorkState.CANCELLED)
+    waiting = _answers_with_code().filter(~Exists(taken), submission__suite_version__suite=OuterRef("pk"))
+    return Suite.objects.filter(Exists(waiting))
+
+
+def _answers_with_code() -> QuerySet[Implementation]:
+    answers = Implementation.objects.filter(attempted=True, files__isnull=False)
+    return answers.exclude(submission__state=SubmissionState.CANCELLED)
 
 
 def plan_for_submission(submission_id: int) -> int:

@@ -142,7 +142,11 @@ def links(instance: Instance, browser: Browser, browser_context_args: dict[str, 
                 maintainer.reach(f"[name={name}]")
                 maintainer.press("Space")
         maintainer.follow("form[action*='/reviews/people/invite/'] button")
-        made.append(maintainer.page.locator("#invitation-link").input_value())
+        link = maintainer.page.locator("#invitation-link").input_value()
+        maintainer.reach("[data-copies=invitation-link]")
+        maintainer.press("Enter")
+        expect(maintainer.page.locator("#invitation-link-copied")).to_have_text("Copied.")
+        made.append(link)
     # Whether labels contradict the unit tests is known once these ran.
     deadline = time.monotonic() + MEASURED_SECONDS
     while "waiting 0" not in manage(instance, "shell", "-c", MEASURED) and time.monotonic() < deadline:
