@@ -13,6 +13,8 @@ from submissions.forms import LONGEST_REASON
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evaluator.models import JudgeConfig
     from submissions.models import User
 
@@ -83,9 +85,11 @@ class SuiteForm(forms.Form):
         error_messages={"required": "Choose a suite.", "invalid_choice": "There is no such suite."},
     )
 
-    def __init__(self, data: Any = None) -> None:
+    def __init__(self, data: Any = None, *, suites: Iterable[Suite] | None = None) -> None:
+        """Offers ``suites`` (all, unless some are given)."""
         super().__init__(data)
-        choices = [(suite.slug, title) for suite, title in titles_told_apart(Suite.objects.all())]
+        offered = titles_told_apart(Suite.objects.all() if suites is None else suites)
+        choices = [(suite.slug, title) for suite, title in offered]
         cast("forms.ModelChoiceField[Suite]", self.fields["suite"]).choices = choices
 
 

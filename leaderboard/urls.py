@@ -9,6 +9,7 @@ from leaderboard.views import (
     agreement,
     board,
     catalogue,
+    crawlers,
     docs,
     health,
     judges,
@@ -47,6 +48,9 @@ urlpatterns += [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path(".well-known/security.txt", health.security_txt, name="security_txt"),
+    path("favicon.ico", crawlers.favicon, name="favicon"),
+    path("robots.txt", crawlers.robots, name="robots"),
+    path("sitemap.xml", crawlers.sitemap, name="sitemap"),
     path("status/", status.status, name="status"),
     path("status.json", status.status_json, name="status_json"),
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,25 @@ PURE = (
     "reviews/comparison",
 )
 LONGEST_MODULE = 400
+WORKERS_LIBRARIES = (
+    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "pydantic", "pymupdf", "rs_bpe"),
+    *("scipy", "statsmodels"),
+)
+"""What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
+WORKERS_PACKAGES = {
+    # Package of machinery: the modules of it that pages show something from.
+    "evaluator.attacks": {"types"},
+    "evaluator.box": set[str](),
+    "evaluator.grading": {"types"},
+    "evaluator.sandbox": {"environment_list", "ownership", "packages", "settings", "types"},
+    "evaluator.providers": {"guard", "types"},
+}
+WORKERS_MODULES = (
+    *("evaluator.domain.answers", "evaluator.domain.asking", "evaluator.domain.auditing", "evaluator.domain.claims"),
+    *("evaluator.domain.clients", "evaluator.domain.evaluate", "evaluator.domain.golden", "evaluator.domain.graders"),
+    *("evaluator.domain.judge_health", "evaluator.domain.scratch", "evaluator.domain.trying_out", "evaluator.jobs"),
+    *("evaluator.generation.extraction", "evaluator.generation.openhands"),
+)
 
 
 def modules(folder: str) -> list[Path]:
@@ -66,6 +87,35 @@ def test_imports_point_one_way() -> None:
         if name.split(".")[0] in ROOMS[number + 1 :]
     ]
     assert wrong == []
+
+
+def test_a_web_process_imports_only_what_it_serves_with(tmp_path: Path) -> None:
+    """In a process of its own, as each of gunicorn's: what is imported there costs memory and start time, each time."""
+    code = (
+        "import sys, django; django.setup()\n"
+        "from django.urls import get_resolver; assert get_resolver().url_patterns\n"
+        "from leaderboard.wsgi import application; assert application\n"
+        "print(*sorted(sys.modules))"
+    )
+    values = {"DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull, "PATH": os.environ["PATH"]}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=PROJECT_ROOT,
+        env={**values, "DJANGO_SETTINGS_MODULE": "leaderboard.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = result.stdout.split()
+    assert [name for name in WORKERS_MODULES if find_spec(name) is None] == []
+    assert "leaderboard.views.board" in loaded
+    machinery = [
+        name
+        for name in loaded
+        for package, shown in WORKERS_PACKAGES.items()
+        if name.startswith(f"{package}.") and name.removeprefix(f"{package}.") not in shown
+    ]
+    assert (sorted({*WORKERS_LIBRARIES, *WORKERS_MODULES} & set(loaded)), machinery) == ([], [])
 
 
 @pytest.mark.parametrize("folder", PURE)

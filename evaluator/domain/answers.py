@@ -15,9 +15,9 @@ from evaluator.domain.prompt_tasks import prompt_task
 from evaluator.domain.storable import storable, storable_text
 from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
 from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
-from evaluator.generation.prompting import PromptTooLongError, build_prompt
+from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
-from evaluator.providers.types import EndpointSettings, Finish
+from evaluator.providers.types import Finish
 from submissions.domain.taking import take
 from submissions.domain.uploads import files_of
 
@@ -95,11 +95,6 @@ def order_for(request: AnswerRequest, token: uuid.UUID, question: Any, *, step: 
         endpoint_id=request.generation.endpoint_id,
         prices=(_price(prices.get("price_input")), _price(prices.get("price_output"))),
     )
-
-
-def input_budget(settings_: EndpointSettings) -> int:
-    """How many tokens a prompt may have: the context without the answer, less a twentieth: models count others."""
-    return max(0, int(settings_.context_tokens * 0.95) - settings_.max_output_tokens)
 
 
 def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
-from evaluator.domain.clients import endpoint_client
 from evaluator.domain.queueing import push_check
 from evaluator.providers.guard import ForbiddenAddressError
 from evaluator.providers.types import Message, ModelRequest, ProviderFault
@@ -61,6 +60,9 @@ def check(endpoint_id: int) -> None:
 
 
 def _try(endpoint: Endpoint) -> tuple[EndpointCheck, str]:
+    # Workers make calls; the page that asks for one needs no client.
+    from evaluator.domain.clients import endpoint_client
+
     started = time.monotonic()
     try:
         client = endpoint_client(endpoint, most_seconds=LONGEST_SECONDS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from evaluator.domain.endpoint_settings import settings_of
 from evaluator.providers.clients import connect
 from evaluator.providers.guard import Policy
 from evaluator.providers.types import EndpointSettings
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from submissions.models import Endpoint
 
 
-_SETTINGS = tuple(field.name for field in fields(EndpointSettings))
-
-
 class ClientUnavailableError(Exception):
     """Nobody can be asked: endpoint or key are gone. The message is for whoever owns it."""
 
@@ -31,11 +29,6 @@ class ClientUnavailableError(Exception):
 def policy() -> Policy:
     """Which addresses may be called: public ones, and the operator's own networks."""
     return Policy(networks=tuple(ip_network(network.strip()) for network in settings.ENVIRONMENT.endpoint_networks))
-
-
-def settings_of(endpoint: Endpoint | JudgeConfig) -> EndpointSettings:
-    """``endpoint`` as pure code takes it, without its key."""
-    return EndpointSettings.from_data({name: _plain(endpoint, name) for name in _SETTINGS if hasattr(endpoint, name)})
 
 
 def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> ModelClient:
@@ -70,8 +63,3 @@ def _key(endpoint: Endpoint | None, base_url: str) -> str:
         return key_of(endpoint)
     except KeyLostError as error:
         raise ClientUnavailableError(str(error)) from None
-
-
-def _plain(endpoint: Endpoint | JudgeConfig, name: str) -> object:
-    value = getattr(endpoint, name)
-    return str(value) if isinstance(value, str) else value

@@ -12,10 +12,10 @@ from django.conf import settings
 from benchmark_tasks.domain.content import tree_path
 from evaluator.grading.types import Check, Rule, SealedTask
 from evaluator.sandbox.environment_list import EnvironmentList, read_environment_list
-from evaluator.sandbox.factory import SandboxSettings, choose
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
+    from evaluator.sandbox.factory import SandboxSettings
     from evaluator.sandbox.types import Sandbox
 
 EVALUATOR_VERSION = "3"
@@ -25,6 +25,9 @@ from an epoch to its private seeds changes."""
 
 def sandbox_settings() -> SandboxSettings:
     """The settings in the form that the sandbox package takes."""
+    # The boxes are loaded where one is made: pages ask this module for the list of environments only.
+    from evaluator.sandbox.factory import SandboxSettings
+
     environment = settings.ENVIRONMENT
     return SandboxSettings(
         state_dir=Path(settings.DATA_DIR) / "sandbox",
@@ -52,7 +55,11 @@ def configured_sandbox() -> Sandbox:
     return _chosen(settings.ENVIRONMENT.evaluator_sandbox, sandbox_settings())
 
 
-_chosen = cache(choose)
+@cache
+def _chosen(kind: str, asked: SandboxSettings) -> Sandbox:
+    from evaluator.sandbox.factory import choose
+
+    return choose(kind, asked)
 
 
 def _state(file: Path | None) -> tuple[int, int] | None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.queries import runnable_revisions_of
-from evaluator.domain.answers import input_budget
-from evaluator.domain.clients import settings_of
+from evaluator.domain.endpoint_settings import settings_of
 from evaluator.domain.prompt_tasks import prompt_task
-from evaluator.generation.prompting import PromptTooLongError, build_prompt
+from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
 from evaluator.generation.tokens import counted_with
 from submissions.enums import Scaffold
 

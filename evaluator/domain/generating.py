@@ -13,7 +13,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
-from evaluator.domain.clients import settings_of
+from evaluator.domain.endpoint_settings import settings_of
 from evaluator.domain.queueing import plan, push_models
 from evaluator.enums import CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version

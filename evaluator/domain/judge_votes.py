@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from benchmark_tasks.domain.references import golden_definition, masked_definition
 from evaluator.domain import judge_budget
 from evaluator.domain.calling import CallRejectedError, Order, answered, call, call_key
+from evaluator.domain.endpoint_settings import settings_of
 from evaluator.enums import Abstention
 from evaluator.judging.asking import JudgeInput, build, digest, tokens_of
 from evaluator.judging.schema import Verdict, VerdictError, parse
@@ -105,8 +106,6 @@ def vote_keys(
 
 def context_tokens(config: JudgeConfig) -> int:
     """How much the judge reads at most, answer included. It can change no verdict, so the endpoint's of now counts."""
-    from evaluator.domain.clients import settings_of
-
     return config.endpoint.context_tokens if config.endpoint else settings_of(config).context_tokens
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.python_source import SourceError
@@ -63,9 +64,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
     judgements are queued again.
     """
     with transaction.atomic():
-        answers = Implementation.objects.filter(attempted=True, files__isnull=False).exclude(
-            submission__state=SubmissionState.CANCELLED
-        )
+        answers = _answers_with_code()
         if submission_id is not None:
             answers = answers.filter(submission_id=submission_id)
         if suite is not None:
@@ -79,6 +78,18 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
         _show_where_none_is(config, answers)
         transaction.on_commit(partial(push_models, count))
     return count
+
+
+def suites_to_judge(config: JudgeConfig) -> QuerySet[Suite]:
+    """The suites with an answer that :func:`plan_judgements` would queue for ``config``. No query."""
+    taken = Judgement.objects.filter(implementation=OuterRef("pk"), config=config).exclude(state=WorkState.CANCELLED)
+    waiting = _answers_with_code().filter(~Exists(taken), submission__suite_version__suite=OuterRef("pk"))
+    return Suite.objects.filter(Exists(waiting))
+
+
+def _answers_with_code() -> QuerySet[Implementation]:
+    answers = Implementation.objects.filter(attempted=True, files__isnull=False)
+    return answers.exclude(submission__state=SubmissionState.CANCELLED)
 
 
 def plan_for_submission(submission_id: int) -> int:

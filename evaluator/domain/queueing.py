@@ -15,7 +15,6 @@ from rq import Queue
 from rq.exceptions import DuplicateJobError
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.auditing import waiting
 from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.domain.environments import why_no_environment
 from evaluator.domain.known_jobs import KnownJob
@@ -208,6 +207,9 @@ def push_audit() -> int:
     Each revision has a job of its own, so that the workers share them. What has no environment yet has to wait for an
     operator, and is asked for by a later sweep.
     """
+    # Loads boxes and mutants, of which pages, that push runs, make no use.
+    from evaluator.domain.auditing import waiting
+
     added = 0
     try:
         with connect() as connection:

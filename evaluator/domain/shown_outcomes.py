@@ -41,12 +41,17 @@ class Badge:
     css: str
 
 
-def badge_of(run: TestRun | None) -> Badge:
-    """How a test run is shown; None is an answer whose run was not planned yet."""
+def badge_of(run: TestRun | None, *, scored: bool = True) -> Badge:
+    """How a test run is shown; None is an answer whose run was not planned yet.
+
+    Before its submission is ``scored``, a task without an answer has failed nothing: that is decided first of all.
+    """
     if run is None:
         return Badge("waiting", "pending")
     if run.state != RunState.DONE:
         return Badge(_STATE_TEXTS[run.state], "pending")
+    if run.outcome == Outcome.NOT_ATTEMPTED and not scored:
+        return Badge(OUTCOME_TEXTS[Outcome.NOT_ATTEMPTED], "pending")
     return outcome_badge(run.outcome)
 
 

@@ -18,6 +18,8 @@ from evaluator.providers.types import Message, ModelRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evaluator.providers.types import EndpointSettings
+
 VERSION: Final = "2026-11-2"
 FULL: Final = "full"
 PAPER_ONLY: Final = "paper_only"
@@ -124,6 +126,11 @@ def delimited(name: str, text: str) -> str:
     """``text`` between lines that cannot be in it: they hold a part of its hash, so the same text looks the same."""
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
     return f"[BEGIN {name} {mark}]\n{text.rstrip()}\n[END {name} {mark}]"
+
+
+def input_budget(settings_: EndpointSettings) -> int:
+    """How many tokens a prompt may have: the context without the answer, less a twentieth: models count others."""
+    return max(0, int(settings_.context_tokens * 0.95) - settings_.max_output_tokens)
 
 
 def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:

@@ -76,18 +76,6 @@ def item_coincidences(counts: Array) -> Array:
     return np.asarray(ordered_pairs / (counts.sum(axis=1) - 1)[:, None, None])
 
 
-def alpha_of_items(counts: Array, level: Level = "ordinal") -> float:
-    """Krippendorff's alpha from how often each item got each label ``(items, q)``, as the krippendorff package has it.
-
-    ``krippendorff_alpha`` gives the same of whole stacks, for the bootstrap. The package refuses what is undefined.
-    """
-    # Half a second to import, which a page that shows cached results must not wait for.
-    import krippendorff
-
-    domain = np.arange(1, counts.shape[1] + 1)
-    return float(krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level))
-
-
 def krippendorff_alpha(matrices: Array, level: Level = "ordinal") -> Array:
     """Krippendorff's alpha of coincidence matrices ``(…, q, q)`` (K. Krippendorff 2011).
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING
 
-from leaderboard.agreement.types import SIGNIFICANCE, Coefficient, Interval, SystemComparison
+from leaderboard.agreement.types import Coefficient, Interval, SystemComparison
 from leaderboard.domain.statistics import wilson
 
 if TYPE_CHECKING:
@@ -24,19 +25,18 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """The p value of McNemar's exact test: how likely so uneven a split of the tasks that one system alone passes is,
     if both pass equally often. 1 where there are no such tasks.
     """
-    # statsmodels takes seconds to import, which a page that shows cached results must not.
-    from statsmodels.stats.contingency_tables import mcnemar as exact_test
-
-    if only_first + only_second == 0:
-        return 1.0
-    return float(exact_test([[0, only_first], [only_second, 0]], exact=True).pvalue)
+    alone = only_first + only_second
+    tail = sum(comb(alone, fewer) for fewer in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / 2**alone)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p values adjusted for being tested together (S. Holm 1979), in the given order."""
-    from statsmodels.stats.multitest import multipletests
-
-    return [float(p) for p in multipletests(p_values, alpha=SIGNIFICANCE, method="holm")[1]] if p_values else []
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for place, number in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, (len(p_values) - place) * p_values[number])
+        adjusted[number] = min(1.0, largest)
+    return adjusted
 
 
 def compare_systems(passed: Mapping[str, Mapping[str, bool]]) -> list[SystemComparison]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,52 +16,31 @@ if TYPE_CHECKING:
 
     from leaderboard.agreement.coefficients import Array, Level
 
-    Ratings = Mapping[str, Mapping[str, str]]
-    """Rater to item to label; an item that a rater did not rate is missing."""
+    ItemCounts = Mapping[tuple[str, tuple[int, ...]], int]
+    """(paper, how many raters gave an item each label, worst first) -> number of such items."""
 
 ONE_LABEL = "all raters use one label only"
 
 
-def fleiss(
-    ratings: Ratings,
-    *,
-    clusters: Mapping[str, str] | None = None,
-    labels: tuple[str, ...] = LABELS,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    least: int = LEAST_ITEMS,
-) -> Coefficient:
-    """Fleiss' kappa (J. L. Fleiss 1971), with K. L. Gwet's (2014) treatment of gaps.
-
-    ``clusters`` names each item's paper, over which the bootstrap draws; without it each item stands for itself.
-    Raises ValueError on a label outside the scale, and KeyError on an item without a cluster.
-    """
-    counts, papers = _counts(ratings, labels, clusters)
-    resampled = _resampled(_shares(counts, papers, coefficients.identity_weights(len(labels))), counts, resamples, seed)
+def fleiss(items: ItemCounts, *, resamples: int = RESAMPLES, seed: int = SEED, least: int = LEAST_ITEMS) -> Coefficient:
+    """Fleiss' kappa (J. L. Fleiss 1971), with K. L. Gwet's (2014) treatment of gaps."""
+    counts, papers = _stacked(items)
+    weights = coefficients.identity_weights(counts.shape[1])
+    resampled = _resampled(_shares(counts, papers, weights), counts, resamples, seed)
     return estimate(_fleiss, resampled, least=least, undefined=ONE_LABEL)
 
 
-def ac1(
-    ratings: Ratings,
-    *,
-    clusters: Mapping[str, str] | None = None,
-    labels: tuple[str, ...] = LABELS,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    least: int = LEAST_ITEMS,
-) -> Coefficient:
-    """Gwet's AC1 of any number of raters; arguments and errors as in ``fleiss``."""
-    weights = coefficients.identity_weights(len(labels))
-    counts, papers = _counts(ratings, labels, clusters)
+def ac1(items: ItemCounts, *, resamples: int = RESAMPLES, seed: int = SEED, least: int = LEAST_ITEMS) -> Coefficient:
+    """Gwet's AC1 of any number of raters."""
+    counts, papers = _stacked(items)
+    weights = coefficients.identity_weights(counts.shape[1])
     resampled = _resampled(_shares(counts, papers, weights), counts, resamples, seed)
     return estimate(partial(_gwet, weights=weights), resampled, least=least, undefined=ONE_LABEL)
 
 
 def ordinal_alpha(
-    ratings: Ratings,
+    items: ItemCounts,
     *,
-    clusters: Mapping[str, str] | None = None,
-    labels: tuple[str, ...] = LABELS,
     level: Level = "ordinal",
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -70,34 +48,23 @@ def ordinal_alpha(
 ) -> Coefficient:
     """Krippendorff's alpha of any number of raters, ordinal unless ``level`` says otherwise.
 
-    Arguments and errors as in ``fleiss``; items with a single rating count for nothing.
+    Items with a single rating count for nothing.
     """
-    counts, papers = _counts(ratings, labels, clusters)
+    counts, papers = _stacked(items)
     shared = counts.sum(axis=1) > 1
     matrices = coefficients.item_coincidences(counts[shared])
     sums = _by_cluster(matrices, papers[shared])
     statistic = partial(coefficients.krippendorff_alpha, level=level)
-    alpha = estimate(statistic, _resampled(sums, counts, resamples, seed), least=least, undefined=ONE_LABEL)
-    return alpha if alpha.value is None else replace(alpha, value=coefficients.alpha_of_items(counts, level))
+    return estimate(statistic, _resampled(sums, counts, resamples, seed), least=least, undefined=ONE_LABEL)
 
 
-def _counts(
-    ratings: Ratings, labels: tuple[str, ...], clusters: Mapping[str, str] | None
-) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
-    """How many raters gave each item each label ``(items, q)``, and the number of each item's cluster ``(items,)``."""
-    rank = {label: number for number, label in enumerate(labels)}
-    items = sorted({item for rated in ratings.values() for item in rated})
-    place = {item: number for number, item in enumerate(items)}
-    counts = np.zeros((len(items), len(labels)))
-    for rater, rated in ratings.items():
-        for item, label in rated.items():
-            if label not in rank:
-                msg = f"{rater} gives item {item!r} the label {label!r}, which is not on the scale {labels}"
-                raise ValueError(msg)
-            counts[place[item], rank[label]] += 1
-    names = [item if clusters is None else clusters[item] for item in items]
-    order = {name: number for number, name in enumerate(sorted(set(names)))}
-    return counts, np.array([order[name] for name in names], dtype=np.intp)
+def _stacked(items: ItemCounts) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    """How many raters gave each item each label ``(items, q)``, and the number of each item's paper ``(items,)``."""
+    place = {name: number for number, name in enumerate(sorted({paper for paper, _ in items}))}
+    times = np.fromiter(items.values(), dtype=np.intp)
+    counts = np.array([given for _, given in items], dtype=np.float64).reshape(len(items), -1 if items else len(LABELS))
+    papers = np.array([place[paper] for paper, _ in items], dtype=np.intp)
+    return counts.repeat(times, axis=0), papers.repeat(times)
 
 
 def _shares(counts: Array, papers: np.ndarray[tuple[int], np.dtype[np.intp]], weights: Array) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 LABELS = ("LI", "LC", "CC")
 """The labels as an ordinal scale, worst first."""
@@ -14,14 +15,8 @@ LEAST_ITEMS = 10
 """Below as many shared items no coefficient is shown: at 28 items an interval of kappa is already .53 wide."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The labels that two raters gave one item. ``cluster`` is the paper: its items are not independent."""
-
-    item: str
-    cluster: str
-    first: str
-    second: str
+PairCounts: TypeAlias = Mapping[tuple[str, str, str], int]
+"""(paper, first rater's label, second rater's) -> number of items. Items of one paper are not independent."""
 
 
 @dataclass(frozen=True, slots=True)

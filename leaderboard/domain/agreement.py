@@ -1,155 +1,234 @@
-"""How far any two raters agree: which pairs there are, their statistics, and the answers behind each number."""
+"""Rater agreement on a suite: every two raters, annotators among themselves, judges against final labels."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from django.core.cache import caches
+from django.db.models import Case, Count, F, IntegerField, Max, Value, When
+from django.db.models.functions import Lower
+from django.urls import reverse
+
+from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
-from leaderboard.agreement.types import LABELS, Pair, PairAgreement
-from leaderboard.domain.agreement_cache import Question, answered, digest
-from leaderboard.domain.agreement_raters import (
-    REST,
-    Item,
-    Rater,
-    Ratings,
-    Scope,
-    raters,
-    shown_systems,
-    suite_categories,
+from evaluator.models import JudgeConfig, Judgement
+from leaderboard.agreement.types import LABELS
+from leaderboard.domain.agreement_labels import (
+    REPORTED,
+    answers_of,
+    closed_case,
+    count_labels,
+    results_of,
+    with_labels,
+    with_reported_labels,
 )
+from leaderboard.domain.agreement_raters import REST, asked_entries, check_asked, raters
+from leaderboard.domain.board import visible_entries
+from reviews.models import CaseEvent, Decision, Review, Trigger
 from submissions.enums import Inputs
+from submissions.models import AuditEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite
+    from leaderboard.agreement.types import PairAgreement
+    from leaderboard.domain.agreement_labels import Labels
+    from leaderboard.domain.agreement_raters import Asked, Rater
+    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
 
 BINARY_LABELS: Final = (REST, Label.CC.value)
-
-
-class UnknownChoiceError(Exception):
-    """A category, system, rater, … was named that there is not. The message lists those that there are."""
+KEPT_SECONDS: Final = 900
+"""Whatever the data's version should ever miss is shown no longer than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two raters and the answers that both labelled, in ``labels``.
+    """Two raters, and how far they agree on the answers that both labelled.
 
     ``abstained`` counts the answers that one labelled and the other abstained on. They are in no number.
     """
 
     first: Rater
     second: Rater
-    pairs: tuple[Pair, ...]
-    labels: tuple[str, ...]
+    result: PairAgreement
     abstained: int = 0
 
-    def matrix(self) -> list[list[int]]:
-        """Counts: a row for each label of the first rater, a column for each of the second."""
-        counts = Counter((pair.first, pair.second) for pair in self.pairs)
-        return [[counts[row, column] for column in self.labels] for row in self.labels]
 
-    def keys(self, cell: tuple[str, str]) -> list[str]:
-        """The items in one cell of the matrix."""
-        return [pair.item for pair in self.pairs if (pair.first, pair.second) == cell]
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is shown of the agreement on some answers. ``judges`` are those that said anything about them."""
 
-
-def read_scope(*, suite: Suite, category: str = "", system: str = "", inputs: str = "", samples: bool = False) -> Scope:
-    """Filters as people name them. Raises :class:`UnknownChoiceError`. Two queries at most."""
-    if category:
-        _check("category", category, [each.slug for each in suite_categories(suite)])
-    if system:
-        _check("system", system, [each.slug for each in shown_systems(suite)])
-    if inputs:
-        _check("kind of inputs", inputs, Inputs.values)
-    return Scope(category=category, system=system, inputs=inputs, samples=samples)
+    pairs: tuple[RaterPair, ...]
+    people: PeopleAgreement
+    judges: tuple[tuple[Rater, JudgeTrust], ...]
+    reported_humans: bool
 
 
-def check_raters(*slugs: str) -> None:
-    """Raises :class:`UnknownChoiceError` for a rater that there is not, or the same one twice. One query."""
-    given = [slug for slug in slugs if slug]
-    known = [rater.slug for rater in raters()] if given else []
-    for slug in given:
-        _check("rater", slug, known)
-    if len(set(given)) < len(given):
-        msg = f"The rater {given[0]!r} is named twice. Name two different ones."
-        raise UnknownChoiceError(msg)
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An answer in a cell of a table: its page, its case's (empty where it has none), and the two raters' labels.
+
+    ``trial`` is 0 where each task was tried once; ``reported`` marks what others reported.
+    """
+
+    address: str
+    case_address: str
+    task: str
+    system: str
+    inputs_text: str
+    trial: int
+    reported: bool
+    first: str
+    second: str
 
 
-def _check(kind: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known) or 'none'}."
-        raise UnknownChoiceError(msg)
+def read_report(*, suite: Suite, asked: Asked) -> Report:
+    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``.
+
+    The number of queries is constant. What was computed is kept as long as nothing new is known.
+    """
+    known = raters()
+    check_asked(suite=suite, asked=asked, known=known)
+    parts = repr((suite.pk, asked, known, data_version(suite)))
+    key = f"agreement:{hashlib.sha256(parts.encode()).hexdigest()}"
+    kept: Report | None = caches["pages"].get(key)
+    if kept is None:
+        kept = _computed(suite, asked, known)
+        caches["pages"].set(key, kept, KEPT_SECONDS)
+    return kept
 
 
-def rater_pairs(ratings: Ratings, *, binary: bool = False, first: str = "", second: str = "") -> list[RaterPair]:
+def data_version(suite: Suite) -> tuple[object, ...]:
+    """What is different after any label, test run or decision that counts, and after anything is shown or hidden.
+
+    A row is computed anew whenever a label or a test of it changes; the logs of what people do are append-only.
+    """
+    entries = visible_entries().filter(suite_version__suite=suite)
+    judged = Judgement.objects.filter(state=WorkState.DONE)
+    logs: list[QuerySet[Any]] = [
+        *(AuditEvent.objects.all(), CaseEvent.objects.all(), Trigger.objects.all()),
+        *(Review.objects.all(), Decision.objects.all(), JudgeConfig.objects.all()),
+    ]
+    return (
+        *entries.aggregate(Count("pk"), Max("pk"), Max("computed")).values(),
+        *judged.aggregate(Count("pk"), Max("finished")).values(),
+        *(log.aggregate(newest=Max("pk"))["newest"] for log in logs),
+    )
+
+
+def _computed(suite: Suite, asked: Asked, known: Sequence[Rater]) -> Report:
+    # Loads numpy, which no page needs that shows something else.
+    from leaderboard.domain.agreement_trust import judge_trust, people_agreement
+
+    labels = count_labels(entries=asked_entries(suite=suite, asked=asked), category=asked.category, raters=known)
+    judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
+    return Report(
+        pairs=tuple(_rater_pairs(labels, asked, known)),
+        people=people_agreement(labels),
+        judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
+        reported_humans=any(said is not None for _, said, _ in labels.reported.of("reported_humans")),
+    )
+
+
+def _says_anything(labels: Labels, rater: Rater) -> bool:
+    return any(said is not None for _, said, _ in labels.answers.of(rater.column))
+
+
+def _rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
     """Every two raters that labelled an answer in common, or only those with the named ones.
 
-    ``binary`` asks for CC against the rest; raters that tell nothing else apart take part only there. Rows are the
-    rater that comes first in ``ratings.raters``, or the one that is named first.
+    Raters that tell only CC from the rest take part only where that is asked for. Rows are the rater that comes first
+    among the ``known``, or the one that is named first.
     """
-    able = [rater for rater in ratings.raters if binary or not rater.binary_only]
-    wanted = {slug for slug in (first, second) if slug}
+    able = [rater for rater in known if asked.binary or not rater.binary_only]
+    wanted = {slug for slug in (asked.first, asked.second) if slug}
     found = []
     for one, other in combinations(able, 2):
         if wanted <= {one.slug, other.slug}:
-            swapped = other.slug == first or one.slug == second
-            pair = _rater_pair(ratings, *((other, one) if swapped else (one, other)), binary=binary)
-            if pair.pairs:
-                found.append(pair)
+            swapped = other.slug == asked.first or one.slug == asked.second
+            pair = _rater_pair(labels, *((other, one) if swapped else (one, other)), binary=asked.binary)
+            found += [pair] if pair else []
     return found
 
 
-def _rater_pair(ratings: Ratings, first: Rater, second: Rater, *, binary: bool) -> RaterPair:
-    says, other = ratings.labels.get(first.slug, {}), ratings.labels.get(second.slug, {})
-    shared = [key for key in says if key in other]
-    both = [
-        Pair(item=key, cluster=ratings.items[key].paper, first=says[key], second=other[key])
-        for key in shared
-        if says[key] and other[key]
-    ]
-    if binary:
-        # Loads numpy, which no page needs that shows something else.
-        from leaderboard.agreement.pairs import binary as told_apart
-
-        both = told_apart(both)
-    return RaterPair(
-        first=first,
-        second=second,
-        pairs=tuple(both),
-        labels=BINARY_LABELS if binary else LABELS,
-        abstained=sum(bool(says[key]) != bool(other[key]) for key in shared),
-    )
-
-
-def question(pair: RaterPair, *, about: str = "") -> Question:
-    """The question for a pair's statistics; ``about`` names the answers that were asked for."""
-    whole = (pair.labels, *((each.item, each.cluster, each.first, each.second) for each in pair.pairs))
-    return Question(
-        name=f"{about} {pair.first.slug} {pair.second.slug} {len(pair.labels)}",
-        data=digest(whole),
-        compute=partial(_computed, pair),
-    )
-
-
-def compared(pairs: Sequence[RaterPair]) -> list[PairAgreement]:
-    """The statistics of each pair, from the cache where their very labels were compared before."""
-    return [found.value for found in answered([question(pair) for pair in pairs]) if found is not None]
-
-
-def _computed(pair: RaterPair) -> PairAgreement:
-    # Loads scientific libraries, which take long: not before something has to be computed.
+def _rater_pair(labels: Labels, first: Rater, second: Rater, *, binary: bool) -> RaterPair | None:
     from leaderboard.agreement.pairs import compare
 
-    return compare(pair.pairs, labels=pair.labels)
+    counted = labels.with_both(first, second)
+    if counted is None:
+        return None
+    both = Counter[tuple[str, str, str]]()
+    abstained = 0
+    for paper, says, other, number in counted.of(first.column, second.column):
+        if says is None or other is None:
+            continue
+        if says and other:
+            both[paper, _binary(says) if binary else says, _binary(other) if binary else other] += number
+        else:
+            abstained += number if says or other else 0
+    if not both:
+        return None
+    return RaterPair(first, second, compare(both, labels=BINARY_LABELS if binary else LABELS), abstained)
 
 
-def items_of_cell(ratings: Ratings, pair: RaterPair, cell: tuple[str, str]) -> list[tuple[Item, str, str]]:
-    """The answers in a cell of the matrix with what each rater said, by task, system and trial."""
-    says, other = ratings.labels[pair.first.slug], ratings.labels[pair.second.slug]
-    found: Iterable[tuple[Item, str, str]] = ((ratings.items[key], says[key], other[key]) for key in pair.keys(cell))
-    return sorted(found, key=lambda row: (row[0].task, row[0].system.casefold(), row[0].inputs, row[0].trial))
+def _binary(label: str) -> str:
+    """CC against the rest, as in the paper's Table 6."""
+    return label if label == Label.CC.value else REST
+
+
+def items_of_cell(*, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int) -> list[Item]:
+    """The first answers in a cell of a pair's table, by task, system and trial. Two queries at most."""
+    entries, both = asked_entries(suite=suite, asked=asked), (pair.first, pair.second)
+    rows: QuerySet[Any]
+    if pair.first in REPORTED:
+        task, entry, no_case = "task", "run__entry", Value(None, output_field=IntegerField())
+        rows = with_reported_labels(results_of(entries, asked.category))
+        rows = rows.annotate(owner=F("run__slug"), shown_trial=Value(0), closed_case=no_case)
+    else:
+        task, entry = "revision__task", "submission__entry"
+        rows = with_labels(answers_of(entries, asked.category), both, entries)
+        several = Case(When(submission__trials__gt=1, then="trial"), default=0)
+        rows = rows.annotate(owner=F("submission_id"), shown_trial=several, closed_case=closed_case())
+    inside = {f"{rater.column}__in": _labels_in(label) for rater, label in zip(both, cell, strict=True)}
+    system, inputs = f"{entry}__system__name", f"{entry}__inputs"
+    found = (
+        rows.filter(**inside)
+        .order_by(f"{task}__slug", Lower(system), inputs, "shown_trial", "pk")
+        .values_list(
+            *("owner", f"{task}__paper__slug", f"{task}__index", "shown_trial", "closed_case"),
+            *(f"{task}__slug", system, inputs, *(rater.column for rater in both)),
+        )
+    )
+    return [_item(*row) for row in found[:most]]
+
+
+def _labels_in(label: str) -> tuple[str, ...]:
+    """The labels that a row or column of that name counts."""
+    return (REST, Label.LI.value, Label.LC.value) if label == REST else (label,)
+
+
+def _item(owner: str | int, paper: str, index: int, trial: int, case: int | None, *shown: str) -> Item:
+    """``owner`` is the slug of a reported run or the number of a submission."""
+    task, system, inputs, first, second = shown
+    if isinstance(owner, str):
+        address = reverse("reported_case", args=[owner, paper, index])
+    else:
+        address = reverse("implementation", args=[owner, paper, index, trial or 1])
+    return Item(
+        address=address,
+        case_address=reverse("case", args=[case]) if case else "",
+        task=task,
+        system=system,
+        inputs_text=Inputs(inputs).label,
+        trial=trial,
+        reported=isinstance(owner, str),
+        first=first,
+        second=second,
+    )

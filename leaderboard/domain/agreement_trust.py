@@ -6,13 +6,18 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from leaderboard.agreement.types import ClassAccuracy, Coefficient, Interval, Pair
-from leaderboard.domain.agreement_raters import JUDGE_PREFIX
+from evaluator.judging.labels import Label
+from leaderboard.agreement.judges import LEAST_LABELS, accuracy, ppi_mean, rogan_gladen
+from leaderboard.agreement.raters import fleiss, ordinal_alpha
+from leaderboard.agreement.types import ClassAccuracy, Coefficient, Interval
+from leaderboard.domain.agreement_labels import AUDITED, REVIEWABLE, TRUTH
+from leaderboard.domain.statistics import wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from leaderboard.domain.agreement_labels import Labels
+    from leaderboard.domain.agreement_raters import Rater
 
-    from leaderboard.domain.agreement_raters import Rater, Ratings
+CC: Final = Label.CC.value
 
 LEAST_PEOPLE: Final = 3
 """Of two people the table of first and second labels says all."""
@@ -59,62 +64,52 @@ class JudgeTrust:
         return asdict(self)
 
 
-def judged_raters(ratings: Ratings) -> list[Rater]:
-    """This site's judges that said anything here."""
-    return [rater for rater in ratings.raters if rater.slug.startswith(JUDGE_PREFIX) and ratings.labels.get(rater.slug)]
-
-
-def people_agreement(ratings: Ratings) -> PeopleAgreement:
+def people_agreement(labels: Labels) -> PeopleAgreement:
     """Fleiss' kappa and ordinal alpha over all annotators of the earliest rounds."""
-    given = Counter(key for labels in ratings.people.values() for key in labels)
-    shared = [key for key, labels in given.items() if labels > 1]
-    if len(ratings.people) < LEAST_PEOPLE:
-        few = Coefficient(None, None, f"too few people ({len(ratings.people)} of at least {LEAST_PEOPLE})")
-        return PeopleAgreement(len(ratings.people), len(shared), few, few)
-    # Loads scientific libraries, which take long: not before something has to be computed.
-    from leaderboard.agreement.raters import fleiss, ordinal_alpha
-
-    clusters = {key: ratings.items[key].paper for key in given}
-    return PeopleAgreement(
-        people=len(ratings.people),
-        n=len(shared),
-        fleiss=fleiss(ratings.people, clusters=clusters),
-        alpha=ordinal_alpha(ratings.people, clusters=clusters),
-    )
+    shared = sum(number for (_, given), number in labels.items.items() if sum(given) > 1)
+    if labels.people < LEAST_PEOPLE:
+        few = Coefficient(None, None, f"too few people ({labels.people} of at least {LEAST_PEOPLE})")
+        return PeopleAgreement(labels.people, shared, few, few)
+    return PeopleAgreement(labels.people, shared, fleiss=fleiss(labels.items), alpha=ordinal_alpha(labels.items))
 
 
-def judge_trust(ratings: Ratings, rater: Rater) -> JudgeTrust:
+def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
     """The judge's accuracy for each label, and its share of CC corrected by the randomly audited answers.
 
     Only the audit may correct: disputes alone are the answers on which judges err most. An abstention is no CC, and
     misses the label that the answer deserves.
     """
-    from leaderboard.agreement.judges import accuracy, ppi_mean, rogan_gladen
-
-    says = ratings.labels[rater.slug]
-    pairs = [
-        Pair(item=key, cluster=ratings.items[key].paper, first=label, second=says[key])
-        for key, label in ratings.truth.items()
-        if key in says
-    ]
-    population = [key for key in says if key in ratings.reviewable]
-    drawn = [key for key in population if key in ratings.audited]
-    sampled = [key for key in drawn if key in ratings.truth]
-    labelled = set(sampled)
-    truth, judged = _completely_correct(ratings.truth, sampled), _completely_correct(says, sampled)
-    others = _completely_correct(says, [key for key in population if key not in labelled])
-    weights = [1 / ratings.audited[key] for key in sampled]
-    unsettled = _unsettled(len(sampled), len(drawn))
+    pairs = Counter[tuple[str, str]]()
+    sampled: list[tuple[int, int, float]] = []
+    waiting = 0
+    for _, said, truth, reviewable, audited, number in labels.reviewed.of(judge.column, TRUTH, REVIEWABLE, AUDITED):
+        if said is None:
+            continue
+        if truth is not None:
+            pairs[truth, said] += number
+        if reviewable and audited is not None:
+            if truth is None:
+                waiting += number
+            else:
+                sampled += [(int(truth == CC), int(said == CC), 1 / audited)] * number
+    population = Counter[bool]()
+    for _, said, reviewable, number in labels.answers.of(judge.column, REVIEWABLE):
+        if reviewable and said is not None:
+            population[said == CC] += number
+    truths, judged, weights = [list(column) for column in zip(*sampled, strict=True)] if sampled else ([], [], [])
+    # Labels may have come between the two counts.
+    others = [1] * max(0, population[True] - sum(judged)) + [0] * max(0, population[False] - judged.count(0))
+    unsettled = _unsettled(len(sampled), len(sampled) + waiting)
     return JudgeTrust(
-        n=len(pairs),
-        abstained=sum(not pair.second for pair in pairs),
+        n=pairs.total(),
+        abstained=sum(number for (_, said), number in pairs.items() if not said),
         classes=accuracy(pairs),
-        population=len(population),
+        population=population.total(),
         sampled=len(sampled),
-        waiting=len(drawn) - len(sampled),
-        raw=_share(_completely_correct(says, population)),
-        prediction_powered=unsettled or ppi_mean(truth, judged, others, weights),
-        rogan_gladen=unsettled or rogan_gladen(truth, judged, others, weights),
+        waiting=waiting,
+        raw=_share(population[True], population.total()),
+        prediction_powered=unsettled or ppi_mean(truths, judged, others, weights),
+        rogan_gladen=unsettled or rogan_gladen(truths, judged, others, weights),
     )
 
 
@@ -122,21 +117,13 @@ def _unsettled(sampled: int, drawn: int) -> Coefficient | None:
     """Why nothing is corrected while too many of the drawn answers wait: agreements are settled before disputes, so
     those that are settled first flatter the judge.
     """
-    from leaderboard.agreement.judges import LEAST_LABELS
-
     if sampled < LEAST_LABELS or drawn - sampled <= MOST_WAITING * drawn:
         return None
     why = f"too few of the randomly drawn answers are settled ({sampled} of {drawn}): those that take longer differ"
     return Coefficient(None, None, why)
 
 
-def _completely_correct(labels: Mapping[str, str], keys: list[str]) -> list[int]:
-    return [int(labels[key] == "CC") for key in keys]
-
-
-def _share(values: list[int]) -> Coefficient:
-    if not values:
+def _share(k: int, n: int) -> Coefficient:
+    if not n:
         return Coefficient(None, None, "undefined: no judged answer can be audited")
-    from leaderboard.domain.statistics import wilson
-
-    return Coefficient(sum(values) / len(values), Interval(*wilson(sum(values), len(values))))
+    return Coefficient(k / n, Interval(*wilson(k, n)))

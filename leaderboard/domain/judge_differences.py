@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 from django.urls import reverse
@@ -15,7 +13,7 @@ from evaluator.judging.labels import Label
 from evaluator.models import Judgement
 from leaderboard.domain.board import visible_entries
 from leaderboard.domain.judge_labels import ABSTAINED, COUNTED
-from leaderboard.domain.statistics import CONFIDENCE
+from leaderboard.domain.statistics import wilson
 from submissions.enums import Kind
 from submissions.models import Implementation
 
@@ -192,12 +190,6 @@ def _places(rates: list[float]) -> list[int]:
 
 
 def _bounds(count: float, tasks: int) -> tuple[float, float]:
-    """The 95 % Wilson interval as percentages, as :func:`leaderboard.domain.statistics.wilson` has it.
-
-    Written out here because statsmodels takes seconds to import, which no page may.
-    """
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    rate, spread = count / tasks, z * z / tasks
-    middle = (rate + spread / 2) / (1 + spread)
-    half = z * math.sqrt(rate * (1 - rate) / tasks + spread / (4 * tasks)) / (1 + spread)
-    return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
+    """The 95 % Wilson interval as percentages."""
+    low, high = wilson(count, tasks)
+    return 100 * low, 100 * high

@@ -95,10 +95,10 @@ def task_rows(submission: Submission) -> list[TaskRow]:
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
-    rows = []
+    rows, scored = [], submission.state == SubmissionState.SCORED
     for implementation in implementations:
         run = newest(getattr(implementation, "runs_in_order", []))
-        rows.append(TaskRow(implementation, run, badge_of(run)))
+        rows.append(TaskRow(implementation, run, badge_of(run, scored=scored)))
     return rows
 
 

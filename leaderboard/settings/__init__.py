@@ -95,8 +95,18 @@ else:
     _database["CONN_HEALTH_CHECKS"] = True
 DATABASES = {"default": _database}
 
-# Shared between processes, so that login limits count for all of them (a per-process cache multiplied them).
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "shared_cache"}}
+CACHES = {
+    # Counters of sign-ins, checks and uploads, and nothing that anybody could fill: allauth counts in this one.
+    # Shared between processes (a cache in each would multiply the limits). Only what has expired is ever deleted:
+    # beyond MAX_ENTRIES Django deletes that, then the rest's CULL_FREQUENCY-th part, which is none of it here.
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "shared_cache",
+        "OPTIONS": {"MAX_ENTRIES": 10_000, "CULL_FREQUENCY": 2**31},
+    },
+    # What pages show. In each process's memory: a visitor's GET writes nothing, and an upgrade finds nothing old.
+    "pages": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 200}},
+}
 
 RQ_QUEUES = {"default": {"URL": ENVIRONMENT.queue_url, "DEFAULT_TIMEOUT": 3600, "SERIALIZER": "json"}}
 RQ_SHOW_ADMIN_LINK = False

@@ -1,4 +1,4 @@
-"""How far raters agree."""
+"""Rater agreement."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from benchmark_tasks.models import Suite
 from leaderboard.agreement.types import LEAST_ITEMS
 from leaderboard.agreement_forms import AgreementFilterForm
 from leaderboard.closing import AnswersClosedError, closed, closes
-from leaderboard.domain.agreement import RaterPair, UnknownChoiceError, items_of_cell
-from leaderboard.domain.agreement_cache import Known, answered, known
-from leaderboard.domain.agreement_queue import known_or_queued
-from leaderboard.domain.agreement_raters import REPORTED_HUMANS, shown_systems, suite_categories
-from leaderboard.domain.agreement_report import Asked, read_report
+from leaderboard.domain.agreement import RaterPair, Report, items_of_cell, read_report
+from leaderboard.domain.agreement_raters import Asked, UnknownChoiceError, shown_systems, suite_categories
 from leaderboard.domain.agreement_texts import (
     accuracy_lines,
     people_lines,
@@ -30,9 +27,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.domain.agreement_raters import Rater
-    from leaderboard.domain.agreement_report import Report
+    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
 
-COMPUTING_SECONDS: Final = 1.5
 LISTED: Final = 500
 
 
@@ -41,12 +37,11 @@ LISTED: Final = 500
 def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     """Every pair of raters of a suite, as ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=`` asks.
 
-    With ``part`` only the results, which a page asks for again while a worker computes them. To somebody who labels an
-    answer of the suite, numbers of many answers are open, and what may be a single one is not.
+    To somebody who labels an answer of the suite, numbers of many answers are open, and what may be a single one is
+    not.
     """
     shown = get_object_or_404(Suite, slug=suite)
-    params = request.GET.copy()
-    part = bool(params.pop("part", None))
+    params = request.GET
     asked = _asked(params)
     shut = closed(request, shown.pk)
     if shut and (asked.narrowed or params.get("cell")):
@@ -55,22 +50,25 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         report = read_report(suite=shown, asked=asked)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
+    # Few answers tell each one's labels to whoever must not know them.
+    pairs = [pair for pair in report.pairs if not shut or pair.result.n >= LEAST_ITEMS]
+    whole = not (asked.binary or asked.first or asked.second or shut)
     context = {
         "suite": shown,
         "closed": shut,
         "binary": asked.binary,
-        "scope": report.scope,
+        "samples": asked.samples,
         "chosen": asked.first or asked.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
-        "cell": _cell(params, report),
-        "reported_humans": bool(report.ratings.labels.get(REPORTED_HUMANS.slug)),
-        **_results(shown, asked, report, params, linked=shut is None),
+        "cell": _cell(params, report, shown, asked),
+        "reported_humans": report.reported_humans,
+        "form": AgreementFilterForm(params, categories=suite_categories(shown), systems=shown_systems(shown)),
+        "pairs": [_shown_pair(params, pair, linked=shut is None) for pair in pairs],
+        "people": _shown_people(report.people) if whole else None,
+        "judges": [_shown_judge(*judge) for judge in report.judges] if whole else [],
     }
-    if part:
-        return render(request, "leaderboard/agreement_results.html", context)
-    form = AgreementFilterForm(params, categories=suite_categories(shown), systems=shown_systems(shown))
-    return render(request, "leaderboard/agreement.html", {**context, "form": form})
+    return render(request, "leaderboard/agreement.html", context)
 
 
 def _asked(params: QueryDict) -> Asked:
@@ -85,35 +83,8 @@ def _asked(params: QueryDict) -> Asked:
     )
 
 
-def _results(suite: Suite, asked: Asked, report: Report, params: QueryDict, *, linked: bool) -> dict[str, Any]:
-    """The results that are known, and whether a worker computes newer ones; where none listens, the page does."""
-    found = known(report.questions)
-    if not known_or_queued(suite=suite, asked=asked, report=report, found=found):
-        found = answered(report.questions, seconds=COMPUTING_SECONDS)
-    count = len(report.pairs)
-    pairs = [
-        _shown_pair(params, pair, result, linked=linked)
-        for pair, result in zip(report.pairs, found[:count], strict=True)
-        # Few answers tell each one's labels to whoever must not know them.
-        if linked or len(pair.pairs) >= LEAST_ITEMS
-    ]
-    whole = not (asked.binary or asked.first or asked.second) and linked
-    return {
-        "pairs": pairs,
-        "whole": whole,
-        "people": _shown_people(found[count]) if whole else None,
-        "judges": [
-            _shown_judge(judge, result)
-            for judge, result in zip(report.judges, found[count + 1 :], strict=True)
-            if whole
-        ],
-        "computing": any(result is None or not result.current for result in found),
-        "part_query": query_with(params, part="1"),
-    }
-
-
-def _shown_pair(params: QueryDict, pair: RaterPair, result: Known | None, *, linked: bool) -> dict[str, Any]:
-    matrix = pair.matrix()
+def _shown_pair(params: QueryDict, pair: RaterPair, *, linked: bool) -> dict[str, Any]:
+    result = pair.result
     address = {"first": pair.first.slug, "second": pair.second.slug}
     rows = [
         {
@@ -125,64 +96,57 @@ def _shown_pair(params: QueryDict, pair: RaterPair, result: Known | None, *, lin
                     "query": query_with(params, **address, cell=f"{row},{column}") if linked else "",
                     "agrees": row == column,
                 }
-                for column, count in zip(pair.labels, counts, strict=True)
+                for column, count in zip(result.labels, counts, strict=True)
             ],
-            "total": sum(counts),
+            "total": total,
         }
-        for row, counts in zip(pair.labels, matrix, strict=True)
+        for row, counts, total in zip(result.labels, result.matrix, result.marginals[0], strict=True)
     ]
     return {
         "first": pair.first,
         "second": pair.second,
         "query": query_with(params, **address, cell=None),
-        "labels": pair.labels,
+        "labels": result.labels,
         "rows": rows,
-        "totals": [sum(column) for column in zip(*matrix, strict=True)],
-        "n": len(pair.pairs),
-        "papers": len({each.cluster for each in pair.pairs}),
+        "totals": result.marginals[1],
+        "n": result.n,
+        "papers": result.clusters,
         "abstained": pair.abstained,
-        "lines": None if result is None else statistic_lines(result.value),
-        "lines_n": None if result is None else result.value.n,
-        "result": result,
+        "lines": statistic_lines(result),
     }
 
 
-def _shown_people(result: Known | None) -> dict[str, Any] | None:
+def _shown_people(people: PeopleAgreement) -> dict[str, Any] | None:
     """Annotators among themselves; None where nobody labelled anything."""
-    if result is None or not result.value.people:
-        return None
-    return {"facts": result.value, "lines": people_lines(result.value), "result": result}
+    return {"facts": people, "lines": people_lines(people)} if people.people else None
 
 
-def _shown_judge(judge: Rater, result: Known | None) -> dict[str, Any]:
-    shown: dict[str, Any] = {"judge": judge, "result": result}
-    if result is not None:
-        trust = result.value
-        shown |= {
-            "facts": trust,
-            "classes": accuracy_lines(trust),
-            "rates": rate_lines(trust),
-            "sampling": sampling_sentence(trust),
-        }
-    return shown
+def _shown_judge(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
+    return {
+        "judge": judge,
+        "facts": trust,
+        "classes": accuracy_lines(trust),
+        "rates": rate_lines(trust),
+        "sampling": sampling_sentence(trust),
+    }
 
 
-def _cell(params: QueryDict, report: Report) -> dict[str, Any] | None:
+def _cell(params: QueryDict, report: Report, suite: Suite, asked: Asked) -> dict[str, Any] | None:
     """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
-    asked = params.get("cell", "")
-    if not asked:
+    given = params.get("cell", "")
+    if not given:
         return None
-    row, _, column = asked.partition(",")
+    row, _, column = given.partition(",")
     pair = report.pairs[0] if len(report.pairs) == 1 else None
-    if pair is None or not {row, column} <= set(pair.labels):
-        raise Http404(f"“{asked[:20]}” is not a cell of a table that is shown here. Open one from its table.")
-    items = items_of_cell(report.ratings, pair, (row, column))
+    if pair is None or not {row, column} <= set(pair.result.labels):
+        raise Http404(f"“{given[:20]}” is not a cell of a table that is shown here. Open one from its table.")
+    labels = pair.result.labels
     return {
         "row": row,
         "column": column,
         "first": pair.first,
         "second": pair.second,
-        "items": items[:LISTED],
-        "count": len(items),
+        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED),
+        "count": pair.result.matrix[labels.index(row)][labels.index(column)],
         "close": query_with(params, cell=None),
     }

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from evaluator.domain import judge_configs
+from evaluator.domain.judging import suites_to_judge
 from evaluator.judging.asking import FRAME, PROMPT_HASH, RUBRIC
 from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
@@ -60,14 +61,16 @@ def judges(request: HttpRequest) -> HttpResponse:
 def judge(request: HttpRequest, slug: str) -> HttpResponse:
     """One judge: everything about it that cannot change, how it judged, and its health checks."""
     config = get_object_or_404(JudgeConfig, slug=slug)
+    maintains = getattr(request.user, "is_staff", False)
+    waiting = list(suites_to_judge(config)) if maintains and config.active else []
     context = {
         "facts": judge_facts(config),
         "config": config,
         "heads": TABLE_HEADS,
         "prompt": f"{RUBRIC}\n\n{FRAME}" if config.prompt_hash == PROMPT_HASH else "",
         "schema": json.dumps(SCHEMA, indent=2) if config.schema_hash == SCHEMA_HASH else "",
-        "compared": [suite for suite in Suite.objects.all() if getattr(request.user, "is_staff", False)],
-        "plan": SuiteForm() if getattr(request.user, "is_staff", False) and config.active else None,
+        "compared": list(Suite.objects.all()) if maintains else [],
+        "plan": SuiteForm(suites=waiting) if waiting else None,
     }
     return render(request, "leaderboard/judge.html", context)
 

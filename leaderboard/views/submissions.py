@@ -135,6 +135,8 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "rows": rows,
         "progress": progress,
         "is_open": shown.state in OPEN_STATES,
+        # A worker counts the row just after the last answer is decided.
+        "counting": shown.state == SubmissionState.SCORED and metric is None,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": None if closed else tests_cell(metric),
         "pass_at_k": () if closed else pass_at_k_table(shown),
@@ -197,7 +199,7 @@ def answer_page(
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": TaskRow(answer, run, badge_of(run)),
+        "row": TaskRow(answer, run, badge_of(run, scored=shown.state == SubmissionState.SCORED)),
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],

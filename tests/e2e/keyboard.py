@@ -131,4 +131,8 @@ class Maintainer(Person):
                 self.reach(f"[name={name}]")
                 self.press("Space")
         self.follow("form[action*='/reviews/people/invite/'] button")
-        return self.page.locator("#invitation-link").input_value()
+        link = self.page.locator("#invitation-link").input_value()
+        self.reach("[data-copies=invitation-link]")
+        self.press("Enter")
+        expect(self.page.locator("#invitation-link-copied")).to_have_text("Copied.")
+        return link

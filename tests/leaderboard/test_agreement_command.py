@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import CommandError, call_command
 
 from tests.benchmark_tasks.factories import SuiteFactory
@@ -29,7 +28,6 @@ def report(*arguments: str) -> Any:
 @pytest.fixture
 def shipped() -> None:
     """The shipped facts about lmr-bench."""
-    cache.clear()
     call_command("load_catalogue", stdout=io.StringIO())
     call_command("load_published", stdout=io.StringIO())
 

@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.cache import cache
+import redis
+from django.core.cache import caches
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -36,7 +37,7 @@ SMALL = "/agreement/small/"
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
-    cache.clear()
+    caches["pages"].clear()
 
 
 @pytest.fixture
@@ -167,16 +168,18 @@ def test_what_is_not_published_is_in_no_number_even_for_maintainers(
     assert client.get(SMALL, {"system": "secret"}).status_code == 404
 
 
-def test_a_pair_that_is_not_computed_yet_says_so(
-    client: Client,
-    version: SuiteVersion,
-    judges: tuple[JudgeConfig, JudgeConfig],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_view_computes_everything_and_leaves_queue_counters_and_database_alone(
+    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], redis_url: str
 ) -> None:
-    rated(version, judges, "LC", "CC")
-    monkeypatch.setattr("leaderboard.views.agreement.COMPUTING_SECONDS", -1)
-    assert words(read(client, SMALL, binary="1")).count("not computed yet") == 2
-    assert words(read(client, SMALL, binary="1")).count("not computed yet") == 1
+    """Each filter used to queue a job before everybody's evaluation, and to fill the cache of sign-in counters."""
+    for _ in range(10):
+        rated(version, judges, "LC", "CC")
+    with CaptureQueriesContext(connection) as queries:
+        text = words(read(client, SMALL, binary="1"))
+    assert text.count("Percent agreement") == 3
+    assert [query["sql"] for query in queries if not query["sql"].startswith("SELECT")] == []
+    with redis.Redis.from_url(redis_url) as server:
+        assert server.keys() == []
 
 
 def test_an_empty_page_says_where_tests_are(client: Client, version: SuiteVersion) -> None:

@@ -5,32 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.grading.types import Outcome
-from evaluator.models import Judgement, TestRun
-from leaderboard.agreement.types import PairAgreement
-from leaderboard.domain import agreement
-from leaderboard.domain.agreement import (
-    RaterPair,
-    UnknownChoiceError,
-    check_raters,
-    compared,
-    items_of_cell,
-    rater_pairs,
-    read_scope,
-)
-from leaderboard.domain.agreement_raters import REST, Scope, load_ratings, shown_systems
+from evaluator.models import JudgeConfig, Judgement, TestRun
+from leaderboard.domain.agreement import RaterPair, data_version, items_of_cell, read_report
+from leaderboard.domain.agreement_raters import REST, Asked, UnknownChoiceError, shown_systems
+from leaderboard.domain.entries import recompute_submission
 from leaderboard.models import Entry
-from submissions.enums import Inputs, Kind, Visibility
+from reviews.domain import states
+from reviews.enums import CaseState, TriggerKind
+from reviews.models import Case, Trigger
+from submissions.domain.audit import record
+from submissions.enums import Inputs, Kind, Verb, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.counting import counted, said
 from tests.leaderboard.factories import ReportedResultFactory, measured, reported
 from tests.leaderboard.judging import JudgeFactory, judged
+from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import Implementation
 
@@ -39,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def version() -> SuiteVersion:
-    cache.clear()
+    caches["pages"].clear()
     made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=2)
     return made
 
@@ -54,11 +56,6 @@ def answered(version: SuiteVersion, outcome: str = "passed", **submission: Any) 
     return answer
 
 
-def labels(version: SuiteVersion, scope: Scope | None = None) -> dict[str, list[str]]:
-    found = load_ratings(suite=version.suite, scope=scope or Scope())
-    return {rater: sorted(said.values()) for rater, said in found.labels.items()}
-
-
 def test_tests_pass_or_fail_and_judges_abstain(version: SuiteVersion) -> None:
     judge = JudgeFactory()
     judged(answered(version, "passed"), judge, "LC")
@@ -66,7 +63,7 @@ def test_tests_pass_or_fail_and_judges_abstain(version: SuiteVersion) -> None:
     answered(version, Outcome.INFRA.value)
     open_one = judged(answered(version, "raised"), judge, "CC")
     Judgement.objects.filter(pk=open_one.pk).update(state=WorkState.RUNNING)
-    assert labels(version) == {"tests": ["CC", REST, REST], f"judge:{judge.slug}": ["", "LC"]}
+    assert said(counted(version)) == {"tests": ["CC", REST, REST], f"judge:{judge.slug}": ["", "LC"]}
 
 
 def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
@@ -75,7 +72,7 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
     ReportedResultFactory(run=run, task=first.task, tests_passed=False, judge_label="LI", human_label="CC")
     ReportedResultFactory(run=run, task=second.task, tests_passed=None, judge_label="LC")
     answered(version)
-    assert labels(version) == {
+    assert said(counted(version)) == {
         "reported-tests": [REST],
         "reported-judge": ["LC", "LI"],
         "reported-humans": ["CC"],
@@ -87,11 +84,11 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
 def test_what_is_not_published_is_not_read(version: SuiteVersion, visibility: str) -> None:
     judged(answered(version, system=SystemFactory(name="Secret", slug="secret")), JudgeFactory(), "CC")
     Submission.objects.update(visibility=visibility)
-    assert labels(version) == {}
-    assert load_ratings(suite=version.suite, scope=Scope()).items == {}
+    assert said(counted(version)) == {}
+    assert counted(version).answers.rows == ()
     assert shown_systems(version.suite) == []
     with pytest.raises(UnknownChoiceError, match="Known: none"):
-        read_scope(suite=version.suite, system="secret")
+        read_report(suite=version.suite, asked=Asked(system="secret"))
 
 
 def test_filters(version: SuiteVersion) -> None:
@@ -104,16 +101,16 @@ def test_filters(version: SuiteVersion) -> None:
     run = reported(version).reported_run
     for revision, label in zip(version.revisions.order_by("pk"), ("LI", "LC"), strict=True):
         ReportedResultFactory(run=run, task=revision.task, tests_passed=None, human_label=label)
-    assert labels(version, Scope(category="evaluation-metrics")) == {"reported-humans": ["LI"], "tests": ["CC"]}
-    assert labels(version, Scope(category="feature-learning-representation")) == {"reported-humans": ["LC"]}
-    assert labels(version, Scope(system="alpha")) == {"tests": ["CC"]}
-    assert labels(version, Scope(inputs="full")) == {"reported-humans": ["LC", "LI"]}
-    assert labels(version, Scope(samples=True)) == {"tests": [REST]}
+    assert said(counted(version, category="evaluation-metrics")) == {"reported-humans": ["LI"], "tests": ["CC"]}
+    assert said(counted(version, category="feature-learning-representation")) == {"reported-humans": ["LC"]}
+    assert said(counted(version, system="alpha")) == {"tests": ["CC"]}
+    assert said(counted(version, inputs="full")) == {"reported-humans": ["LC", "LI"]}
+    assert said(counted(version, samples=True)) == {"tests": [REST]}
 
 
 def test_another_suites_answers_are_not_read(version: SuiteVersion) -> None:
     answered(SuiteVersionFactory(tasks=1))
-    assert labels(version) == {}
+    assert said(counted(version)) == {}
 
 
 def test_tests_of_left_out_tasks_say_nothing_but_judges_do(version: SuiteVersion) -> None:
@@ -121,64 +118,127 @@ def test_tests_of_left_out_tasks_say_nothing_but_judges_do(version: SuiteVersion
     judged(answer, JudgeFactory(slug="strict"), "CC")
     left_out = [{"task": answer.revision.task.slug, "why": "weak test"}]
     Entry.objects.filter(submission=answer.submission_id).update(left_out=left_out)
-    assert labels(version) == {"judge:strict": ["CC"]}
+    assert said(counted(version)) == {"judge:strict": ["CC"]}
 
 
-def agreeing(version: SuiteVersion) -> RaterPair:
+def agreeing(version: SuiteVersion) -> None:
     """Two judges on three answers: they agree, differ, and one abstains."""
     one, other = JudgeFactory(slug="one"), JudgeFactory(slug="other")
     for says, also in (("CC", "CC"), ("LI", "CC"), ("LC", "")):
         answer = answered(version)
         judged(answer, one, says)
         judged(answer, other, also)
-    (pair,) = rater_pairs(load_ratings(suite=version.suite, scope=Scope()))
-    return pair
+
+
+def pairs(version: SuiteVersion, **asked: Any) -> list[RaterPair]:
+    return list(read_report(suite=version.suite, asked=Asked(**asked)).pairs)
 
 
 def test_pairs_have_a_matrix_and_count_abstentions(version: SuiteVersion) -> None:
-    pair = agreeing(version)
+    agreeing(version)
+    (pair,) = pairs(version)
     assert (pair.first.slug, pair.second.slug, pair.abstained) == ("judge:one", "judge:other", 1)
-    assert pair.matrix() == [[0, 0, 1], [0, 0, 0], [0, 0, 1]]
-    ratings = load_ratings(suite=version.suite, scope=Scope())
-    ((item, says, also),) = items_of_cell(ratings, pair, ("LI", "CC"))
-    assert (says, also, item.key in pair.keys(("LI", "CC"))) == ("LI", "CC", True)
+    assert pair.result.matrix == ((0, 0, 1), (0, 0, 0), (0, 0, 1))
+    assert (pair.result.n, pair.result.clusters) == (2, 1)
+
+
+def listed(version: SuiteVersion, cell: tuple[str, str], **asked: Any) -> list[tuple[str, str, str]]:
+    """System and labels of the answers in a cell of the only pair."""
+    (pair,) = pairs(version, **asked)
+    items = items_of_cell(suite=version.suite, asked=Asked(**asked), pair=pair, cell=cell, most=2)
+    return [(item.system, item.first, item.second) for item in items]
+
+
+def test_a_cell_lists_its_answers(version: SuiteVersion) -> None:
+    one, other = JudgeFactory(slug="one"), JudgeFactory(slug="other")
+    for name, says, also in (
+        ("b", "LI", "CC"),
+        ("A", "LC", "CC"),
+        ("c", "LC", "CC"),
+        ("d", "CC", "CC"),
+        ("e", "", "CC"),
+    ):
+        answer = answered(version, "passed", system=SystemFactory(name=name))
+        judged(answer, one, says)
+        judged(answer, other, also)
+    assert listed(version, ("LI", "CC")) == [("b", "LI", "CC")]
+    assert listed(version, ("CC", "LI")) == []
+    # Of the rest, which are three, the first two: by system, whatever its capitals.
+    chosen = {"binary": True, "first": "judge:one", "second": "tests"}
+    assert listed(version, ("rest", "CC"), **chosen) == [("A", "LC", "CC"), ("b", "LI", "CC")]
+
+
+def test_a_cell_lists_reported_results_and_labels_of_people(version: SuiteVersion) -> None:
+    run = reported(version, system=SystemFactory(name="Told", owner=None)).reported_run
+    first, second = version.revisions.order_by("pk")
+    ReportedResultFactory(run=run, task=first.task, judge_label="LI", human_label="CC")
+    ReportedResultFactory(run=run, task=second.task, judge_label="LC", human_label="CC")
+    chosen = {"first": "reported-judge", "second": "reported-humans"}
+    assert listed(version, ("LI", "CC"), **chosen) == [("Told", "LI", "CC")]
+    answer = answered(version, system=SystemFactory(name="Mine"))
+    judged(answer, JudgeFactory(slug="strict"), "LC")
+    case = case_of(answer, state=CaseState.AGREED, label="CC", source="agreed")
+    reviewed(case, ReviewerFactory(), "CC")
+    chosen = {"first": "humans", "second": "judge:strict"}
+    assert listed(version, ("CC", "LC"), **chosen) == [("Mine", "CC", "LC")]
+    (pair,) = pairs(version, **chosen)
+    (item,) = items_of_cell(suite=version.suite, asked=Asked(**chosen), pair=pair, cell=("CC", "LC"), most=9)
+    assert (item.address, item.case_address) == (answer.get_absolute_url(), case.get_absolute_url())
 
 
 def test_the_named_first_rater_is_in_rows_and_tests_need_the_binary_view(version: SuiteVersion) -> None:
     agreeing(version)
-    ratings = load_ratings(suite=version.suite, scope=Scope())
 
     def named(**choice: Any) -> list[tuple[str, str]]:
-        return [(pair.first.slug, pair.second.slug) for pair in rater_pairs(ratings, **choice)]
+        return [(pair.first.slug, pair.second.slug) for pair in pairs(version, **choice)]
 
     assert named(first="judge:other") == [("judge:other", "judge:one")]
     assert named(second="judge:one") == [("judge:other", "judge:one")]
     assert named(first="tests") == []
-    assert named(first="judge:one", second="tests", binary=True) == [("judge:one", "tests")]
-    (pair,) = rater_pairs(ratings, binary=True, first="judge:one", second="tests")
-    assert (pair.labels, pair.matrix()) == (("rest", "CC"), [[0, 2], [0, 1]])
+    assert named(binary=True) == [("tests", "judge:one"), ("tests", "judge:other"), ("judge:one", "judge:other")]
+    assert named(first="judge:other", second="tests", binary=True) == [("judge:other", "tests")]
+    (pair,) = pairs(version, binary=True, first="tests", second="judge:one")
+    assert (pair.result.labels, pair.result.matrix) == (("rest", "CC"), ((0, 0), (2, 1)))
 
 
-def test_results_come_from_the_cache_until_a_label_changes(
-    version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed: list[RaterPair] = []
-    real = agreement._computed
+def test_what_was_computed_is_shown_until_something_new_is_known(version: SuiteVersion) -> None:
+    agreeing(version)
+    first = read_report(suite=version.suite, asked=Asked())
+    with CaptureQueriesContext(connection) as queries:
+        assert read_report(suite=version.suite, asked=Asked()) == first
+    assert not any("submissions_implementation" in query["sql"] for query in queries)
+    late = answered(version)
+    for slug in ("one", "other"):
+        judged(late, JudgeConfig.objects.get(slug=slug), "LI")
+    (pair,) = pairs(version)
+    assert pair.result.matrix == ((1, 0, 1), (0, 0, 0), (0, 0, 1))
 
-    def counting(pair: RaterPair) -> PairAgreement:
-        computed.append(pair)
-        return real(pair)
 
-    monkeypatch.setattr(agreement, "_computed", counting)
-    pair = agreeing(version)
-    (first,) = compared([pair])
-    (again,) = compared([pair])
-    assert isinstance(first, PairAgreement)
-    assert (again, len(computed), first.matrix) == (first, 1, ((0, 0, 1), (0, 0, 0), (0, 0, 1)))
-    Judgement.objects.filter(label="LI").update(label="LC")
-    (changed,) = rater_pairs(load_ratings(suite=version.suite, scope=Scope()))
-    (other,) = compared([changed])
-    assert (len(computed), other.matrix) == (2, ((0, 0, 0), (0, 0, 1), (0, 0, 1)))
+def changes() -> dict[str, Callable[[Implementation], object]]:
+    """What makes other numbers of an answer."""
+    now = timezone.now
+    return {
+        "a judgement": lambda answer: judged(answer, JudgeFactory(), "CC"),
+        "a judgement decided anew": lambda _: Judgement.objects.update(label="LC", finished=now()),
+        "a judgement taken back": lambda _: Judgement.objects.update(state=WorkState.QUEUED, label=""),
+        "a row computed anew": lambda answer: recompute_submission(answer.submission_id),
+        "a case": lambda answer: states.note(case_of(answer), before="", after=CaseState.QUEUED, what="opened"),
+        "a label": lambda _: reviewed(Case.objects.get(), ReviewerFactory(), "CC"),
+        "a decision": lambda _: decided(Case.objects.get(), ReviewerFactory(adjudicator=True), "CC"),
+        "an audit's draw": lambda _: Trigger.objects.create(case=Case.objects.get(), kind=TriggerKind.AUDIT),
+        "a licence corrected": lambda answer: record(verb=Verb.CORRECTED, subject=answer, actor=None),
+        "withdrawn": lambda _: Submission.objects.update(visibility=Visibility.WITHDRAWN),
+    }
+
+
+def test_every_change_that_counts_makes_another_version(version: SuiteVersion) -> None:
+    answer = answered(version)
+    judged(answer, JudgeFactory(), "LI")
+    seen = {data_version(version.suite)}
+    for number, change in enumerate(changes().values(), start=2):
+        change(answer)
+        seen.add(data_version(version.suite))
+        assert len(seen) == number, list(changes())[number - 2]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +248,6 @@ def test_results_come_from_the_cache_until_a_label_changes(
         (("tests", "tests"), "The rater 'tests' is named twice."),
     ],
 )
-def test_wrong_raters_are_refused(slugs: tuple[str, ...], message: str) -> None:
+def test_wrong_raters_are_refused(version: SuiteVersion, slugs: tuple[str, ...], message: str) -> None:
     with pytest.raises(UnknownChoiceError, match=message):
-        check_raters(*slugs)
+        read_report(suite=version.suite, asked=Asked(first=slugs[0], second=slugs[-1] if len(slugs) > 1 else ""))

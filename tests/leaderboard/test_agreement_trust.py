@@ -9,18 +9,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.core.management import call_command
 from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from leaderboard.agreement import judges
-from leaderboard.domain.agreement_raters import Scope, load_ratings
-from leaderboard.domain.agreement_trust import JudgeTrust, judge_trust, judged_raters
+from leaderboard.domain.agreement_raters import raters
+from leaderboard.domain.agreement_trust import JudgeTrust, judge_trust
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Assignment, Case, Trigger
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.counting import counted
 from tests.leaderboard.factories import measured
 from tests.leaderboard.judging import JudgeFactory
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, reviewed
@@ -39,7 +40,7 @@ SMALL = "/agreement/small/"
 
 @pytest.fixture
 def version() -> SuiteVersion:
-    cache.clear()
+    caches["pages"].clear()
     made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
     return made
 
@@ -78,9 +79,8 @@ def settled(answers: list[Implementation], truths: list[str], *, audited: float 
 
 
 def trust(version: SuiteVersion) -> JudgeTrust:
-    ratings = load_ratings(suite=version.suite, scope=Scope())
-    (judge,) = judged_raters(ratings)
-    return judge_trust(ratings, judge)
+    (judge,) = [rater for rater in raters() if rater.judge]
+    return judge_trust(counted(version), judge)
 
 
 def words(client: Client, **query: str) -> str:
@@ -129,10 +129,15 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
     truth = [int(label == "CC") for label in truths]
     judged = [int(label == "CC") for label in says]
     arguments = (truth, judged[:60], judged[60:], [2.0] * 30 + [10.0] * 30)
-    assert found.prediction_powered == judges.ppi_mean(*arguments)
-    assert found.rogan_gladen == judges.rogan_gladen(*arguments)
-    assert found.prediction_powered.value is not None
-    assert found.prediction_powered.interval is not None
+    # The database counts in an order of its own, which the last bits of sums show.
+    for coefficient, expected in (
+        (found.prediction_powered, judges.ppi_mean(*arguments)),
+        (found.rogan_gladen, judges.rogan_gladen(*arguments)),
+    ):
+        assert coefficient.interval is not None
+        assert expected.interval is not None
+        shown = (coefficient.value, coefficient.interval.low, coefficient.interval.high)
+        assert shown == pytest.approx((expected.value, expected.interval.low, expected.interval.high), abs=1e-12)
 
 
 def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> None:
@@ -216,7 +221,6 @@ def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, versio
         assert response.status_code == (200 if "samples" in query else 403)
         assert "cell=" not in response.content.decode()
     pair = {"first": "humans", "second": "judge:strict", "cell": "LC,LI"}
-    for query in (pair, {**pair, "part": "1"}):
-        assert client.get(SMALL, query).status_code == 403
+    assert client.get(SMALL, pair).status_code == 403
     Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.DONE)
     assert client.get(SMALL, pair).status_code == 200

@@ -15,11 +15,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from evaluator.enums import WorkState
 from evaluator.judging.asking import RUBRIC
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.domain.judge_pages import judge_facts, list_judges
 from submissions.enums import Api, Provider, SubmissionState, Visibility
 from submissions.models import Endpoint, Submission
+from tests.benchmark_tasks.factories import SuiteFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
@@ -292,6 +294,23 @@ class TestActing:
         ):
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
+
+    def test_only_suites_with_something_to_judge_are_offered(self, client: Client, carol: User) -> None:
+        """An empty suite used to be the first choice."""
+        SuiteFactory(slug="a-first-one", title="A First One")
+        config, answer = JudgeFactory(), published_answer()
+        client.force_login(carol)
+
+        def offered() -> list[str]:
+            page = client.get(config.get_absolute_url()).content.decode()
+            return re.findall(r'<option value="([^"]*)"', page)
+
+        assert offered() == [answer.submission.suite_version.suite.slug]
+        row = judged(answer, config, "CC")
+        assert offered() == []
+        assert "no suite has anything more for it" in client.get(config.get_absolute_url()).content.decode()
+        Judgement.objects.filter(pk=row.pk).update(state=WorkState.CANCELLED, label="")
+        assert offered() == [answer.submission.suite_version.suite.slug]
 
 
 def test_visibility_is_asked_each_time() -> None:

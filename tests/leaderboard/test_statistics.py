@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
 
 from leaderboard.domain.statistics import wilson
 
@@ -15,6 +16,17 @@ from leaderboard.domain.statistics import wilson
 )
 def test_reference_values(k: int, n: int, low: float, high: float) -> None:
     assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.floats(0, n), st.just(n))))
+def test_is_what_statsmodels_computes(case: tuple[float, int]) -> None:
+    k, n = case
+    assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 9, 28])
+def test_nothing_begins_at_zero_and_everything_ends_at_one(n: int) -> None:
+    assert (wilson(0, n)[0], wilson(n, n)[1]) == (0.0, 1.0)
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.floats(0, n), st.just(n))))

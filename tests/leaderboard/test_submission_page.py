@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from leaderboard.domain.entries import recompute_submission
+from leaderboard.models import Entry
 from submissions.domain import publishing
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Submission, System, User
@@ -208,6 +210,7 @@ def test_an_open_one_is_polled_and_a_settled_one_is_not(client: Client, alice: U
     assert "htmx" in page
     TestRun.objects.filter(state=RunState.RUNNING).update(state=RunState.DONE, outcome="raised", token=None)
     Submission.objects.update(state=SubmissionState.SCORED)
+    recompute_submission(submission.pk)
     partial = client.get(f"{address}?seen=running-private-False-1-1-0-1").content.decode()
     assert "hx-get" not in partial
     assert '<div id="announcement" hx-swap-oob="innerHTML">scored, 2 of 2 answers decided</div>' in partial
@@ -256,6 +259,45 @@ def test_the_system_in_one_line(client: Client, alice: User, backbone: str, scaf
     System.objects.update(name="Sampler", backbone=backbone, scaffold=scaffold, organisation="The makers")
     text = text_of(get(client, submission))
     assert f"System Sampler: {said.removeprefix('Sampler · ')} " in text
+
+
+@pytest.mark.parametrize(
+    ("state", "css"),
+    [
+        (SubmissionState.RUNNING, "pending"),
+        (SubmissionState.HELD, "pending"),
+        (SubmissionState.CANCELLED, "pending"),
+        (SubmissionState.SCORED, "failed"),
+    ],
+)
+def test_a_task_without_an_answer_fails_nothing_before_the_score(
+    client: Client, alice: User, state: SubmissionState, css: str
+) -> None:
+    submission = scored(alice, "not_attempted", "wrong_output")
+    Submission.objects.update(state=state)
+    pages = [get(client, submission, alice).content.decode()]
+    pages += [client.get(answer.get_absolute_url()).content.decode() for answer in submission.implementations.all()]
+    shown = [set(re.findall(r'class="outcome(?: big)? (\w+)">([^<]+)<', page)) for page in pages]
+    assert (css, "not attempted") in shown[0]
+    assert ("failed", "wrong output") in shown[0]
+    assert (css, "not attempted") in shown[1] | shown[2]
+
+
+def test_the_page_follows_until_the_board_has_counted(client: Client, alice: User) -> None:
+    """A worker counts the row just after the last answer was decided: nobody is asked to reload."""
+    submission = scored(alice, "passed")
+    follows = f'hx-get="{reverse("submission_progress", args=[submission.pk])}?seen='
+    assert follows not in get(client, submission, alice).content.decode()
+    Entry.objects.all().delete()
+    page = get(client, submission, alice).content.decode()
+    assert "computed and appear here by themselves." in page
+    assert follows in page
+    assert re.search(r'<script src="[^"]*htmx[^"]*"', page)
+    seen = client.get(reverse("submission_progress", args=[submission.pk])).context["fingerprint"]
+    recompute_submission(submission.pk)
+    part = client.get(reverse("submission_progress", args=[submission.pk]), {"seen": seen}).content.decode()
+    assert "1 of 1 tasks pass their unit tests" in " ".join(part.split())
+    assert "hx-get" not in part
 
 
 def test_nothing_is_sent_while_nothing_changed(client: Client, alice: User) -> None:

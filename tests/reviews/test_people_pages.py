@@ -105,6 +105,7 @@ class TestInviting:
         response = as_carol.post(INVITE, {"annotator": "on", "note": "for Dana"}, follow=True)
         link = re.search(r'value="http://testserver(/reviews/join/[\w-]+/)"', response.content.decode())
         assert link is not None
+        assert 'data-copies="invitation-link" hidden>Copy</button>' in response.content.decode()
         again = as_carol.get(PEOPLE).content.decode()
         assert (link[1] in again, "for Dana" in again) == (False, True)
         dana = UserFactory()

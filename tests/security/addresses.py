@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evaluator.models import ModelCall
     from submissions.models import Submission, Upload
 
-NOT_THERE, SIGN_IN, SHOWN = 404, 302, 200
+NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,9 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "about": everybody(),
         "healthz": everybody(),
         "security_txt": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE),
+        "favicon": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
+        "robots": everybody(),
+        "sitemap": everybody(),
         "status": everybody(),
         "status_json": everybody(),
         "upload": signed_in(),

@@ -53,8 +53,7 @@ def work(redis_url: str) -> None:
     [
         "os.mkdir",
         "evaluator.jobs.os.mkdir",
-        "leaderboard.jobs.os.mkdir",
-        "leaderboard.jobs.Any",
+        "leaderboard.jobs.compute_agreement",
         "evaluator.jobs._evaluate_next",
         "evaluator.jobs.log",
         "evaluator.jobs.",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import time_machine
 from django.conf import settings as django_settings
 from django.core.cache import caches
+from django.db import connection
 from django.test import Client
 
 from tests.conftest import PROJECT_ROOT
@@ -40,6 +43,25 @@ def sign_in(login: str, password: str, **headers: str) -> Any:
 
 def test_limits_are_counted_for_all_processes_together() -> None:
     assert django_settings.CACHES["default"]["BACKEND"] == "django.core.cache.backends.db.DatabaseCache"
+
+
+def test_a_counter_goes_when_its_time_is_over_and_never_for_want_of_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django's database cache deletes a third of what is alive when there are more than 300, whatever it counts."""
+    counters = caches["default"]
+    monkeypatch.setattr(counters, "_max_entries", 20)
+    with time_machine.travel(datetime.now(UTC) - timedelta(hours=2)):
+        counters.set("over", 1, 60)
+    alive = {f"counter-{number:02}": number for number in range(60)}
+    for key, value in alive.items():
+        counters.set(key, value, 3600)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT cache_key FROM shared_cache ORDER BY cache_key")
+        assert [key for (key,) in cursor.fetchall()] == [f":1:{key}" for key in alive]
+    assert counters.get_many(alive) == alive
+
+
+def test_what_pages_keep_is_nowhere_near_the_counters() -> None:
+    assert django_settings.CACHES["pages"]["BACKEND"] == "django.core.cache.backends.locmem.LocMemCache"
 
 
 def test_five_wrong_passwords_slow_guessing_down_and_lock_nobody_out(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""``manage.py agreement``: how far any two raters agree, as the page shows it."""
+"""``manage.py agreement``: rater agreement, as the page shows it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.domain.agreement import RaterPair, UnknownChoiceError
-from leaderboard.domain.agreement_cache import answered
-from leaderboard.domain.agreement_report import Asked, read_report
+from leaderboard.domain.agreement import RaterPair, read_report
+from leaderboard.domain.agreement_raters import Asked, UnknownChoiceError
 from leaderboard.domain.agreement_texts import (
     accuracy_lines,
     people_lines,
@@ -22,7 +21,6 @@ from leaderboard.domain.agreement_texts import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.agreement.types import PairAgreement
     from leaderboard.domain.agreement_raters import Rater
     from leaderboard.domain.agreement_texts import Line
     from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
@@ -31,7 +29,7 @@ _OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "secon
 
 
 class Command(BaseCommand):
-    """Print every two raters that labelled an answer in common. What is computed here, the page finds ready."""
+    """Print every two raters that labelled an answer in common."""
 
     help = "Print how far raters (tests, judges, humans) agree on a suite's published answers."
 
@@ -60,25 +58,21 @@ class Command(BaseCommand):
             report = read_report(suite=suite, asked=asked)
         except UnknownChoiceError as error:
             raise CommandError(str(error)) from error
-        values = [known.value for known in answered(report.questions) if known is not None]
-        count = len(report.pairs)
-        pairs = list(zip(report.pairs, values[:count], strict=True))
-        people, judges = values[count], list(zip(report.judges, values[count + 1 :], strict=True))
         if options["json"]:
             found = {
                 "suite": suite.slug,
                 **{name: options[name] or None for name in ("category", "system", "inputs")},
                 **{name: options[name] for name in ("samples", "binary")},
-                "pairs": [_as_data(pair, result) for pair, result in pairs],
-                "people": people.as_data(),
-                "judges": [_trust_as_data(judge, trust) for judge, trust in judges],
+                "pairs": [_as_data(pair) for pair in report.pairs],
+                "people": report.people.as_data(),
+                "judges": [_trust_as_data(judge, trust) for judge, trust in report.judges],
             }
             self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
             return
-        texts = [_text(pair, result) for pair, result in pairs] or [_nothing(binary=options["binary"])]
-        if people.people:
-            texts.append(_people_text(people))
-        texts += [_judge_text(judge, trust) for judge, trust in judges if trust.n]
+        texts = [_text(pair) for pair in report.pairs] or [_nothing(binary=options["binary"])]
+        if report.people.people:
+            texts.append(_people_text(report.people))
+        texts += [_judge_text(judge, trust) for judge, trust in report.judges if trust.n]
         self.stdout.write("\n\n".join(texts))
 
 
@@ -87,12 +81,12 @@ def _nothing(*, binary: bool) -> str:
     return f"No two raters labelled the same published answer here.{hint}"
 
 
-def _as_data(pair: RaterPair, result: PairAgreement) -> dict[str, Any]:
+def _as_data(pair: RaterPair) -> dict[str, Any]:
     raters = {
         place: {"slug": rater.slug, "name": rater.name}
         for place, rater in (("first", pair.first), ("second", pair.second))
     }
-    return {**raters, "abstained": pair.abstained, **result.as_data()}
+    return {**raters, "abstained": pair.abstained, **pair.result.as_data()}
 
 
 def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
@@ -120,9 +114,9 @@ def _written(lines: list[Line]) -> list[str]:
     return [f"{line.name.ljust(width)}  {(line.value or '-').rjust(7)}  {line.note}".rstrip() for line in lines]
 
 
-def _text(pair: RaterPair, result: PairAgreement) -> str:
+def _text(pair: RaterPair) -> str:
     """A heading, the matrix with its marginals, and a line for each statistic."""
-    first, second = pair.first, pair.second
+    first, second, result = pair.first, pair.second, pair.result
     heading = f"{first.name} ({first.slug}, rows) and {second.name} ({second.slug}, columns)"
     counts = f"n = {result.n} in {result.clusters} papers"
     if len(result.labels) > 2:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaderboard.agreement.types import LABELS, Pair
+from leaderboard.agreement.types import LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 UPSTREAM = ((72, 3, 2), (24, 10, 5), (14, 15, 23))
 """The 168 answers that humans (rows) and upstream's judge (columns) both label: LI, LC, CC."""
 
 
+@dataclass(frozen=True)
+class Pair:
+    """The labels that two raters gave one item of a paper."""
+
+    item: str
+    paper: str
+    first: str
+    second: str
+
+
+def counted(pairs: Iterable[Pair]) -> Counter[tuple[str, str, str]]:
+    """As the database counts them: by paper and both labels."""
+    return Counter((pair.paper, pair.first, pair.second) for pair in pairs)
+
+
 def pairs_of(
-    matrix: Sequence[Sequence[int]], *, labels: Sequence[str] = LABELS, clusters: int | None = None
+    matrix: Sequence[Sequence[int]], *, labels: Sequence[str] = LABELS, papers: int | None = None
 ) -> list[Pair]:
     """One pair per counted item, dealt to so many papers in turn; without a number each item is its own paper."""
     cells = [
@@ -24,7 +41,7 @@ def pairs_of(
         for _ in range(count)
     ]
     return [
-        Pair(f"item {number}", f"paper {number if clusters is None else number % clusters}", first, second)
+        Pair(f"item {number}", f"paper {number if papers is None else number % papers}", first, second)
         for number, (first, second) in enumerate(cells)
     ]
 
@@ -37,11 +54,15 @@ def ratings_of_rows(rows: Sequence[str]) -> dict[str, dict[str, str]]:
     }
 
 
-def ratings_of_counts(rows: Sequence[Sequence[int]], labels: Sequence[str]) -> dict[str, dict[str, str]]:
-    """One row per item: how many raters give it each label. Which rater gives which is made up: Fleiss ignores it."""
-    ratings: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(rows):
-        given = [label for label, count in zip(labels, row, strict=True) for _ in range(count)]
-        for rater, label in enumerate(given):
-            ratings.setdefault(f"rater {rater}", {})[f"item {number:02}"] = label
-    return ratings
+def counted_items(
+    ratings: Mapping[str, Mapping[str, str]], labels: Sequence[str], papers: Mapping[str, str] | None = None
+) -> Counter[tuple[str, tuple[int, ...]]]:
+    """Items as the database counts them: by paper and by how many raters gave each label.
+
+    Without ``papers`` each item is a paper of its own.
+    """
+    items = sorted({item for rated in ratings.values() for item in rated})
+    given = {item: [rated[item] for rated in ratings.values() if item in rated] for item in items}
+    return Counter(
+        (papers[item] if papers else item, tuple(given[item].count(label) for label in labels)) for item in items
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from leaderboard.agreement.judges import accuracy, ppi_mean, rogan_gladen
 from leaderboard.agreement.types import ClassAccuracy, Coefficient
-from tests.leaderboard.agreement.rated import UPSTREAM, pairs_of
+from tests.leaderboard.agreement.rated import UPSTREAM, Pair, pairs_of
 
 TRUTH = [1] * 24 + [0] * 36 + [1] * 6 + [0] * 4
 JUDGED = [1] * 20 + [0] * 4 + [1] * 6 + [0] * 30 + [1] * 3 + [0] * 3 + [0] * 4
@@ -17,6 +18,11 @@ UNLABELLED = [1] * 90 + [0] * 110
 WEIGHTS = [2.0 if place % 3 == 0 else 1.0 for place in range(70)]
 Correction = Callable[..., Coefficient]
 BOTH = pytest.mark.parametrize("correct", [ppi_mean, rogan_gladen])
+
+
+def rated(pairs: list[Pair]) -> Counter[tuple[str, str]]:
+    """Items by true label and the judge's."""
+    return Counter((pair.first, pair.second) for pair in pairs)
 
 
 def shown(coefficient: Coefficient) -> tuple[float, float, float]:
@@ -27,7 +33,7 @@ def shown(coefficient: Coefficient) -> tuple[float, float, float]:
 
 def test_recall_and_precision_per_label() -> None:
     """Upstream's judge with the humans' labels as the truth."""
-    li, lc, cc = accuracy(pairs_of(UPSTREAM))
+    li, lc, cc = accuracy(rated(pairs_of(UPSTREAM)))
     assert [(row.label, row.truths, row.judged, row.right) for row in (li, lc, cc)] == [
         ("LI", 77, 110, 72),
         ("LC", 39, 28, 10),
@@ -38,12 +44,12 @@ def test_recall_and_precision_per_label() -> None:
 
 
 def test_accuracy_is_plain_data() -> None:
-    row = accuracy(pairs_of(UPSTREAM))[0].as_data()
+    row = accuracy(rated(pairs_of(UPSTREAM)))[0].as_data()
     assert (row["label"], row["right"], row["recall"]["value"]) == ("LI", 72, 72 / 77)
 
 
 def test_a_label_that_never_occurs_has_no_recall_and_one_never_given_no_precision() -> None:
-    li, lc, _ = accuracy(pairs_of([[6, 0, 2], [0, 0, 0], [2, 0, 2]]))
+    li, lc, _ = accuracy(rated(pairs_of([[6, 0, 2], [0, 0, 0], [2, 0, 2]])))
     assert shown(li.recall)[0] == 0.75
     assert lc == ClassAccuracy(
         "LC",
@@ -56,7 +62,7 @@ def test_a_label_that_never_occurs_has_no_recall_and_one_never_given_no_precisio
 
 
 def test_accuracy_is_withheld_below_ten_items() -> None:
-    row = accuracy(pairs_of([[3, 0, 2], [0, 1, 0], [1, 0, 2]]))[0]
+    row = accuracy(rated(pairs_of([[3, 0, 2], [0, 1, 0], [1, 0, 2]])))[0]
     assert (row.truths, row.right) == (5, 3)
     assert row.recall == row.precision == Coefficient(None, None, "too few shared items (9 of at least 10)")
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from math import factorial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats import contingency_tables
+from statsmodels.stats.multitest import multipletests
 
 from leaderboard.agreement.models import compare_systems, holm, mcnemar, pass_rate
 from leaderboard.agreement.types import Coefficient, SystemComparison
@@ -21,6 +25,17 @@ def test_exact_mcnemar(split: tuple[int, int], p: float) -> None:
     """Six tasks to none is the least that separates two systems."""
     assert mcnemar(*split) == pytest.approx(p, abs=5e-5)
     assert mcnemar(*reversed(split)) == mcnemar(*split)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_what_statsmodels_computes(first: int, second: int) -> None:
+    theirs = contingency_tables.mcnemar([[0, first], [second, 0]], exact=True).pvalue if first + second else 1.0
+    assert mcnemar(first, second) == pytest.approx(theirs, rel=1e-9)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_what_statsmodels_computes(p_values: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]), rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize(("first", "second", "power"), [(0.35, 0.05, 0.67), (0.20, 0.05, 0.21)])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
+import krippendorff
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.inter_rater import fleiss_kappa
 
 from leaderboard.agreement.coefficients import Level
 from leaderboard.agreement.raters import ac1, fleiss, ordinal_alpha
-from leaderboard.agreement.types import Coefficient
-from tests.leaderboard.agreement.rated import UPSTREAM, pairs_of, ratings_of_counts, ratings_of_rows
+from leaderboard.agreement.types import LABELS, Coefficient
+from tests.leaderboard.agreement.rated import UPSTREAM, counted_items, pairs_of, ratings_of_rows
 
 # One character per label: how many of six raters gave it, item by item.
 FLEISS_1971 = """
@@ -28,9 +34,19 @@ FOURTEEN_RATERS = [
     [6, 5, 2, 1, 0],
     [0, 2, 2, 3, 7],
 ]
-KRIPPENDORFF_2011 = ratings_of_rows(["123321412***", "1233224125*3", "*3332342251*", "12332441251*"])
 FIVE = tuple("12345")
+RATERS_2011 = ratings_of_rows(["123321412***", "1233224125*3", "*3332342251*", "12332441251*"])
+KRIPPENDORFF_2011 = counted_items(RATERS_2011, FIVE)
 Statistic = Callable[..., Coefficient]
+
+
+def items_of(rows: Sequence[Sequence[int]]) -> Counter[tuple[str, tuple[int, ...]]]:
+    """One row an item: how many raters give it each label. Each item is a paper of its own."""
+    return Counter((str(number), tuple(row)) for number, row in enumerate(rows))
+
+
+def items_of_raters(*rows: str) -> Counter[tuple[str, tuple[int, ...]]]:
+    return counted_items(ratings_of_rows(rows), FIVE)
 
 
 def value(coefficient: Coefficient) -> float:
@@ -39,13 +55,13 @@ def value(coefficient: Coefficient) -> float:
 
 
 def test_fleiss_1971() -> None:
-    ratings = ratings_of_counts([[int(count) for count in row] for row in FLEISS_1971.split()], FIVE)
-    assert value(fleiss(ratings, labels=FIVE)) == pytest.approx(0.43024, abs=5e-6)
+    assert value(fleiss(items_of([[int(count) for count in row] for row in FLEISS_1971.split()]))) == pytest.approx(
+        0.43024, abs=5e-6
+    )
 
 
 def test_fleiss_of_fourteen_raters() -> None:
-    ratings = ratings_of_counts(FOURTEEN_RATERS, FIVE)
-    assert value(fleiss(ratings, labels=FIVE)) == pytest.approx(0.20993, abs=5e-6)
+    assert value(fleiss(items_of(FOURTEEN_RATERS))) == pytest.approx(0.20993, abs=5e-6)
 
 
 @pytest.mark.parametrize(
@@ -53,26 +69,26 @@ def test_fleiss_of_fourteen_raters() -> None:
 )
 def test_krippendorff_2011(level: Level, alpha: float) -> None:
     """Ordinal is Krippendorff's .815, not the .834 of Gwet's ordinal weights."""
-    assert value(ordinal_alpha(KRIPPENDORFF_2011, labels=FIVE, level=level)) == pytest.approx(alpha, abs=5e-5)
+    assert value(ordinal_alpha(KRIPPENDORFF_2011, level=level)) == pytest.approx(alpha, abs=5e-5)
 
 
 def test_gwets_coefficients_of_the_same_data() -> None:
     """Not everybody rates every item, which statsmodels' fleiss_kappa refuses."""
-    assert value(ac1(KRIPPENDORFF_2011, labels=FIVE)) == pytest.approx(0.77544, abs=5e-6)
-    assert value(fleiss(KRIPPENDORFF_2011, labels=FIVE)) == pytest.approx(0.76117, abs=5e-6)
+    assert value(ac1(KRIPPENDORFF_2011)) == pytest.approx(0.77544, abs=5e-6)
+    assert value(fleiss(KRIPPENDORFF_2011)) == pytest.approx(0.76117, abs=5e-6)
 
 
 def test_a_missing_label_is_no_label() -> None:
     """A third rater of a single item that nobody else rated changes no alpha: gaps are never a category."""
-    lonely = {**KRIPPENDORFF_2011, "other": {"elsewhere": "5"}}
-    assert ordinal_alpha(lonely, labels=FIVE).value == ordinal_alpha(KRIPPENDORFF_2011, labels=FIVE).value
+    lonely = KRIPPENDORFF_2011 + items_of([[0, 0, 0, 0, 1]])
+    assert ordinal_alpha(lonely).value == ordinal_alpha(KRIPPENDORFF_2011).value
 
 
 def test_two_raters_are_those_of_a_pair() -> None:
-    pairs = pairs_of(UPSTREAM, clusters=23)
+    pairs = pairs_of(UPSTREAM, papers=23)
     ratings = {"human": {p.item: p.first for p in pairs}, "judge": {p.item: p.second for p in pairs}}
-    papers = {pair.item: pair.cluster for pair in pairs}
-    alpha, gwet = ordinal_alpha(ratings, clusters=papers), ac1(ratings, clusters=papers)
+    items = counted_items(ratings, LABELS, {pair.item: pair.paper for pair in pairs})
+    alpha, gwet = ordinal_alpha(items), ac1(items)
     assert (value(alpha), value(gwet)) == (pytest.approx(0.531, abs=5e-4), pytest.approx(0.468, abs=5e-4))
     for coefficient in (alpha, gwet):
         assert coefficient.interval is not None
@@ -89,9 +105,9 @@ def test_papers_are_drawn_where_they_are_known() -> None:
     }
     papers = {item: item.rsplit(" ", 1)[0] for item in copies["rater 0"]}
     once, clustered, apart = (
-        fleiss(ratings, labels=FIVE).interval,
-        fleiss(copies, clusters=papers, labels=FIVE).interval,
-        fleiss(copies, labels=FIVE).interval,
+        fleiss(counted_items(ratings, FIVE)).interval,
+        fleiss(counted_items(copies, FIVE, papers)).interval,
+        fleiss(counted_items(copies, FIVE)).interval,
     )
     assert once is not None
     assert clustered is not None
@@ -103,22 +119,48 @@ def test_papers_are_drawn_where_they_are_known() -> None:
 @pytest.mark.parametrize("coefficient", [fleiss, ac1, ordinal_alpha])
 class TestEachCoefficient:
     def test_one_label_only_is_undefined_never_one(self, coefficient: Statistic) -> None:
-        found = coefficient(ratings_of_rows(["1" * 12] * 3), labels=FIVE)
+        found = coefficient(items_of_raters(*["1" * 12] * 3))
         assert found == Coefficient(None, None, "undefined: all raters use one label only")
 
     def test_counts_only_items_that_two_people_rated(self, coefficient: Statistic) -> None:
         """Twelve items, nine of them shared."""
-        found = coefficient(ratings_of_rows(["123123123***", "123123123123"]), labels=FIVE)
+        found = coefficient(items_of_raters("123123123***", "123123123123"))
         assert found == Coefficient(None, None, "too few shared items (9 of at least 10)")
 
     def test_nothing_rated(self, coefficient: Statistic) -> None:
         assert coefficient({}).why == "too few shared items (0 of at least 10)"
 
-    def test_order_of_raters_and_items_changes_nothing(self, coefficient: Statistic) -> None:
-        raters = reversed(KRIPPENDORFF_2011.items())
-        shuffled = {rater: dict(reversed(rated.items())) for rater, rated in raters}
-        assert coefficient(shuffled, labels=FIVE) == coefficient(KRIPPENDORFF_2011, labels=FIVE)
+    def test_the_order_of_items_changes_nothing(self, coefficient: Statistic) -> None:
+        shuffled = dict(reversed(KRIPPENDORFF_2011.items()))
+        assert coefficient(shuffled) == coefficient(KRIPPENDORFF_2011)
 
-    def test_refuses_a_label_outside_the_scale(self, coefficient: Statistic) -> None:
-        with pytest.raises(ValueError, match="rater 0 gives item 'item 03' the label '3'"):
-            coefficient(ratings_of_rows(["1223", "1223"]), labels=("1", "2"))
+
+def few_papers(rows: Sequence[Sequence[int]]) -> Counter[tuple[str, tuple[int, ...]]]:
+    """Items of six papers: those of one that are alike are counted together, as the database does."""
+    return Counter((str(number % 6), tuple(row)) for number, row in enumerate(rows))
+
+
+given_labels = st.lists(st.lists(st.sampled_from("123*"), min_size=4, max_size=4), min_size=10, max_size=40)
+
+
+def varied(rows: list[list[str]]) -> bool:
+    """Whether shared items have more than one label."""
+    shared = [[label for label in row if label != "*"] for row in rows]
+    return len({label for row in shared if len(row) > 1 for label in row}) > 1
+
+
+@settings(deadline=None, max_examples=50)
+@given(given_labels.filter(varied), st.sampled_from(["nominal", "ordinal"]))
+def test_alpha_of_gaps_is_what_the_krippendorff_package_computes(rows: list[list[str]], level: Level) -> None:
+    ratings = [[np.nan if label == "*" else int(label) for label in rater] for rater in zip(*rows, strict=True)]
+    theirs = krippendorff.alpha(reliability_data=ratings, value_domain=[1, 2, 3], level_of_measurement=level)
+    items = few_papers([[row.count(label) for label in "123"] for row in rows if set(row) != {"*"}])
+    assert value(ordinal_alpha(items, level=level, resamples=10, least=1)) == pytest.approx(theirs, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.sampled_from("123"), min_size=4, max_size=4), min_size=10, max_size=40).filter(varied))
+def test_fleiss_without_gaps_is_what_statsmodels_computes(rows: list[list[str]]) -> None:
+    counts = [[row.count(label) for label in "123"] for row in rows]
+    found = fleiss(few_papers(counts), resamples=10)
+    assert value(found) == pytest.approx(fleiss_kappa(np.array(counts)), abs=1e-12)

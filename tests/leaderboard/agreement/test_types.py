@@ -1,4 +1,4 @@
-"""What pages load to show cached results."""
+"""What the statistics take and give."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAVY = ("krippendorff", "pandas", "scipy", "statsmodels")
     ids=["types", "the rest"],
 )
 def test_importing_loads_no_statistics_library(modules: str, unloaded: tuple[str, ...]) -> None:
-    """Seconds of import time, which only computing may cost."""
+    """They are the tests' reference, and no part of the product."""
     code = f"import sys, {modules}; print(sorted(set({unloaded!r}) & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

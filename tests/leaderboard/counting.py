@@ -1,0 +1,36 @@
+"""Labels as the database counts them for agreement, in a shape that tests can compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leaderboard.domain.agreement_labels import Labels, count_labels
+from leaderboard.domain.agreement_raters import Asked, asked_entries, raters
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
+
+def counted(version: SuiteVersion, **asked: Any) -> Labels:
+    """The labels on the answers of a suite that are asked for."""
+    question = Asked(**asked)
+    entries = asked_entries(suite=version.suite, asked=question)
+    return count_labels(entries=entries, category=question.category, raters=raters())
+
+
+def said(labels: Labels) -> dict[str, list[str]]:
+    """Rater's slug -> every label that it gave, sorted. Raters that said nothing are missing."""
+    found: dict[str, list[str]] = {}
+    for rater in raters():
+        counts = labels.with_both(rater, rater)
+        assert counts is not None
+        given = [label for _, label, number in counts.of(rater.column) if label is not None for _ in range(number)]
+        if given:
+            found[rater.slug] = sorted(given)
+    return found
+
+
+def column(labels: Labels, name: str) -> list[Any]:
+    """The values of one column of the reviewed answers, without those that have none."""
+    values = [value for _, value, number in labels.reviewed.of(name) for _ in range(number)]
+    return sorted(value for value in values if value is not None)
