@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark_tasks.domain.folders import LFS_ADVICE
+
+
+def general(reason: str) -> str:
+    """``reason`` without the names of single files where there may be hundreds, so that it is said once for all."""
+    if LFS_ADVICE in reason:
+        return "files are Git LFS pointers; fetch them with 'git lfs pull' and import again"
+    return reason
+
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:

@@ -11,13 +11,13 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
+from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.closing import closed
 from leaderboard.domain.audits import may_see_reference, why_outdated
-from leaderboard.domain.board import left_out_text, titles_told_apart, visible_entries
-from leaderboard.domain.entries import tasks_left_out
+from leaderboard.domain.board import titles_told_apart, visible_entries
 from leaderboard.domain.environments import environment_states
 from leaderboard.domain.results import results_of_task
 from leaderboard.http import asked_version
@@ -46,7 +46,6 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
-    left_out = [(each["task"], each["why"]) for each in tasks_left_out(revisions).values()]
     context = {
         "suite": shown,
         "version": version,
@@ -59,8 +58,8 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
         "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
         "reasons": _reasons(revisions),
-        "left_out": left_out,
-        "left_out_text": left_out_text(left_out),
+        "counted": sum(not revision.why_left_out for revision in revisions),
+        "left_out": tasks_left_out(revisions),
         "waiting_environments": [
             environment
             for environment in environment_states(revisions, maintainer=_is_maintainer(request))
