@@ -20,7 +20,7 @@ from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from django.db.models import QuerySet

@@ -145,7 +145,7 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
         reason
         for revision in revisions
         if not revision.runnable
-        for reason in revision.not_runnable_reasons or ["it failed its audit"]
+        for reason in revision.not_runnable_reasons or [revision.why_left_out]
     )
     return reasons.most_common()
 

@@ -87,6 +87,20 @@ def test_a_test_that_trivial_answers_pass_fails_its_audit(real_sandbox: Sandbox,
     assert (revision.audit_state, revision.runnable) == (AuditState.FAILED, False)
 
 
+def test_a_module_that_the_environment_lacks_is_named_with_what_to_do(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    runner = (
+        "import yaml\nfrom scoring.core import double\n\n\ndef run(case):\n    return {'value': double(case['x'])}\n"
+    )
+    only_the_first_task(tmp_path, **{"unit_test/run_1.py": runner})
+    result = audit("--suite", "small")
+    assert (result["incomplete"], result["failed"], result["faults"]) == (1, 0, [])
+    (task,) = result["tasks"]
+    assert (task["state"], task["reasons"]) == ("incomplete", ["the module 'yaml' is missing"])
+    assert task["add"].startswith("Name an environment that has `pyyaml` for the task")
+    assert audit("--suite", "small")["audited"] == 0
+    assert audit("--suite", "small", "--failed")["incomplete"] == 1
+
+
 def test_a_golden_function_that_disagrees_with_itself_fails_its_audit(real_sandbox: Sandbox, tmp_path: Path) -> None:
     flaky = GOLDEN_1.replace("math.fsum([x, x])", "math.fsum([x, x]) + __import__('random').random()")
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": flaky})

@@ -118,7 +118,7 @@ def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
     assert "No task is runnable here, so this suite takes no answers." in page
     assert re.findall(r"<li>([^<]+ \(\d tasks?\))</li>", page) == [
         "no unit test (2 tasks)",
-        "it failed its audit (1 task)",
+        "failed its audit: its test does not tell right from wrong (1 task)",
     ]
     assert "not shipped" not in page
     assert "Published results" not in page
