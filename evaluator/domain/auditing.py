@@ -18,7 +18,8 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SeedEpoch, Suite, TaskRevision
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import EVALUATOR_VERSION, configured_sandbox
-from evaluator.domain.environments import what_to_add
+from evaluator.domain.environments import environment_of, what_to_add
+from evaluator.domain.faults import fault_of
 from evaluator.domain.graders import Grader
 from evaluator.domain.trying_out import Auditor
 from evaluator.sandbox.types import SandboxError
@@ -60,11 +61,37 @@ def waiting(
     ]
 
 
+def ready_for_audit() -> list[TaskRevision]:
+    """The waiting revisions that have an environment; what keeps the others from being audited is noted on them."""
+    ready = []
+    for revision, _ in waiting():
+        try:
+            environment_of(revision)
+        except SandboxError as error:
+            note_obstacle(error.public, [revision])
+        else:
+            ready.append(revision)
+    return ready
+
+
+def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
+    """Keep on unaudited ``revisions`` why they cannot be audited, for everybody to read; empty: nothing is known."""
+    for revision in revisions:
+        if revision.audit.get("obstacle", "") != why:
+            audit = {key: value for key, value in revision.audit.items() if key != "obstacle"}
+            unaudited = TaskRevision.objects.filter(pk=revision.pk, audit_state=AuditState.UNAUDITED)
+            unaudited.update(audit=audit | ({"obstacle": why} if why else {}))
+
+
 def audit_waiting_revision(revision_id: int, *, between: Callable[[], None] = lambda: None) -> AuditResult | None:
     """Audit one revision if it still waits for that; None otherwise. Raises ``SandboxError`` for faults of ours."""
     for revision, epoch in waiting():
         if revision.pk == revision_id:
-            return audit_revision(revision, epoch, between=between)
+            try:
+                return audit_revision(revision, epoch, between=between)
+            except SandboxError as error:
+                note_obstacle(fault_of(error).public, [revision])
+                raise
     return None
 
 

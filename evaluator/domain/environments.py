@@ -46,7 +46,8 @@ def environment_name(revision: TaskRevision) -> str:
         return paper_environment(revision)
     raise SandboxError(
         f"{task} names no environment and its paper has no Dockerfile: give it one under [tasks] in the file that "
-        "ENVIRONMENTS_FILE names (docs/operating.md)"
+        "ENVIRONMENTS_FILE names (docs/operating.md)",
+        public="the task names no environment that this site has",
     )
 
 

@@ -102,7 +102,11 @@ class Status:
             found.append("No worker is listening: what is submitted waits.")
         if self.queue.asking == 0 and self.queue.questions:
             found.append("No worker that asks models is listening: answers and verdicts wait.")
-        found += [f"{entry.title}: {entry.verdict}." for entry in self.rounds if entry.check and not entry.check.ok]
+        for entry in self.rounds:
+            if entry.check and entry.check.cause:
+                found.append(f"Nothing can be evaluated here: {entry.check.cause}.")
+            elif entry.check and not entry.check.ok:
+                found.append(f"{entry.title}: {entry.verdict}.")
         if self.causes:
             found.append("Runs wait because of a fault of this site.")
         elif self.stands_still:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
@@ -150,11 +150,12 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
     return reasons.most_common()
 
 
-def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, int] | None:
+def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, Any] | None:
     """How far the audit is that has to end before answers are taken; None when they are, or no task is runnable."""
     audited = sum(revision.audit_state != AuditState.UNAUDITED for revision in revisions)
-    waiting = sum(revision.runnable and revision.audit_state == AuditState.UNAUDITED for revision in revisions)
-    return {"done": audited, "of": audited + waiting} if waiting else None
+    waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
+    obstacles = {each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")}
+    return {"done": audited, "of": audited + len(waiting), "obstacles": sorted(obstacles)} if waiting else None
 
 
 def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:

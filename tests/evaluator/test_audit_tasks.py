@@ -241,6 +241,9 @@ def test_lost_content_is_a_fault_that_says_what_to_do(real_sandbox: Sandbox, tmp
 def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
+    progress = io.StringIO()
+    call_command("audit_tasks", stdout=io.StringIO(), stderr=progress)
+    assert progress.getvalue() == "1 of 1 audited\n"
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
         call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
     with pytest.raises(CommandError, match="--jobs 0: at least one"):
@@ -250,7 +253,8 @@ def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> 
 def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> None:
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": GOLDEN_1.replace("[x, x]", "[x, x, 1 / 0]")})
     with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*ZeroDivisionError"):
-        call_command("audit_tasks", stdout=io.StringIO())
+        call_command("audit_tasks", stdout=io.StringIO(), stderr=io.StringIO())
+    assert TaskRevision.objects.get().audit["obstacle"] == "the task's reference could not be run"
 
 
 def test_an_audit_is_repeated_only_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
@@ -304,7 +308,11 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     only_the_first_task(tmp_path)
     monkeypatch.setattr(auditing, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
     audit_revision(TaskRevision.objects.get().pk)
-    assert TaskRevision.objects.get().audit_state == AuditState.UNAUDITED
+    revision = TaskRevision.objects.get()
+    assert (revision.audit_state, revision.audit) == (AuditState.UNAUDITED, {"obstacle": "a fault of the evaluator"})
+    assert revision.why_left_out == "not audited: a fault of the evaluator"
+    auditing.note_obstacle("", [revision])
+    assert TaskRevision.objects.get().audit == {}
 
 
 def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:

@@ -99,6 +99,8 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
         assert queueing.queue(connection).jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
     assert [job.args for job in jobs] == [[first.pk], [second.pk]]
+    noted = [revision.audit for revision in version.revisions.order_by("pk")]
+    assert noted == [{}, {}, {"obstacle": "the task names no environment that this site has"}, {}]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -201,8 +201,21 @@ def test_a_suite_opens_when_its_audit_is_done(tmp_path: Path, small: SuiteVersio
     assert (severity, message[:37]) == ("refuse", "The tasks of 'small' are being audite")
 
 
-def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
-    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+def test_a_suite_whose_audit_cannot_be_made_says_why(tmp_path: Path, small: SuiteVersion) -> None:
+    """Where the boxes' environment cannot be installed, "submissions open when that is done" would never come true."""
+    why = "nothing can be evaluated on this site, no sandbox works on the evaluator's machine"
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": why})
+    ((severity, _, message),) = messages(check(tmp_path, bundle()))
+    assert (severity, message) == (
+        "refuse",
+        f"The tasks of 'small' cannot be audited, so it takes no submissions: {why}. "
+        "An operator has to mend that; then: manage.py audit_tasks --suite small",
+    )
+
+
+@pytest.mark.parametrize("state", [AuditState.FAILED, AuditState.INCOMPLETE])
+def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion, state: AuditState) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=state)
     checked = check(tmp_path, bundle())
     assert [(severity, task) for severity, task, _ in messages(checked)] == [("refuse", "alpha/1")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -12,8 +13,9 @@ from django.db import connections
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, Task
-from evaluator.domain.auditing import measure, store, waiting
+from evaluator.domain.auditing import measure, note_obstacle, store, waiting
 from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.faults import fault_of
 from evaluator.grading.audit_result import AuditResult, percent
 from evaluator.sandbox.types import SandboxError
 
@@ -67,9 +69,15 @@ class Command(BaseCommand):
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
             self.stdout.write(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
             self.stdout.flush()
-        for revision, found in _audited(tasks, jobs=jobs):
+        begun = monotonic()
+        for done, (revision, found) in enumerate(_audited(tasks, jobs=jobs), start=1):
+            if not options["json"]:
+                left = (monotonic() - begun) / done * (len(tasks) - done)
+                self.stderr.write(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
+                self.stderr.flush()
             if isinstance(found, SandboxError):
                 faults.append(f"{revision.task.slug} could not be audited: {found}")
+                note_obstacle(fault_of(found).public, [revision])
                 continue
             result, facts = found
             store(revision, result, facts)
