@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
-from benchmark_tasks.domain.upstream_tests import MORE_DATA
+from benchmark_tasks.domain.upstream_tests import MISSING_DATA, MORE_DATA
 
 
 def general(reason: str) -> str:
     """``reason`` without the names of single files where there may be hundreds, so that it is said once for all."""
     if LFS_ADVICE in reason or reason.endswith(MORE_DATA):
         return "files are Git LFS pointers; fetch them with 'git lfs pull' and import again"
-    return reason
+    return "files that the unit test reads are missing" if reason.endswith(MISSING_DATA) else reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from benchmark_tasks.domain.folders import LFS_ADVICE, PathLeavesFolderError, cl
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+MISSING_DATA: Final = "reads, is missing"
 MORE_DATA: Final = "more of its files are pointers or missing"
 _USUAL_FOLDER: Final = "unit_test"
 _DATA: Final = frozenset({".pt", ".pth", ".pkl", ".pickle", ".npy", ".npz", ".safetensors", ".h5", ".hdf5", ".parquet"})
@@ -60,7 +61,7 @@ def missing_data(test_file: str, tree: ast.Module, files: Collection[str], point
         if not found and _is_data(text) and text not in names.optional and not _is_pattern(text):
             absent.add(text)
     reasons = [f"{path} {LFS_ADVICE}" for path in sorted(unfetched)]
-    reasons += [f"{path}, which {test_file} reads, is missing" for path in sorted(absent)]
+    reasons += [f"{path}, which {test_file} {MISSING_DATA}" for path in sorted(absent)]
     if len(reasons) > _MOST_REASONS:
         reasons[_MOST_REASONS:] = [f"{len(reasons) - _MOST_REASONS} {MORE_DATA}"]
     return reasons

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.problems import general
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
@@ -145,7 +146,7 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
         reason
         for revision in revisions
         if not revision.runnable
-        for reason in revision.not_runnable_reasons or [revision.why_left_out]
+        for reason in {general(each) for each in revision.not_runnable_reasons or [revision.why_left_out]}
     )
     return reasons.most_common()
 

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, Protocol
 from tests.benchmark_tasks.factories import (
@@ -156,6 +157,20 @@ def test_the_list_says_how_much_each_test_notices(client: Client) -> None:
     ]
     assert "3 tasks left out: 1 weak test, 1 not audited, 1 failed its audit<" in page
     assert page.count("<li>weak test: ") == 1
+
+
+def test_reasons_that_name_single_files_stand_there_once(client: Client) -> None:
+    suite = SuiteFactory(slug="pointers")
+    reasons = [[f"{name}.pt {LFS_ADVICE}", f"{name}.npy, which test.py reads, is missing"] for name in "abc"]
+    reasons[0].append(f"z.pt {LFS_ADVICE}")
+    revisions = [TaskRevisionFactory(task__suite=suite, not_runnable_reasons=each) for each in reasons]
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    page = client.get("/suites/pointers/").content.decode()
+    assert sorted(re.findall(r"<li>([^<]+) \(3 tasks\)</li>", page)) == [
+        "files are Git LFS pointers; fetch them with &#x27;git lfs pull&#x27; and import again",
+        "files that the unit test reads are missing",
+    ]
+    assert "3 tasks left out: 3 not runnable" in page
 
 
 def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: Client) -> None:

@@ -206,10 +206,10 @@ def test_a_suite_whose_audit_cannot_be_made_says_why(tmp_path: Path, small: Suit
     why = "nothing can be evaluated on this site, no sandbox works on the evaluator's machine"
     TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": why})
     ((severity, _, message),) = messages(check(tmp_path, bundle()))
-    assert (severity, message) == (
-        "refuse",
+    assert severity == "refuse"
+    assert message == (
         f"The tasks of 'small' cannot be audited, so it takes no submissions: {why}. "
-        "An operator has to mend that; then: manage.py audit_tasks --suite small",
+        "An operator has to mend that; then: manage.py audit_tasks --suite small"
     )
 
 
