@@ -22,9 +22,13 @@ class CategorySource(TextChoices):
 
 
 class AuditState(TextChoices):
-    """Whether a revision's unit test is known to tell right from wrong; a weak one runs, but leaves the headline."""
+    """Whether a revision's unit test is known to tell right from wrong; only audited ones count in percentages.
+
+    Where the environment is incomplete nothing is known of the test: it stopped at a missing module or library.
+    """
 
     UNAUDITED = "unaudited", "not audited"
     PASSED = "passed", "audited"
     WEAK = "weak", "weak test"
     FAILED = "failed", "failed its audit"
+    INCOMPLETE = "incomplete", "environment incomplete"

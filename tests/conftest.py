@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -25,6 +26,14 @@ PROJECT_ROOT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
 NO_SHARED = "no ../shared here"
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
+
+
+def installing_variables() -> dict[str, str]:
+    """What this machine's package index, proxy and certificates are known by, for instances that install packages."""
+    kept = re.compile(
+        r"HOME|XDG_\w+|PIP_\w+|UV_\w+|(SSL|REQUESTS|CURL)_\w*(CA|CERT)_\w+|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
+    )
+    return {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmark_tasks.domain.folders import LFS_ADVICE
+from benchmark_tasks.domain.upstream_tests import MISSING_DATA, MORE_DATA
+
+
+def general(reason: str) -> str:
+    """``reason`` without the names of single files where there may be hundreds, so that it is said once for all."""
+    if LFS_ADVICE in reason or reason.endswith(MORE_DATA):
+        return "files are Git LFS pointers; fetch them with 'git lfs pull' and import again"
+    return "files that the unit test reads are missing" if reason.endswith(MISSING_DATA) else reason
+
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:
     """One problem: the file (relative to the suite folder), what is wrong and what to do, and where if known.
 
     A ``fatal`` one leaves its paper out, or refuses the import where ``whole`` says so; any other leaves a task not
-    runnable, or is a remark.
+    runnable, or is a remark. ``task`` is set where it is the reason why that task is not runnable.
     """
 
     file: str
@@ -19,6 +29,7 @@ class ImportProblem:
     column: int | None = None
     fatal: bool = True
     whole: bool = False
+    task: str = ""
 
     def __str__(self) -> str:
         """As compilers print it: ``file:line:column: message``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import Goal
+from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
@@ -35,6 +36,30 @@ def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
 def has_code(version: SuiteVersion) -> bool:
     """Whether any task of the version takes answers; a suite of facts only accepts no submissions."""
     return bool(runnable_revisions_of(version))
+
+
+def why_closed(version: SuiteVersion) -> str:
+    """Why no submissions are taken on ``version`` now; empty where they are."""
+    revisions = list(version.revisions.all())
+    slug = version.suite.slug
+    if not any(revision.runnable for revision in revisions):
+        return (
+            f"The suite {slug!r} has no runnable task on this site, so it takes no submissions. "
+            "Its page says why, and what an operator can do."
+        )
+    waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
+    obstacles = ", ".join(dict.fromkeys(each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")))
+    if obstacles:
+        return (
+            f"The tasks of {slug!r} cannot be audited, so it takes no submissions: {obstacles}. "
+            f"An operator has to mend that; then: manage.py audit_tasks --suite {slug}"
+        )
+    if waiting:
+        return (
+            f"The tasks of {slug!r} are being audited; submissions open when that is done. "
+            f"Operators: manage.py audit_tasks --suite {slug}"
+        )
+    return ""
 
 
 def goal_of(revision: TaskRevision) -> Goal:

@@ -78,10 +78,12 @@ class _Reader:
             tasks=tuple(tasks),
         )
 
-    def remark(self, relative: str, message: str, *, fatal: bool = False, line: int | None = None) -> None:
+    def remark(
+        self, relative: str, message: str, *, fatal: bool = False, line: int | None = None, task: str = ""
+    ) -> None:
         """Report a problem of a file below the paper's folder; a fatal one refuses the whole import."""
         file = f"{self._info.folder_name}/{relative}"
-        problem = ImportProblem(file, message, line, None, fatal, fatal)
+        problem = ImportProblem(file, message, line, None, fatal, fatal, task)
         if problem not in self._problems:
             self._problems.append(problem)
 
@@ -262,7 +264,8 @@ class _TaskReader:
 
     def _blame(self, file: str, reason: str, *, line: int | None = None) -> None:
         self._reasons.append(reason)
-        self._paper.remark(file, f"{self._info.slug} is not runnable: {reason}", line=line)
+        slug = self._info.slug
+        self._paper.remark(file, f"{slug} is not runnable: {reason}", line=line, task=slug)
 
     def _read(self, key: str, relative: str, *, hidden: bool = True) -> bytes | None:
         """A named file's bytes, or None with a reason. ``hidden`` files must not lie where candidates see them."""

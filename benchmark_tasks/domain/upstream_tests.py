@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.folders import LFS_ADVICE, PathLeavesFolderError, clean_relative_path
@@ -16,6 +18,8 @@ from benchmark_tasks.domain.folders import LFS_ADVICE, PathLeavesFolderError, cl
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+MISSING_DATA: Final = "reads, is missing"
+MORE_DATA: Final = "more of its files are pointers or missing"
 _USUAL_FOLDER: Final = "unit_test"
 _DATA: Final = frozenset({".pt", ".pth", ".pkl", ".pickle", ".npy", ".npz", ".safetensors", ".h5", ".hdf5", ".parquet"})
 _WRITERS: Final = frozenset(
@@ -57,9 +61,9 @@ def missing_data(test_file: str, tree: ast.Module, files: Collection[str], point
         if not found and _is_data(text) and text not in names.optional and not _is_pattern(text):
             absent.add(text)
     reasons = [f"{path} {LFS_ADVICE}" for path in sorted(unfetched)]
-    reasons += [f"{path}, which {test_file} reads, is missing" for path in sorted(absent)]
+    reasons += [f"{path}, which {test_file} {MISSING_DATA}" for path in sorted(absent)]
     if len(reasons) > _MOST_REASONS:
-        reasons[_MOST_REASONS:] = [f"{len(reasons) - _MOST_REASONS} more of its files are pointers or missing"]
+        reasons[_MOST_REASONS:] = [f"{len(reasons) - _MOST_REASONS} {MORE_DATA}"]
     return reasons
 
 
@@ -86,14 +90,19 @@ class _Names:
 
 
 def _as_path(node: ast.AST) -> set[str]:
-    """The text of a constant as a clean path, computed parts as ``*``; nothing where it cannot be one."""
+    """The text of a constant as a clean path, computed parts as ``*``; nothing where it cannot be one.
+
+    It may begin with ``..``: many a test names its data from its own folder.
+    """
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     text = "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts)
     is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     if not is_text or not 2 <= len(text) <= 300 or "://" in text or text.endswith("/"):
         return set()
+    steps = PurePosixPath(text).parts
+    climbs = [*takewhile(lambda step: step == "..", steps)]
     try:
-        return {clean_relative_path(text)}
+        return {"/".join([*climbs, clean_relative_path("/".join(steps[len(climbs) :]))])}
     except PathLeavesFolderError:
         return set()
 
@@ -131,9 +140,11 @@ class _Files:
 
     def named(self, text: str, folder: str) -> list[str]:
         """Counted from the root, else from the test's ``folder``, else from any folder: scripts join their paths."""
-        for path in (text, f"{folder}/{text}"):
+        for path in (text, normpath(f"{folder}/{text}")):
             if path in self._files:
                 return [path]
+        while text.startswith("../"):
+            text = text[3:]
         if _is_pattern(text):
             return [path for path in self._files if fnmatchcase(path, text) or fnmatchcase(path, f"*/{text}")]
         return [path for path in self._by_name.get(text.rpartition("/")[2], ()) if path.endswith(f"/{text}")]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from typing import Final
 
 from django.db import models
 from django.urls import reverse
 
 from benchmark_tasks.enums import AuditState, CategorySource, Protocol
+
+_UNKNOWN: Final = {
+    AuditState.UNAUDITED: "whether its test tells right from wrong is not known yet",
+    AuditState.FAILED: "its test does not tell right from wrong",
+}
 
 
 def new_epoch_key() -> str:
@@ -153,14 +159,25 @@ class TaskRevision(models.Model):
 
     @property
     def runnable(self) -> bool:
-        """Whether answers are taken: the files are all there, and the audit did not fail."""
-        return not self.not_runnable_reasons and self.audit_state != AuditState.FAILED
+        """Whether answers are taken: the files are all there, and the audit did not fail or stop."""
+        return not self.not_runnable_reasons and self.audit_state not in {AuditState.FAILED, AuditState.INCOMPLETE}
 
     @property
-    def left_out(self) -> bool:
-        """Whether it can be run but counts in no number: its test is not known to tell right from wrong."""
-        audited = self.audit_state == AuditState.PASSED
-        return not audited and not self.not_runnable_reasons and self.protocol != Protocol.NONE
+    def why_left_out(self) -> str:
+        """Why it is in the denominator of no percentage; empty where it is: it takes answers, and its audit passed.
+
+        The one rule that board, submission pages, pass@k and commands follow. Text before the colon is the kind.
+        """
+        if self.not_runnable_reasons:
+            first, *others = self.not_runnable_reasons
+            return f"not runnable: {first}" + (f" (and {len(others)} more)" if others else "")
+        if self.audit_state == AuditState.PASSED:
+            return ""
+        reasons = [*self.audit.get("reasons", ()), self.audit.get("weakness"), self.audit.get("obstacle")]
+        found = next(filter(None, reasons), "")
+        kind = AuditState(self.audit_state).label
+        detail = found.removeprefix(f"{kind}: ") or _UNKNOWN.get(AuditState(self.audit_state), "")
+        return f"{kind}: {detail}" if detail else kind
 
     @property
     def goal(self) -> str:

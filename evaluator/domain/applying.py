@@ -94,7 +94,7 @@ def _move(submission: Submission, reevaluation: Reevaluation, digests: list[str]
 
 def _row(version: SuiteVersion, submission: Submission, runs: Iterable[TestRun]) -> dict[str, Any]:
     """Passed and counted tasks as on the board: pass@1 over the trials, without the tasks that are left out."""
-    counted = {revision.task_id for revision in version.revisions.all() if not revision.left_out}
+    counted = {revision.task_id for revision in version.revisions.all() if not revision.why_left_out}
     passed: dict[int, int] = defaultdict(int)
     for run in runs:
         passed[run.implementation.revision.task_id] += run.outcome == Outcome.PASSED.value

@@ -18,6 +18,8 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SeedEpoch, Suite, TaskRevision
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.domain.environments import environment_of, what_to_add
+from evaluator.domain.faults import fault_of
 from evaluator.domain.graders import Grader
 from evaluator.domain.trying_out import Auditor
 from evaluator.sandbox.types import SandboxError
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_FAILED = (AuditState.FAILED, AuditState.INCOMPLETE)
+
 
 def waiting(
-    suites: Iterable[Suite] | None = None, *, task: str = "", again: bool = False
+    suites: Iterable[Suite] | None = None, *, task: str = "", again: bool = False, failed: bool = False
 ) -> list[tuple[TaskRevision, SeedEpoch]]:
     """Revisions to audit, each with the epoch of its private seeds: runnable, in the newest version of their suite, and
-    not audited yet, or declaring other mutants equivalent than when they were (or with ``again``, all of them); of
-    ``task`` alone (its slug) where one is given.
+    not audited yet, or declaring other mutants equivalent than when they were. With ``again`` all of them; with
+    ``failed`` those whose audit failed or stopped at an incomplete environment. ``task`` is a slug, or empty for all.
 
     An audit that was made with another environment or evaluator is shown as outdated, but not repeated by itself: the
     scores that rest on it would change without anybody having asked.
@@ -48,16 +52,46 @@ def waiting(
         if version
         for revision in revisions_of(version)
         if not revision.not_runnable_reasons
-        and (again or revision.audit_state == AuditState.UNAUDITED or _declares_anew(revision))
         and task in ("", revision.task.slug)
+        and (
+            revision.audit_state in _FAILED
+            if failed
+            else again or revision.audit_state == AuditState.UNAUDITED or _declares_anew(revision)
+        )
     ]
+
+
+def ready_for_audit() -> list[TaskRevision]:
+    """The waiting revisions that have an environment; what keeps the others from being audited is noted on them."""
+    ready = []
+    for revision, _ in waiting():
+        try:
+            environment_of(revision)
+        except SandboxError as error:
+            note_obstacle(error.public, [revision])
+        else:
+            ready.append(revision)
+    return ready
+
+
+def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
+    """Keep on unaudited ``revisions`` why they cannot be audited, for everybody to read; empty: nothing is known."""
+    for revision in revisions:
+        if revision.audit.get("obstacle", "") != why:
+            audit = {key: value for key, value in revision.audit.items() if key != "obstacle"}
+            unaudited = TaskRevision.objects.filter(pk=revision.pk, audit_state=AuditState.UNAUDITED)
+            unaudited.update(audit=audit | ({"obstacle": why} if why else {}))
 
 
 def audit_waiting_revision(revision_id: int) -> AuditResult | None:
     """Audit one revision if it still waits for that; None otherwise. Raises ``SandboxError`` for faults of ours."""
     for revision, epoch in waiting():
         if revision.pk == revision_id:
-            return audit_revision(revision, epoch)
+            try:
+                return audit_revision(revision, epoch)
+            except SandboxError as error:
+                note_obstacle(fault_of(error).public, [revision])
+                raise
     return None
 
 
@@ -95,6 +129,8 @@ def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict
         result = auditor.audit()
     except ContentMissingError as error:
         raise SandboxError(f"{error} Import the suite again.") from error
+    if result.missing:
+        facts["add"] = what_to_add(revision, result.missing)
     return result, {**facts, "made": timezone.now().isoformat(), "seconds": round(monotonic() - started, 1)}
 
 
@@ -111,6 +147,8 @@ def store(revision: TaskRevision, result: AuditResult, facts: dict[str, Any]) ->
 
 def state_of(result: AuditResult) -> AuditState:
     """What an audit makes of its revision."""
+    if result.missing:
+        return AuditState.INCOMPLETE
     if result.reasons:
         return AuditState.FAILED
     return AuditState.WEAK if result.weakness else AuditState.PASSED

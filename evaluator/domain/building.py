@@ -18,7 +18,7 @@ from django.conf import settings
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import configured_sandbox, environment_list, sandbox_settings
-from evaluator.domain.environments import environment_name, newest_build, runnable_revisions
+from evaluator.domain.environments import environment_name, newest_build, revisions_with_files
 from evaluator.domain.scratch import scratch_folder
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
@@ -87,7 +87,7 @@ class Built:
 
 
 def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[list[Wanted], list[tuple[str, str]]]:
-    """What the runnable tasks ask for, by name, and the tasks that have no environment with the reason.
+    """What the tasks with files ask for, by name, and the tasks that have no environment with the reason.
 
     Args:
         suite: a suite's slug, or all.
@@ -95,7 +95,7 @@ def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[lis
     """
     found: dict[str, list[tuple[str, TaskRevision]]] = {}
     without = []
-    for revision in runnable_revisions():
+    for revision in revisions_with_files():
         slug, task = revision.task.suite.slug, f"{revision.task.suite.slug}/{revision.task.slug}"
         if suite not in {None, slug} or not matches(task, revision.task.slug, pattern):
             continue

@@ -13,10 +13,13 @@ from evaluator.domain.configuration import environment_list
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
 from evaluator.sandbox.environment_list import PAPER_NAME
+from evaluator.sandbox.packages import REQUIREMENTS
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from evaluator.grading.incomplete import Missing
 
 _SHOWN_CHARACTERS = 400
 
@@ -43,7 +46,8 @@ def environment_name(revision: TaskRevision) -> str:
         return paper_environment(revision)
     raise SandboxError(
         f"{task} names no environment and its paper has no Dockerfile: give it one under [tasks] in the file that "
-        "ENVIRONMENTS_FILE names (docs/operating.md)"
+        "ENVIRONMENTS_FILE names (docs/operating.md)",
+        public="the task names no environment that this site has",
     )
 
 
@@ -76,16 +80,43 @@ def paper_environment(revision: TaskRevision) -> str:
     return f"paper-{hashlib.sha256(source.encode()).hexdigest()[:12]}"
 
 
-def runnable_revisions() -> Iterable[TaskRevision]:
-    """The revisions that the catalogue could measure, with task and suite."""
+def what_to_add(revision: TaskRevision, missing: Missing) -> str:
+    """How the environment of ``revision`` gets what it lacks, for everybody to read: no path of this machine."""
+    name = environment_name(revision)
+    needs = f"`{missing.package}`" if missing.package else f"the system package with `{missing.name}`"
+    task = f"{revision.task.suite.slug}/{revision.task.slug}"
+    entry = environment_list().entry(name)
+    if PAPER_NAME.fullmatch(name):
+        pip = f"`RUN python -m pip install {missing.package}`" if missing.package else f"a line that installs {needs}"
+        how = f"Add {pip} to the paper's Dockerfile and import the suite again"
+    elif entry.packages and missing.package:
+        how = f"Install {needs} into the folder of packages of environment `{name}` (pip install --target)"
+    elif entry.requirements and missing.package and not entry.requirements.is_relative_to(REQUIREMENTS):
+        how = f"Add the line {needs}, with its hashes, to the requirements of environment `{name}`"
+    elif entry.requirements or entry.packages:
+        how = (
+            f"Name an environment that has {needs} for the task in the file that ENVIRONMENTS_FILE names: under "
+            f'[tasks] `"{task}" = "NAME"`, and what NAME is made from under [environments.NAME]'
+        )
+    else:
+        how = f"Add {needs} to the image or root file system of environment `{name}`"
+    suite, slug = revision.task.suite.slug, revision.task.slug
+    return (
+        f"{how}. Then run `manage.py build_images --suite {suite} --task {slug}` and "
+        f"`manage.py audit_tasks --suite {suite} --failed`."
+    )
+
+
+def revisions_with_files() -> list[TaskRevision]:
+    """The revisions that need an environment, with task and suite: also those whose audit failed for want of one."""
     found = TaskRevision.objects.exclude(repository_hash="").exclude(grading_hash="")
-    return [revision for revision in found.select_related("task__suite", "task__paper") if revision.runnable]
+    return [each for each in found.select_related("task__suite", "task__paper") if not each.not_runnable_reasons]
 
 
 def wanted_environments() -> list[str]:
-    """The environments that the catalogue's runnable tasks ask for and that can be used, sorted."""
+    """The environments that the catalogue's tasks ask for and that can be used, sorted."""
     names = set()
-    for revision in runnable_revisions():
+    for revision in revisions_with_files():
         try:
             names.add(environment_name(revision))
         except SandboxError:

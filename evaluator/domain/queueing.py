@@ -16,7 +16,6 @@ from rq.exceptions import DuplicateJobError
 from rq.serializers import JSONSerializer
 
 from evaluator.domain.configuration import EVALUATOR_VERSION
-from evaluator.domain.environments import why_no_environment
 from evaluator.domain.known_jobs import KnownJob
 from evaluator.domain.settling import settle
 from evaluator.enums import GenerationState, RunState
@@ -208,13 +207,13 @@ def push_audit() -> int:
     operator, and is asked for by a later sweep.
     """
     # Loads boxes and mutants, of which pages, that push runs, make no use.
-    from evaluator.domain.auditing import waiting
+    from evaluator.domain.auditing import ready_for_audit
 
     added = 0
     try:
         with connect() as connection:
             target = audit_queue(connection)
-            for revision in [revision for revision, _ in waiting() if not why_no_environment(revision)]:
+            for revision in ready_for_audit():
                 with suppress(DuplicateJobError):
                     target.enqueue_call(
                         AUDIT_JOB,

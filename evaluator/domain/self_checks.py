@@ -20,6 +20,7 @@ from evaluator.attacks.rounds import fire, open_range
 from evaluator.attacks.upstream import upstream_graders
 from evaluator.domain.claims import job_label
 from evaluator.domain.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.domain.faults import fault_of
 from evaluator.domain.graders import Grader, writable_copy
 from evaluator.domain.queueing import UNLIMITED, connect, queue
 from evaluator.domain.scratch import scratch_folder
@@ -77,12 +78,19 @@ def run_canary() -> SelfCheck:
         with open_range(configured_sandbox(), scratch_folder(), label=job_label(), private=False) as target:
             results = [result.as_data() for result in fire(corpus.CONTROLS, target)]
     except (SandboxError, OSError) as error:
-        check = _keep(_check(SelfCheckKind.CANARY, started, [], error=str(error)))
+        note_unavailable(error)
         raise CanaryError(str(error)) from None
     check = _keep(_check(SelfCheckKind.CANARY, started, results))
     if not check.ok:
         raise CanaryError("; ".join(_describe(row) for row in results if not row["repelled"]))
     return check
+
+
+def note_unavailable(error: Exception) -> None:
+    """Keep that nothing can be evaluated here, and why, for the status page."""
+    check = _check(SelfCheckKind.CANARY, timezone.now(), [], error=str(error))
+    check.cause = fault_of(error).public
+    _keep(check)
 
 
 def run_short() -> SelfCheck:

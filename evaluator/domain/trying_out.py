@@ -15,6 +15,7 @@ from evaluator.grading.audit_result import AuditResult, MutantsResult
 from evaluator.grading.golden import GoldenError, compute_golden
 from evaluator.grading.guessing import Guessing, guessing
 from evaluator.grading.image_scan import ImageScan, scan_image
+from evaluator.grading.incomplete import missing_in, missing_in_text
 from evaluator.grading.margins import Margins, measure_margins
 from evaluator.grading.mutants import Mutant, mutants_of, sample
 from evaluator.grading.trivial import trivial_answers
@@ -51,19 +52,31 @@ class Auditor:
         """Everything that there is to find. Raises ``SandboxError`` for faults of ours that did not go away."""
         sealed = self.grader.revision.protocol == Protocol.SEALED
         mode, mode_why = ("", "") if sealed else self.grader.choose_mode(label=self.label)
-        golden = tuple(
-            _patiently(lambda grader=grader: grader.grade(self.grader.reference_tree, label=self.label))  # type: ignore[misc]
-            for grader in (self.grader, self.regrader)
-        )
+        first = self._reference(self.grader)
+        missing = missing_in(first, self.grader.reference_tree)
+        if missing:
+            return AuditResult((first,), mode=mode, mode_why=mode_why, missing=missing)
+        golden = (first, self._reference(self.regrader))
+        if any(verdict.outcome is not Outcome.PASSED for verdict in golden):
+            # Whatever else were tried would fail for the same reason, and say nothing.
+            return AuditResult(golden, mode=mode, mode_why=mode_why)
         limit = max(LEAST_SECONDS, TIMES_GOLDEN * max(verdict.seconds for verdict in golden))
         stub = self._try(self.grader.masked_tree, limit).outcome
         trivial = tuple(self._trivial(limit))
-        if any(verdict.outcome is not Outcome.PASSED for verdict in golden):
-            # Whatever else were tried would fail for the same reason, and say nothing.
-            return AuditResult(golden, stub, trivial, mode=mode, mode_why=mode_why)
         mutants, scan, notes = self._with_golden_definition(limit)
         guessed, margins = self._numbers() if sealed else (None, None)
-        return AuditResult(golden, stub, trivial, mutants, guessed, margins, scan, mode, mode_why, notes)
+        return AuditResult(
+            golden, stub, trivial, mutants, guessed, margins, scan, mode=mode, mode_why=mode_why, notes=notes
+        )
+
+    def _reference(self, grader: Grader) -> Verdict:
+        """The verdict on the reference, also where the sealed protocol has none because a module is missing."""
+        try:
+            return _patiently(lambda: grader.grade(self.grader.reference_tree, label=self.label))
+        except GoldenError as error:
+            if missing_in_text(str(error), self.grader.reference_tree) is None:
+                raise
+            return Verdict(Outcome.RAISED, (), "", 0.0, str(error))
 
     def _try(self, tree: Path, limit: float) -> Verdict:
         return _patiently(lambda: self.grader.grade(tree, label=self.label, limit_seconds=limit))

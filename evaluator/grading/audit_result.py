@@ -10,6 +10,7 @@ from evaluator.grading.types import Outcome, Verdict
 if TYPE_CHECKING:
     from evaluator.grading.guessing import Guessing
     from evaluator.grading.image_scan import ImageScan
+    from evaluator.grading.incomplete import Missing
     from evaluator.grading.margins import Margins
     from evaluator.grading.mutants import Mutant
 
@@ -73,12 +74,13 @@ class MutantsResult:
 class AuditResult:
     """Everything that one audit found. What was not tried is None: nothing else is worth trying when golden fails.
 
-    ``golden`` holds the verdicts on the golden function, each on seeds of its own. ``mode`` and ``mode_why`` say how an
+    ``golden`` holds the verdicts on the golden function, each on seeds of its own; ``missing`` is what the environment
+    lacks to run it, of which nothing follows for the test. ``mode`` and ``mode_why`` say how an
     upstream test is run. ``reasons`` are findings that make the task unusable.
     """
 
     golden: tuple[Verdict, ...]
-    stub: Outcome
+    stub: Outcome | None = None
     trivial: tuple[tuple[str, Outcome], ...] = ()
     mutants: MutantsResult | None = None
     guessing: Guessing | None = None
@@ -86,6 +88,7 @@ class AuditResult:
     image_scan: ImageScan | None = None
     mode: str = ""
     mode_why: str = ""
+    missing: Missing | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -96,6 +99,8 @@ class AuditResult:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Every finding against the task; empty when answers to it can be judged at all."""
+        if self.missing:
+            return (str(self.missing),)
         found = []
         for verdict in self.golden:
             if verdict.outcome is not Outcome.PASSED:
@@ -140,7 +145,7 @@ class AuditResult:
                 "outcomes": [verdict.outcome.value for verdict in self.golden],
                 "seconds": round(first.seconds, 3),
             },
-            "stub": self.stub.value,
+            "stub": self.stub.value if self.stub else "",
             "trivial": [{"answer": name, "outcome": outcome.value} for name, outcome in self.trivial],
             "mutants": self.mutants.as_data() if self.mutants else None,
             "guessing": _guessing_data(self.guessing) if self.guessing else None,

@@ -11,7 +11,7 @@ class SelfCheck(models.Model):
     """One round of attacks on the configured evaluator. Shown on the status page.
 
     ``results`` is a list of ``{attack, group, protocol, expected, outcome, repelled}``; ``error`` says why the round
-    could not be made at all, which is a fault of ours and proves nothing.
+    could not be made at all, which is a fault of ours and proves nothing; ``cause`` is what visitors read of that.
     """
 
     kind = models.CharField(max_length=10, choices=SelfCheckKind)
@@ -20,6 +20,7 @@ class SelfCheck(models.Model):
     evaluator_version = models.CharField(max_length=20)
     results = models.JSONField(default=list, blank=True)
     error = models.TextField(blank=True)
+    cause = models.CharField(max_length=200, blank=True)
     started = models.DateTimeField()
     finished = models.DateTimeField()
 

@@ -36,6 +36,7 @@ from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import Environment, prepare_environment
 from evaluator.sandbox.host_faults import host_fault
 from evaluator.sandbox.ownership import BoxName
+from evaluator.sandbox.packages import NOT_INSTALLED
 from evaluator.sandbox.settings import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
@@ -108,7 +109,10 @@ class BubblewrapSandbox:
         except SandboxUnavailableError:
             raise
         except SandboxError as error:
-            raise SandboxUnavailableError(f"bubblewrap cannot make a box here: {error}") from error
+            reason = f"bubblewrap cannot make a box here: {error}"
+            if error.public == NOT_INSTALLED:
+                raise SandboxUnavailableError(reason, public=NOT_INSTALLED) from error
+            raise SandboxUnavailableError(reason) from error
         require_ready(result, "bubblewrap box")
         self._checked = True
 

@@ -64,6 +64,7 @@ def choose(kind: Kind, settings: SandboxSettings) -> Sandbox:
     if settings.docker_runtime and kind == "bubblewrap":
         raise SandboxError("SANDBOX_RUNTIME is for Docker only: leave it empty, or set EVALUATOR_SANDBOX=docker")
     reasons: list[str] = []
+    public: list[str] = []
     kinds: tuple[Name, ...] = ("docker",) if settings.docker_runtime else KINDS
     for name in kinds if kind == "auto" else (kind,):
         sandbox = make(name, settings)
@@ -71,6 +72,10 @@ def choose(kind: Kind, settings: SandboxSettings) -> Sandbox:
             sandbox.check()
         except SandboxUnavailableError as error:
             reasons.append(f"{name}: {error}")
+            public.append(error.public)
         else:
             return sandbox
-    raise SandboxUnavailableError("no sandbox can run here, so nothing is evaluated. " + " | ".join(reasons))
+    raise SandboxUnavailableError(
+        "no sandbox can run here, so nothing is evaluated. " + " | ".join(reasons),
+        public="; ".join(dict.fromkeys(public)),
+    )

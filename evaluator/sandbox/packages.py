@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ from evaluator.sandbox.types import SandboxError
 REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 _INSTALL_SECONDS: Final = 900
 _SHOWN_CHARACTERS: Final = 1500
-_NOT_FOUND: Final = "No solution found"
-"""What uv says when no package index that it knows has a package."""
+NOT_INSTALLED: Final = "the packages of the boxes' environment could not be installed"
+"""What visitors read of it: an index or a proxy has a name of this machine's network."""
 
 
 def install(lock: Path, *, target: Path, python: Path, python_version: str | None = None) -> None:
@@ -34,19 +35,22 @@ def install(lock: Path, *, target: Path, python: Path, python_version: str | Non
     uv = [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy", *options]
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile", *options]
     has_pip = importlib.util.find_spec("pip") is not None and python_version is None
-    if importlib.util.find_spec("uv") is not None:
-        uv += ["--python-version", python_version] if python_version else []
+    has_uv = importlib.util.find_spec("uv") is not None
+    if not has_uv and not has_pip:
+        raise SandboxError(f"{lock.name} cannot be installed: install uv into the site's environment (make setup)")
+    uv += ["--python-version", python_version] if python_version else []
+    # pip is slower than uv, but knows mirrors and certificates that only pip's own configuration names.
+    tools = [tool for tool, is_there in ((uv, has_uv), (pip, has_pip)) if is_there]
+    failures = []
+    for tool in tools:
+        shutil.rmtree(target, ignore_errors=True)
         try:
-            run_step(uv, f"installing {lock}")
+            run_step(tool, f"installing {lock} with {tool[2]}")
         except SandboxError as error:
-            # pip may know a place that uv does not, such as a folder of wheels on this machine.
-            if not has_pip or _NOT_FOUND not in str(error):
-                raise
+            failures.append(str(error))
         else:
             return
-    elif not has_pip:
-        raise SandboxError(f"{lock.name} cannot be installed: install uv into the site's environment (make setup)")
-    run_step(pip, f"installing {lock}")
+    raise SandboxError("\n".join(failures), public=NOT_INSTALLED)
 
 
 def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) -> str:

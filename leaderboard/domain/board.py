@@ -20,7 +20,7 @@ from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -123,16 +123,11 @@ class BoardRow:
     unpublished: int
     date: datetime | None
     remarks: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[dict[str, str], ...] = ()
     asked_here: bool = False
     final: LabelsCell | None = None
     flagged: tuple[str, ...] = ()
     closed: bool = False
-
-    @property
-    def left_out_text(self) -> str:
-        """How many tasks are left out of the numbers and why, in few words; ``left_out`` has (task, reason) of each."""
-        return left_out_text(self.left_out)
 
     @property
     def provenance(self) -> str:
@@ -243,14 +238,6 @@ def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def left_out_text(left_out: Sequence[tuple[str, str]]) -> str:
-    """``1 task left out: weak test``, from (task, reason) of each; empty for none."""
-    if not left_out:
-        return ""
-    kinds = dict.fromkeys(why.partition(":")[0] for _, why in left_out)
-    return f"{len(left_out)} task{'' if len(left_out) == 1 else 's'} left out: {', '.join(kinds)}"
-
-
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     """A system in one line. Samples are made by no model: of those nothing is said but who made them."""
     parts = []
@@ -310,7 +297,6 @@ def _filtered(entries: QuerySet[Entry], query: BoardQuery) -> QuerySet[Entry]:
 
 def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:
     """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
-    left_out = tuple((each["task"], each["why"]) for each in entry.left_out)
     return BoardRow(
         system=entry.system.name,
         system_slug=entry.system.slug,
@@ -328,10 +314,10 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         unpublished=unpublished,
         date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
         remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
-        left_out=left_out,
+        left_out=tuple(entry.left_out),
         asked_here=entry.submission is not None and entry.submission.source == Source.ENDPOINT,
         final=final_cell(metric) if entry.submission else None,
-        flagged=tuple(sorted(set(flagged) - {task for task, _ in left_out})),
+        flagged=tuple(sorted(set(flagged) - {each["task"] for each in entry.left_out})),
     )
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
-from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion
-from evaluator.enums import RunState
-from evaluator.grading.types import Outcome
-from evaluator.models import TestRun
+from evaluator.domain.progress import passed_trials
 from leaderboard.domain.judge_labels import COUNTED, count_labels, distributions, shown_judge
 from leaderboard.domain.statistics import wilson
 from leaderboard.models import Entry, EntryMetric, ReportedRun
@@ -21,18 +19,12 @@ from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
 
 OVERALL: int | None = None
-# What stands before the colon is what pages say in short.
-_WHY_LEFT_OUT = {
-    AuditState.UNAUDITED: "not audited: whether its test tells right from wrong is not known yet",
-    AuditState.WEAK: "weak test",
-    AuditState.FAILED: "failed its audit: its test does not tell right from wrong",
-}
 
 
 @dataclass
@@ -59,7 +51,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
     if submission.state != SubmissionState.SCORED:
         Entry.objects.filter(submission=submission).delete()
         return None
-    left_out = tasks_left_out(revisions_of(submission.suite_version))
+    revisions = list(revisions_of(submission.suite_version))
     with transaction.atomic():
         # The row is locked before anything is counted, so that of two at once the later one counts what is newer.
         entry, _ = Entry.objects.update_or_create(
@@ -70,22 +62,25 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "inputs": submission.inputs,
                 "kind": submission.kind,
                 "published": submission.visibility == Visibility.PUBLISHED,
-                "left_out": list(left_out.values()),
+                "left_out": tasks_left_out(revisions),
             },
         )
         judge = shown_judge(submission.suite_version.suite_id)
-        _write_metrics(entry, _counted(submission, judge, left_out), judge)
+        _write_metrics(entry, _counted(submission, revisions, judge), judge)
     return entry
 
 
 def _counted(
-    submission: Submission, judge: JudgeConfig | None, left_out: Mapping[int, dict[str, str]]
+    submission: Submission, revisions: Sequence[TaskRevision], judge: JudgeConfig | None
 ) -> dict[int | None, Tally]:
-    tallies = _empty_tallies(submission.suite_version, without=left_out.keys())
-    for (category, revision), share in _pass_shares(submission).items():
-        for key in {OVERALL, category} if revision not in left_out else ():
-            tallies[key].add_tests(share)
-    for key, labels in count_labels(submission, judge, without=left_out.keys()).items():
+    tallies = _empty_tallies(each for each in revisions if not each.why_left_out)
+    passes = passed_trials(submission, revisions)
+    for revision in revisions:
+        if revision.pk in passes:
+            for key in {OVERALL, revision.category_id}:
+                tallies[key].add_tests(passes[revision.pk] / submission.trials)
+    left_out = [each.pk for each in revisions if each.why_left_out]
+    for key, labels in count_labels(submission, judge, without=left_out).items():
         tallies[key].labels = labels
     return tallies
 
@@ -103,8 +98,11 @@ def refresh_visibility(submission_id: int) -> None:
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
-    """Write the entry of a reported run anew, from its per-task results and, where there are none, its totals."""
-    tallies = _empty_tallies(version)
+    """Write the entry of a reported run anew, from its per-task results and, where there are none, its totals.
+
+    It keeps its publication's denominator: all tasks of the version, whether they can be run here or not.
+    """
+    tallies = _empty_tallies(version.revisions.all())
     categories = dict(version.revisions.values_list("task_id", "category_id"))
     for result in run.results.all():
         for key in {OVERALL, categories.get(result.task_id)}:
@@ -136,47 +134,14 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
     return entry
 
 
-def tasks_left_out(revisions: Iterable[TaskRevision]) -> dict[int, dict[str, str]]:
-    """Which ``revisions`` (by id) are left out of the numbers, each with ``task`` and ``why``.
-
-    Tasks that cannot be run at all stay in the denominator, as they do in what others
-    report.
-    """
-    return {
-        revision.pk: {
-            "task": revision.task.slug,
-            "why": revision.audit.get("weakness") or _WHY_LEFT_OUT[AuditState(revision.audit_state)],
-        }
-        for revision in revisions
-        if revision.left_out
-    }
-
-
-def _empty_tallies(version: SuiteVersion, *, without: Collection[int] = ()) -> dict[int | None, Tally]:
+def _empty_tallies(counted: Iterable[TaskRevision]) -> dict[int | None, Tally]:
     tallies: dict[int | None, Tally] = defaultdict(Tally)
     tallies[OVERALL] = Tally()
-    counted = version.revisions.exclude(pk__in=without)
-    for category in counted.values_list("category_id", flat=True):
+    for revision in counted:
         # A task outside the nine counts once, overall: the set holds the same key twice then.
-        for key in {OVERALL, category}:
+        for key in {OVERALL, revision.category_id}:
             tallies[key].tasks += 1
     return tallies
-
-
-def _pass_shares(submission: Submission) -> dict[tuple[int | None, int], float]:
-    """(category id, task revision id) -> share of trials whose newest test run passed: pass@1 of one task."""
-    passed: dict[tuple[int | None, int], dict[int, bool]] = defaultdict(dict)
-    rows = (
-        TestRun.objects.current()
-        .filter(implementation__submission=submission, state=RunState.DONE)
-        .order_by("pk")
-        .values_list(
-            "implementation__revision__category_id", "implementation__revision_id", "implementation__trial", "outcome"
-        )
-    )
-    for category, revision, trial, outcome in rows:
-        passed[category, revision][trial] = outcome == Outcome.PASSED.value
-    return {key: sum(trials.values()) / submission.trials for key, trials in passed.items()}
 
 
 def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeConfig | None = None) -> None:

@@ -9,11 +9,12 @@ from django.core.cache import cache
 from django.db.models import F
 from django.utils import timezone
 
+from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, ShownJudge
-from leaderboard.domain.entries import recompute_submission, tasks_left_out
+from leaderboard.domain.entries import recompute_submission
 from leaderboard.domain.human_labels import reviewed_since
 from leaderboard.domain.judge_labels import push_recount, recount_labels
 from leaderboard.models import Entry
@@ -64,7 +65,7 @@ def _with_other_tasks() -> list[int]:
     """Rows that leave out other tasks than their suite version does now. One query for each version."""
     found: list[int] = []
     for version in SuiteVersion.objects.filter(pk__in=Entry.objects.order_by().values("suite_version")):
-        left_out = list(tasks_left_out(revisions_of(version)).values())
+        left_out = tasks_left_out(revisions_of(version))
         rows = version.entries.filter(submission__state=SubmissionState.SCORED).exclude(left_out=left_out)
         found += rows.values_list("submission__pk", flat=True)
     return found

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import OuterRef
 from django.urls import reverse
 
+from benchmark_tasks.domain.queries import revisions_of
+from evaluator.domain.progress import passed_trials
 from evaluator.enums import RunState, WorkState
 from evaluator.generation.pass_at_k import mean_pass_at_k
 from evaluator.grading.types import Outcome
@@ -118,19 +120,11 @@ def runs_of_system(system: System, *, closed: Collection[int] = ()) -> list[Syst
 def pass_at_k_table(submission: Submission) -> list[PassAtK]:
     """pass@1 to pass@n of a scored submission with n > 1 trials, without bias; empty for a single trial.
 
-    The tasks are those of its board row: left-out ones do not count, and one without any outcome has no pass.
+    The tasks are those of its board row, and one without any outcome has no pass.
     """
-    entry = Entry.objects.filter(submission=submission).first() if submission.trials > 1 else None
-    if entry is None:
+    if submission.trials == 1 or not Entry.objects.filter(submission=submission).exists():
         return []
-    counted = submission.suite_version.revisions.exclude(task__slug__in=[each["task"] for each in entry.left_out])
-    passes = dict.fromkeys(counted.values_list("pk", flat=True), 0)
-    runs = TestRun.objects.current().filter(
-        implementation__submission=submission, state=RunState.DONE, outcome=Outcome.PASSED.value
-    )
-    for revision in runs.values_list("implementation__revision", flat=True):
-        if revision in passes:
-            passes[revision] += 1
+    passes = passed_trials(submission, revisions_of(submission.suite_version))
     tasks = [(submission.trials, count) for count in passes.values()]
     estimates = ((k, mean_pass_at_k(tasks, k)) for k in range(1, submission.trials + 1))
     return [PassAtK(k=k, percent=100 * mean, tasks=len(tasks)) for k, mean in estimates if mean is not None]

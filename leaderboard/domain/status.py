@@ -95,14 +95,16 @@ class Status:
     @property
     def troubles(self) -> list[str]:
         """What is wrong now, worst first, for the top of the page; empty when all is well."""
-        found = []
+        causes = dict.fromkeys(entry.check.cause for entry in self.rounds if entry.check and entry.check.cause)
+        found = [f"Nothing can be evaluated here: {cause}." for cause in causes]
         if self.queue.registered is None:
             found.append("The server of the queue does not answer: what is submitted waits.")
         elif not self.queue.registered:
             found.append("No worker is listening: what is submitted waits.")
         if self.queue.asking == 0 and self.queue.questions:
             found.append("No worker that asks models is listening: answers and verdicts wait.")
-        found += [f"{entry.title}: {entry.verdict}." for entry in self.rounds if entry.check and not entry.check.ok]
+        failed = [entry for entry in self.rounds if entry.check and not entry.check.ok and not entry.check.cause]
+        found += [f"{entry.title}: {entry.verdict}." for entry in failed]
         if self.causes:
             found.append("Runs wait because of a fault of this site.")
         elif self.stands_still:

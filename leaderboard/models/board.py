@@ -76,7 +76,7 @@ class ReportedAggregate(models.Model):
 class Entry(models.Model):
     """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
 
-    ``left_out`` lists ``{task, why}`` of the tasks that ran but do not count in its numbers (weak tests).
+    ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``).
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
@@ -109,8 +109,8 @@ class Entry(models.Model):
 class EntryMetric(models.Model):
     """An entry's numbers, overall (``category`` null) or in one category.
 
-    ``tasks`` is the denominator: all tasks of the suite version (in the category). Rates are fractions of one;
-    bounds are 95 % Wilson intervals. A rater that said nothing at all has a null rate, never zero.
+    ``tasks`` is the denominator: the counted tasks of the suite version (in the category), of a reported run all. Rates
+    are fractions of one; bounds are 95 % Wilson intervals. A rater that said nothing has a null rate, never zero.
     ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to ``{CC, LC, LI, abstained, none,
     percent}``: counts (with several trials in fractions), the tasks it said nothing about, and percentages of all tasks
     with one decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it; ``sources`` of the final

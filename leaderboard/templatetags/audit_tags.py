@@ -1,4 +1,4 @@
-"""How pages write an audit's numbers."""
+"""How pages write an audit's numbers, and which tasks it leaves out of all others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django import template
 from django.utils.dateparse import parse_datetime
 
+from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
 from evaluator.grading.audit_result import percent
 from evaluator.grading.types import Outcome
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 register = template.Library()
+
+register.filter(left_out_groups)
+register.filter(left_out_text)
 
 _BILLION = 1e9
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
@@ -11,13 +11,14 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
+from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.problems import general
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.closing import closed
 from leaderboard.domain.audits import may_see_reference, why_outdated
-from leaderboard.domain.board import left_out_text, titles_told_apart, visible_entries
-from leaderboard.domain.entries import tasks_left_out
+from leaderboard.domain.board import titles_told_apart, visible_entries
 from leaderboard.domain.environments import environment_states
 from leaderboard.domain.results import results_of_task
 from leaderboard.http import asked_version
@@ -46,7 +47,6 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
-    left_out = [(each["task"], each["why"]) for each in tasks_left_out(revisions).values()]
     context = {
         "suite": shown,
         "version": version,
@@ -59,8 +59,8 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
         "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
         "reasons": _reasons(revisions),
-        "left_out": left_out,
-        "left_out_text": left_out_text(left_out),
+        "counted": sum(not revision.why_left_out for revision in revisions),
+        "left_out": tasks_left_out(revisions),
         "waiting_environments": [
             environment
             for environment in environment_states(revisions, maintainer=_is_maintainer(request))
@@ -146,16 +146,17 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
         reason
         for revision in revisions
         if not revision.runnable
-        for reason in revision.not_runnable_reasons or ["it failed its audit"]
+        for reason in {general(each) for each in revision.not_runnable_reasons or [revision.why_left_out]}
     )
     return reasons.most_common()
 
 
-def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, int] | None:
+def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, Any] | None:
     """How far the audit is that has to end before answers are taken; None when they are, or no task is runnable."""
     audited = sum(revision.audit_state != AuditState.UNAUDITED for revision in revisions)
-    waiting = sum(revision.runnable and revision.audit_state == AuditState.UNAUDITED for revision in revisions)
-    return {"done": audited, "of": audited + waiting} if waiting else None
+    waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
+    obstacles = {each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")}
+    return {"done": audited, "of": audited + len(waiting), "obstacles": sorted(obstacles)} if waiting else None
 
 
 def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:

@@ -124,7 +124,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         Visibility.WITHDRAWN,
     }
     allowed = shown.kind != Kind.CALIBRATION or getattr(request.user, "is_staff", False)
-    metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
+    metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
     return {
         "submission": shown,
         "system": shown.system,
@@ -139,6 +139,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "counting": shown.state == SubmissionState.SCORED and metric is None,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": None if closed else tests_cell(metric),
+        "left_out": metric.entry.left_out if metric else (),
         "pass_at_k": () if closed else pass_at_k_table(shown),
         "reevaluations": again,
         "environments": environments_of(measured) or short_digests([shown.environment_digest]),

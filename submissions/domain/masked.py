@@ -60,7 +60,7 @@ def closed_reason(revision: TaskRevision) -> str:
     """Why ``revision`` takes no answers; an empty text where it does."""
     if revision.runnable:
         return ""
-    return "; ".join(revision.not_runnable_reasons) or "it failed its audit"
+    return "; ".join(revision.not_runnable_reasons) or revision.why_left_out
 
 
 def _paper(revisions: Sequence[TaskRevision]) -> IndexedPaper:

@@ -14,9 +14,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
-from benchmark_tasks.domain.queries import current_version, goal_of
+from benchmark_tasks.domain.queries import current_version, goal_of, has_code, why_closed
 from benchmark_tasks.domain.references import golden_file
-from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.archives import is_packed
 from submissions.answers.bundle import Bundle, BundleReading
@@ -33,8 +32,6 @@ from submissions.models import Upload, User
 from submissions.signals import upload_waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from django.core.files.uploadedfile import UploadedFile
 
     from submissions.answers.tree_index import TreeIndex
@@ -232,11 +229,7 @@ def files_of(revision: TaskRevision) -> TaskFiles:
 def _open_versions() -> dict[str, SuiteVersion]:
     """The current version of every suite that has a runnable task, by the suite's slug."""
     versions = {suite.slug: current_version(suite) for suite in Suite.objects.all()}
-    return {slug: version for slug, version in versions.items() if version and _takes_answers(version.revisions.all())}
-
-
-def _takes_answers(revisions: Iterable[TaskRevision]) -> bool:
-    return any(revision.runnable for revision in revisions)
+    return {slug: version for slug, version in versions.items() if version and has_code(version)}
 
 
 def _fingerprint(version: SuiteVersion) -> str:
@@ -260,17 +253,9 @@ def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | No
     version = current_version(Suite.objects.get(slug=manifest.suite))
     if version is None:
         return None, refuse(f"The suite {manifest.suite!r} has no version yet.")
-    revisions = list(version.revisions.all())
-    if not _takes_answers(revisions):
-        return None, refuse(
-            f"The suite {manifest.suite!r} has no runnable task on this site, so it takes no submissions. "
-            "Its page says how an operator adds its code."
-        )
-    if any(revision.runnable and revision.audit_state == AuditState.UNAUDITED for revision in revisions):
-        return version, refuse(
-            f"The tasks of {manifest.suite!r} are being audited; submissions open when that is done. "
-            f"Operators: manage.py audit_tasks --suite {manifest.suite}"
-        )
+    closed = why_closed(version)
+    if closed:
+        return (version if has_code(version) else None), refuse(closed)
     if manifest.suite_version not in {None, version.number}:
         return version, refuse(
             f"The bundle was made for version {manifest.suite_version} of {manifest.suite!r}; the current version is "

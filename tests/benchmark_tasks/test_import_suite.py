@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import call_command
 
+from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.models import Suite
 from tests.benchmark_tasks.factories import INFO, info, write_paper
 
@@ -16,25 +17,39 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
-def test_table(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_each_reason_is_told_once_with_its_tasks(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (suite_folder / "01-Alpha/unit_test/run_2.py").unlink()
     (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()
+    for number in range(1, 7):
+        (suite_folder / f"01-Alpha/scoring-repo/data_{number}.pt").write_text(POINTER)
     call_command("import_suite", suite_folder, "--slug", "small")
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[:-1] == [
         "Small Suite (small): new version 1",
-        "  alpha/1  created    runnable",
-        "  alpha/2  created    not runnable: golden_file golden_files/core_golden_2.py is missing",
-        "                      not runnable: unit_test_file unit_test/run_2.py is missing",
+        "  runnable: alpha/1",
+        "  not runnable: golden_file golden_files/core_golden_2.py is missing: alpha/2",
+        "  not runnable: unit_test_file unit_test/run_2.py is missing: alpha/2",
         "Tasks: 2; 1 runnable, 1 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
     ]
     assert lines[-1] == "Task kit: 0.0 MB"
-    golden, test = "golden_files/core_golden_2.py", "unit_test/run_2.py"
+    files = ", ".join(f"01-Alpha/scoring-repo/data_{number}.pt" for number in range(1, 6))
+    assert err == f"{files} and 1 more: files are Git LFS pointers; fetch them with 'git lfs pull' and import again\n"
+
+
+def test_details_are_told_with_verbosity_2(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()
+    (suite_folder / "01-Alpha/scoring-repo/data.pt").write_text(POINTER)
+    call_command("import_suite", suite_folder, "--slug", "small", "-v", "2")
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:3] == ["  alpha/1  created    runnable", "  alpha/2  created    not runnable"]
+    golden = "golden_files/core_golden_2.py"
     assert err.splitlines() == [
+        f"01-Alpha/scoring-repo/data.pt: {LFS_ADVICE}",
         f"01-Alpha/{golden}: alpha/2 is not runnable: golden_file {golden} is missing",
-        f"01-Alpha/{test}: alpha/2 is not runnable: unit_test_file {test} is missing",
     ]
 
 
@@ -50,8 +65,8 @@ def test_removed_tasks_are_listed(suite_folder: Path, capsys: pytest.CaptureFixt
     call_command("import_suite", suite_folder, "--slug", "small")
     assert capsys.readouterr().out.splitlines()[:4] == [
         "Small Suite (small): new version 2",
-        "  alpha/1  unchanged  runnable",
-        "  alpha/2  removed",
+        "  runnable: alpha/1",
+        "  removed: alpha/2",
         "Tasks: 1; 1 runnable, 0 not runnable; 0 created, 0 changed, 1 unchanged, 1 removed",
     ]
 
@@ -60,8 +75,7 @@ def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixtu
     call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
     assert capsys.readouterr().out.splitlines() == [
         "Small Suite (small): dry run, new version 1",
-        "  alpha/1  created    runnable",
-        "  alpha/2  created    runnable",
+        "  runnable: alpha/1, alpha/2",
         "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
     ]
     assert not data_dir.exists()
@@ -78,7 +92,7 @@ def test_a_broken_paper_is_left_out(suite_folder: Path, capsys: pytest.CaptureFi
     call_command("import_suite", suite_folder, "--slug", "small")
     out, err = capsys.readouterr()
     advice = "Correct the errors above and run this again; what the suite had of them before stays."
-    assert out.splitlines()[3:5] == [
+    assert out.splitlines()[2:4] == [
         "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
         f"Left out: 02-Beta. {advice}",
     ]
@@ -187,13 +201,9 @@ def test_missing_publications_are_told_in_one_line(suite_folder: Path, capsys: p
         write_paper(suite_folder, f"0{number}-P{number}", files={"paper.pdf": None})
     (suite_folder / "02-P2/golden_files/core_golden_1.py").unlink()
     call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
-    golden = "golden_files/core_golden_1.py"
+    papers = ", ".join(["01-Alpha/paper.pdf", *(f"0{number}-P{number}/paper.pdf" for number in range(2, 6))])
     assert capsys.readouterr().err.splitlines() == [
-        f"02-P2/{golden}: p2/1 is not runnable: golden_file {golden} is missing",
-        (
-            "paper.pdf is missing in 8 papers: there is no publication to read with their tasks "
-            "(01-Alpha, 02-P2, 03-P3, 04-P4, 05-P5 and 3 more)"
-        ),
+        f"{papers} and 3 more: is missing: there is no publication to read with the task"
     ]
     call_command("import_suite", suite_folder, "--slug", "small", "--dry-run", "--json")
     assert len(json.loads(capsys.readouterr().out)["problems"]) == 9

@@ -60,6 +60,14 @@ class TestPointers:
     def test_spellings_of_a_path(self, code: str) -> None:
         assert reasons(code, pointers=("data/a.tsv",)) == [f"data/a.tsv {LFS_ADVICE}"]
 
+    @pytest.mark.parametrize("text", ["../a_9.pt", "./../a_9.pt"])
+    def test_a_path_may_leave_the_tests_folder(self, text: str) -> None:
+        """SimCLR's test names its data so, counted from its own folder."""
+        code = f'os.path.join(os.path.dirname(__file__), "{text}")'
+        assert reasons(code, pointers=("a_9.pt",)) == [f"a_9.pt {LFS_ADVICE}"]
+        assert reasons(code, files=("a_9.pt",)) == []
+        assert reasons(code) == [f"../a_9.pt, which {TEST} reads, is missing"]
+
     def test_all_in_the_tests_own_folder_and_all_modules(self) -> None:
         pointers = ("unit_test/tensors/losses.pt", "unit_test/x.npy", "src/model.py", "weights.bin")
         assert reasons("pass", pointers=pointers) == [
@@ -104,7 +112,6 @@ class TestMissing:
             'x = f"test_data_seed{seed}.pt"',
             'url = "https://example.org/a.pt"',
             'path = "/home/user/a.pt"',
-            'path = "../a.pt"',
             'name = "sshleifer/tiny-gpt2"',
             'logging.basicConfig(filename="unit_test/logs/unit_test_1.log")',
             'x.endswith(".pt")',

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import PROJECT_ROOT
+from tests.conftest import PROJECT_ROOT, installing_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         port = server.getsockname()[1]
     environment = {
         "PATH": os.environ["PATH"],
+        **installing_variables(),
         "ENV_FILE": os.devnull,
         "DATA_DIR": str(folder / "var"),
         "PORT": str(port),

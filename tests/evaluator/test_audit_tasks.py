@@ -87,6 +87,20 @@ def test_a_test_that_trivial_answers_pass_fails_its_audit(real_sandbox: Sandbox,
     assert (revision.audit_state, revision.runnable) == (AuditState.FAILED, False)
 
 
+def test_a_module_that_the_environment_lacks_is_named_with_what_to_do(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    runner = (
+        "import yaml\nfrom scoring.core import double\n\n\ndef run(case):\n    return {'value': double(case['x'])}\n"
+    )
+    only_the_first_task(tmp_path, **{"unit_test/run_1.py": runner})
+    result = audit("--suite", "small")
+    assert (result["incomplete"], result["failed"], result["faults"]) == (1, 0, [])
+    (task,) = result["tasks"]
+    assert (task["state"], task["reasons"]) == ("incomplete", ["the module 'yaml' is missing"])
+    assert task["add"].startswith("Name an environment that has `pyyaml` for the task")
+    assert audit("--suite", "small")["audited"] == 0
+    assert audit("--suite", "small", "--failed")["incomplete"] == 1
+
+
 def test_a_golden_function_that_disagrees_with_itself_fails_its_audit(real_sandbox: Sandbox, tmp_path: Path) -> None:
     flaky = GOLDEN_1.replace("math.fsum([x, x])", "math.fsum([x, x]) + __import__('random').random()")
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": flaky})
@@ -227,6 +241,9 @@ def test_lost_content_is_a_fault_that_says_what_to_do(real_sandbox: Sandbox, tmp
 def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
+    progress = io.StringIO()
+    call_command("audit_tasks", stdout=io.StringIO(), stderr=progress)
+    assert progress.getvalue() == "1 of 1 audited\n"
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
         call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
     with pytest.raises(CommandError, match="--jobs 0: at least one"):
@@ -236,7 +253,8 @@ def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> 
 def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> None:
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": GOLDEN_1.replace("[x, x]", "[x, x, 1 / 0]")})
     with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*ZeroDivisionError"):
-        call_command("audit_tasks", stdout=io.StringIO())
+        call_command("audit_tasks", stdout=io.StringIO(), stderr=io.StringIO())
+    assert TaskRevision.objects.get().audit["obstacle"] == "the task's reference could not be run"
 
 
 def test_an_audit_is_repeated_only_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
@@ -287,7 +305,11 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     only_the_first_task(tmp_path)
     monkeypatch.setattr(auditing, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
     audit_revision(TaskRevision.objects.get().pk)
-    assert TaskRevision.objects.get().audit_state == AuditState.UNAUDITED
+    revision = TaskRevision.objects.get()
+    assert (revision.audit_state, revision.audit) == (AuditState.UNAUDITED, {"obstacle": "a fault of the evaluator"})
+    assert revision.why_left_out == "not audited: a fault of the evaluator"
+    auditing.note_obstacle("", [revision])
+    assert TaskRevision.objects.get().audit == {}
 
 
 def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:

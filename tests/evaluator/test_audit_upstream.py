@@ -76,3 +76,37 @@ def test_a_test_that_compares_a_value_with_itself_fails_its_audit(real_sandbox: 
     assert revision.audit_state == AuditState.FAILED
     assert "the trivial answer 'zero' passes" in revision.audit["reasons"]
     assert not revision.runnable
+
+
+LACKS_A_MODULE = """
+import numpy as np
+import nowhere_to_be_found
+
+from decay import decayed
+
+assert decayed(np.array([1.0]), 0.5) is not None
+"""
+
+
+def test_a_missing_module_is_no_fault_of_the_test(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    revision = audited(tmp_path, unit_test=LACKS_A_MODULE)
+    assert (revision.audit_state, revision.runnable) == (AuditState.INCOMPLETE, False)
+    assert revision.why_left_out == "environment incomplete: the module 'nowhere_to_be_found' is missing"
+    audit = revision.audit
+    assert (audit["golden"]["outcomes"], audit["stub"], audit["trivial"]) == (["raised"], "", [])
+    assert audit["add"] == (
+        "Name an environment that has `nowhere_to_be_found` for the task in the file that ENVIRONMENTS_FILE names: "
+        'under [tasks] `"small/decayarrays/1" = "NAME"`, and what NAME is made from under [environments.NAME]. '
+        "Then run `manage.py build_images --suite small --task decayarrays/1` and "
+        "`manage.py audit_tasks --suite small --failed`."
+    )
+    assert waiting() == []
+    ((again, _),) = waiting(failed=True)
+    assert again == revision
+
+
+def test_after_a_reference_that_fails_nothing_else_is_tried(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    revision = audited(tmp_path, unit_test="assert 1 == 2\n")
+    audit = revision.audit
+    assert revision.audit_state == AuditState.FAILED
+    assert (audit["golden"]["outcomes"], audit["stub"], audit["trivial"]) == (["wrong_output"] * 2, "", [])

@@ -16,6 +16,7 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 
 from benchmark_tasks.domain.content import put_file
+from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.domain.environments import environment_of, paper_environment, why_no_environment
 from evaluator.enums import BuildState
@@ -246,10 +247,16 @@ def test_a_suite_without_runnable_task_says_why_nothing_is_built(
     TaskRevision.objects.update(not_runnable_reasons=["no test"])
     out, code = run("--suite", "small", "--task", "alpha/1")
     assert code == 0
-    assert (
-        "None of these tasks is runnable, so they need no environment; their pages say why.\n"
-        "0 environments, 0 failed.\n"
-    ) in out
+    assert ("Nothing to build: none of these tasks can be run.\n  no test: alpha/1\n0 environments, 0 failed.\n") in out
+
+
+def test_tasks_whose_audit_failed_for_want_of_an_environment_get_theirs(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    TaskRevision.objects.filter(task__index=1).update(audit_state=AuditState.INCOMPLETE)
+    TaskRevision.objects.filter(task__index=2).update(audit_state=AuditState.FAILED)
+    (environment,) = as_json("--suite", "small")["environments"]
+    assert (environment["name"], environment["tasks"]) == ("numpy", ["small/alpha/1", "small/alpha/2"])
 
 
 def test_both_digests_are_named_as_the_pages_name_them(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:

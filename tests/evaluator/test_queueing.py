@@ -133,6 +133,8 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
         assert queueing.queue(connection).jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
     assert [(job.args, job.timeout) for job in jobs] == [([first.pk], -1), ([second.pk], -1)]
+    noted = [revision.audit for revision in version.revisions.order_by("pk")]
+    assert noted == [{}, {}, {"obstacle": "the task names no environment that this site has"}, {}]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboard.domain.board import left_out_text
 from leaderboard.templatetags.audit_tags import failing, moment, share, tiny
 
 
@@ -34,10 +33,3 @@ def test_stored_times_are_read() -> None:
     assert read is not None
     assert (read.hour, read.tzinfo is not None) == (10, True)
     assert moment("yesterday") is None
-
-
-def test_kinds_of_reasons_are_named_once() -> None:
-    weak, unaudited = ("a/1", "weak test: why"), ("a/2", "not audited: why")
-    assert left_out_text([]) == ""
-    assert left_out_text([weak]) == "1 task left out: weak test"
-    assert left_out_text([weak, unaudited, weak]) == "3 tasks left out: weak test, not audited"

@@ -155,7 +155,8 @@ class TestPage:
         assert "11 of 28 tasks" in page
         assert "reported upstream, not re-run here" in page
         assert "the paper prints 32.1" in page
-        assert "there are no ranks" in page
+        assert "% of counted tasks, in brackets the 95 % Wilson interval." in page
+        assert "so there are no ranks" in page
 
     def test_samples_stand_apart_and_below(self, client: Client) -> None:
         version = version_with_tasks()

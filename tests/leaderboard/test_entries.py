@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import call_command
+from django.utils.html import escape
 
+from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.domain.auditing import store
+from evaluator.domain.progress import summary
 from evaluator.grading.audit_result import AuditResult
 from evaluator.grading.types import Outcome, Verdict
 from evaluator.models import TestRun
 from leaderboard.domain.entries import recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.domain.recounting import catch_up
+from leaderboard.domain.results import pass_at_k_table
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
@@ -58,7 +65,7 @@ def overall(entry: Entry | None) -> EntryMetric:
     return entry.metrics.get(category__isnull=True)
 
 
-def test_the_denominator_is_all_tasks_and_every_category_counts_its_own() -> None:
+def test_the_denominator_is_the_counted_tasks_and_every_category_counts_its_own() -> None:
     submission = scored(version_in_two_categories(), "passed", "raised", "passed")
     entry = recompute_submission(submission.pk)
     metric = overall(entry)
@@ -161,12 +168,26 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
     assert [each.category.slug for each in entry.metrics.filter(category__isnull=False)] == [CATEGORIES[0].slug]
 
 
-def test_what_cannot_be_run_stays_in_the_denominator() -> None:
+def test_what_cannot_be_run_is_left_out_too() -> None:
+    """Golden answers to everything answerable scored 12.0 % on upstream's real folder."""
+    version = version_with(AuditState.PASSED, AuditState.UNAUDITED, AuditState.INCOMPLETE)
+    TaskRevision.objects.filter(audit_state=AuditState.UNAUDITED).update(not_runnable_reasons=["no golden file"])
+    entry = recompute_submission(scored(version, "passed", "not_attempted", "not_attempted").pk)
+    assert entry is not None
+    assert (overall(entry).tasks, overall(entry).tests_rate) == (1, 1.0)
+    assert [left["why"] for left in entry.left_out] == ["not runnable: no golden file", "environment incomplete"]
+
+
+def test_rows_of_the_rule_before_are_counted_again_by_the_sweep() -> None:
+    """Before, tasks that cannot be run stayed in the denominator, and ``left_out`` did not name them."""
     version = version_with(AuditState.PASSED, AuditState.UNAUDITED)
     TaskRevision.objects.filter(audit_state=AuditState.UNAUDITED).update(not_runnable_reasons=["no golden file"])
     entry = recompute_submission(scored(version, "passed", "not_attempted").pk)
     assert entry is not None
-    assert (overall(entry).tasks, overall(entry).tests_rate, entry.left_out) == (2, 0.5, [])
+    Entry.objects.update(left_out=[])
+    entry.metrics.filter(category__isnull=True).update(tasks=2, tests_rate=0.5)
+    assert (catch_up(), catch_up()) == (1, 0)
+    assert (overall(entry).tasks, overall(entry).tests_rate) == (1, 1.0)
 
 
 def test_a_row_without_any_task_that_counts_has_no_rate() -> None:
@@ -214,14 +235,64 @@ def test_reported_rows_count_every_task() -> None:
     assert (overall(entry).tasks, overall(entry).tests_passed, entry.left_out) == (2, 2.0, [])
 
 
-def test_pages_say_which_tasks_are_left_out_and_why(client: Client) -> None:
-    version = version_with(AuditState.PASSED, AuditState.WEAK, AuditState.UNAUDITED)
-    submission = scored(version, "passed", "passed", "passed", published=True)
+def version_of_every_kind() -> SuiteVersion:
+    """Two tasks that count, in two categories, and one of each kind that does not."""
+    version = version_with(AuditState.PASSED, AuditState.PASSED, *[each for each in AuditState if each != "passed"])
+    facts = TaskRevisionFactory(
+        task=TaskFactory(suite=version.suite), category=None, not_runnable_reasons=["no golden file", "no test"]
+    )
+    version.revisions.add(facts)
+    return version
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
+    version = version_of_every_kind()
+    # Passed: the first task in the first trial alone; of those that do not count all but the one without a test.
+    outcomes = [[*["passed"] * trials] for _ in range(7)]
+    outcomes[0] = ["passed", *["raised"] * (trials - 1)]
+    outcomes[1] = ["raised"] * trials
+    outcomes[6] = ["not_attempted"] * trials
+    submission = scored(version, *[outcome for task in outcomes for outcome in task], published=True, trials=trials)
     recompute_submission(submission.pk)
-    weak = version.revisions.get(audit_state=AuditState.WEAK).task.slug
-    for address in (f"/board/{version.suite.slug}/", submission.system.get_absolute_url()):
+    passed, percent = 1 / trials, 50.0 / trials
+    kinds = "5 tasks left out: 1 not audited, 1 weak test, 1 failed its audit, 1 environment incomplete, 1 not runnable"
+    slug = version.suite.slug
+
+    stream = StringIO()
+    call_command("board", "--suite", slug, "--json", stdout=stream)
+    (row,) = json.loads(stream.getvalue())["rows"]
+    assert (row["tests"]["passed"], row["tests"]["tasks"], row["tests"]["percent"]) == (passed, 2, percent)
+    told = summary(submission)
+    assert (told["tests"], told["left_out"]) == ({"passed": passed, "total": 2}, row["left_out"])
+    assert left_out_text(row["left_out"]) == kinds
+    table = [(each.k, each.percent, each.tasks) for each in pass_at_k_table(submission)]
+    assert table == ([(1, percent, 2), (2, 50.0, 2)] if trials == 2 else [])
+
+    number = f"{passed:g} of 2 tasks"
+    for address in (f"/board/{slug}/", submission.system.get_absolute_url(), submission.get_absolute_url()):
         page = client.get(address).content.decode()
-        assert "<summary>2 tasks left out: weak test, not audited</summary>" in page
-        assert f"<li>{weak}: weak test</li>" in page
-        assert "1 of 1 tasks" in page
-    assert "weak test</span>" in client.get(submission.get_absolute_url()).content.decode()
+        assert (number in page, kinds in page) == (True, True)
+    suite = client.get(version.suite.get_absolute_url()).content.decode()
+    assert ("7, of which 4 take answers once all are audited and 2 count in percentages" in suite, kinds in suite) == (
+        True,
+        True,
+    )
+    categories = [client.get(f"/board/{slug}/?category={CATEGORIES[place].slug}").content.decode() for place in (0, 1)]
+    assert [f"{share:g} of 1 tasks" in page for share, page in zip((passed, 0), categories, strict=True)] == [
+        True,
+        True,
+    ]
+    for revision in version.revisions.all():
+        page = client.get(revision.task.get_absolute_url()).content.decode()
+        told_there = escape(f"no, {revision.why_left_out}") if revision.why_left_out else "yes, in every percentage"
+        assert f"<dt>Counts</dt><dd>{told_there}" in page
+
+
+def test_a_reported_row_says_that_it_counts_its_publication(client: Client) -> None:
+    version = version_with(AuditState.WEAK, AuditState.PASSED)
+    run = ReportedRunFactory(suite=version.suite)
+    for revision in version.revisions.all():
+        ReportedResultFactory(run=run, task=revision.task, tests_passed=True)
+    recompute_reported(run, version)
+    assert "2 of 2 tasks of the publication" in client.get(f"/board/{version.suite.slug}/").content.decode()

@@ -73,14 +73,14 @@ def human(code: int, index: int = 0, paper: int = 1, **changes: Any) -> dict[str
 
 def imported(folder: Path, *options: str) -> list[str]:
     stream = io.StringIO()
-    call_command("import_results", str(folder), "--suite", "lmr-bench", *options, stdout=stream)
+    call_command("import_results", str(folder), "--suite", "lmr-bench", "-v", "2", *options, stdout=stream)
     return stream.getvalue().splitlines()
 
 
 def refused(folder: Path, *options: str) -> list[str]:
     stream = io.StringIO()
     with pytest.raises(CommandError, match=r"refused, see above\. The rest was taken\.|Nothing could be read"):
-        call_command("import_results", str(folder), "--suite", "lmr-bench", *options, stdout=stream)
+        call_command("import_results", str(folder), "--suite", "lmr-bench", "-v", "2", *options, stdout=stream)
     return stream.getvalue().splitlines()
 
 
@@ -151,6 +151,26 @@ class TestUpstreamsOwnFiles:
         assert imported(shared / "results")[:-1] == first[:-1]
         load_published()
         assert (snapshot(), len(events())) == (before, 1)
+
+
+class TestSummary:
+    def test_files_are_counted_by_kind_and_refused_ones_named(self, suite: Suite, results: Path) -> None:
+        """Upstream's own folder has 19,664 files that are no results."""
+        for paper, name in ((1, "a"), (2, "b")):
+            write(results, f"human_evaluation/{name}.json", json.dumps([human(1, paper=paper)]))
+        for number in range(3):
+            write(results, f"notes/{number}.txt", "")
+        write(results, f"{JUDGE}/{DPO}", b"no digit at all")
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="1 refused, see above"):
+            call_command("import_results", str(results), "--suite", "lmr-bench", stdout=out)
+        lines = out.getvalue().splitlines()
+        assert lines[0].startswith(f"refused  {JUDGE}/{DPO}: ")
+        assert lines[1:4] == [
+            "read     human_evaluation: 2 files, such as human_evaluation/a.json",
+            "skipped  unknown: upstream keeps no results here: 3 files, such as notes/0.txt",
+            "2 files read, 3 skipped, 1 refused",
+        ]
 
 
 class TestTraps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -14,11 +15,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from django.utils.html import escape
 
 from evaluator.domain.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 from leaderboard.supervision.processes import descendants
-from tests.conftest import PROJECT_ROOT
+from tests.conftest import PROJECT_ROOT, installing_variables
 from tests.leaderboard.test_supervisor import exists, wait_for
 
 
@@ -32,6 +34,7 @@ class Instance:
         self.output = folder / "output"
         self.environment = {
             "PATH": os.environ["PATH"],
+            **installing_variables(),
             "ENV_FILE": os.devnull,
             "DATA_DIR": str(self.data),
             "PORT": str(self.port),
@@ -72,6 +75,12 @@ class Instance:
         with closing(connection):
             connection.request("GET", "/healthz")
             return connection.getresponse().status
+
+    def page(self, address: str) -> str:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with closing(connection):
+            connection.request("GET", address)
+            return connection.getresponse().read().decode()
 
     def worker(self, name: str) -> int | None:
         """The process that is the worker ``name`` now."""
@@ -213,6 +222,7 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(
     if redis_server:
         (tmp_path / "bin" / "redis-server").symlink_to(redis_server)
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
+    instance.manage("load_catalogue")
     instance.start(*arguments)
     assert "workers: 0" in instance.said()
     wait_for(lambda: "Mend that" in instance.said())
@@ -222,6 +232,11 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(
         instance.said()
     )
     assert instance.health() == 200
+    why = "no sandbox works on the evaluator's machine"
+    assert f"Nothing can be evaluated here: {why}." in json.loads(instance.page("/status.json"))["troubles"]
+    assert escape(f"The audit cannot be made: nothing can be evaluated on this site, {why}.") in instance.page(
+        "/suites/lmr-mini/"
+    )
     assert instance.stop(signal.SIGINT) == 0
 
 

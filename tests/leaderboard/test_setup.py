@@ -134,6 +134,26 @@ def test_without_boxes_the_board_is_set_up_and_it_is_said_loudly(
     assert User.objects.filter(username="maintainer").exists()
 
 
+def test_what_a_step_says_while_it_works_stands_below_its_title(
+    calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def audit(name: str, *arguments: str, stderr: Any, **options: Any) -> None:
+        if name == "audit_tasks":
+            stderr.write("1 of 2 audited, about 20 s left\n")
+            stderr.write("2 of 2 audited\n")
+        recorded(name, *arguments, **options)
+
+    recorded: Callable[..., None] = vars(setup)["call_command"]
+    monkeypatch.setattr("leaderboard.management.commands.setup.call_command", audit)
+    both = StringIO()
+    call_command("setup", stdout=both, stderr=both)
+    lines = both.getvalue().splitlines()
+    start = lines.index("1 of 2 audited, about 20 s left")
+    assert lines[start - 1] == "Audit of the tasks ............... "
+    assert lines[start + 1] == "2 of 2 audited"
+    assert re.fullmatch(r"Audit of the tasks \.+ +\d+\.\d s", lines[start + 2])
+
+
 def test_a_step_that_serving_needs_stops_with_its_reason(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, "load_catalogue", CommandError("info.json is broken"))
     with pytest.raises(CommandError) as refused:

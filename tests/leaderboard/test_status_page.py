@@ -156,6 +156,16 @@ def test_a_round_that_could_not_be_made_proves_nothing(client: Client) -> None:
     assert f"{SECRET}/python is missing" in text_of(client)
 
 
+def test_where_nothing_can_be_evaluated_the_reason_comes_first(client: Client) -> None:
+    check = checked(SelfCheckKind.CANARY, error=f"{SECRET}/index does not answer")
+    SelfCheck.objects.filter(pk=check.pk).update(cause="the packages of the boxes' environment could not be installed")
+    trouble = "Nothing can be evaluated here: the packages of the boxes' environment could not be installed."
+    assert client.get("/status.json").json()["troubles"] == [trouble]
+    assert SECRET not in text_of(client)
+    checked(SelfCheckKind.CANARY, row(), minutes_ago=1)
+    assert client.get("/status.json").json()["troubles"] == []
+
+
 def test_runs_that_wait_while_none_is_under_way_are_trouble(client: Client) -> None:
     run = TestRunFactory()
     assert client.get("/status.json").json()["troubles"] == []

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, Protocol
 from tests.benchmark_tasks.factories import (
@@ -118,7 +119,7 @@ def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
     assert "No task is runnable here, so this suite takes no answers." in page
     assert re.findall(r"<li>([^<]+ \(\d tasks?\))</li>", page) == [
         "no unit test (2 tasks)",
-        "it failed its audit (1 task)",
+        "failed its audit: its test does not tell right from wrong (1 task)",
     ]
     assert "not shipped" not in page
     assert "Published results" not in page
@@ -154,8 +155,22 @@ def test_the_list_says_how_much_each_test_notices(client: Client) -> None:
         "not audited yet",
         "weak test, 50 % killed",
     ]
-    assert "3 tasks left out: weak test, not audited, failed its audit. Measured, but not counted" in page
-    assert page.count(": weak test</li>") == 1
+    assert "3 tasks left out: 1 weak test, 1 not audited, 1 failed its audit<" in page
+    assert page.count("<li>weak test: ") == 1
+
+
+def test_reasons_that_name_single_files_stand_there_once(client: Client) -> None:
+    suite = SuiteFactory(slug="pointers")
+    reasons = [[f"{name}.pt {LFS_ADVICE}", f"{name}.npy, which test.py reads, is missing"] for name in "abc"]
+    reasons[0].append(f"z.pt {LFS_ADVICE}")
+    revisions = [TaskRevisionFactory(task__suite=suite, not_runnable_reasons=each) for each in reasons]
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    page = client.get("/suites/pointers/").content.decode()
+    assert sorted(re.findall(r"<li>([^<]+) \(3 tasks\)</li>", page)) == [
+        "files are Git LFS pointers; fetch them with &#x27;git lfs pull&#x27; and import again",
+        "files that the unit test reads are missing",
+    ]
+    assert "3 tasks left out: 3 not runnable" in page
 
 
 def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: Client) -> None:
@@ -177,4 +192,4 @@ def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: C
     page = client.get("/suites/waiting/").content.decode()
     assert "Submit answers" in page
     assert "Being audited" not in page
-    assert "6, of which 5 take answers</dd>" in page
+    assert "6, of which 5 take answers and 5 count in percentages</dd>" in page

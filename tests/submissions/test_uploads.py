@@ -227,16 +227,35 @@ def test_a_suite_opens_when_its_audit_is_done(tmp_path: Path, small: SuiteVersio
     assert (severity, message[:37]) == ("refuse", "The tasks of 'small' are being audite")
 
 
-def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
-    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
-    message = "This task takes no answers (it failed its audit), so what is here for it was left out."
+def test_a_suite_whose_audit_cannot_be_made_says_why(tmp_path: Path, small: SuiteVersion) -> None:
+    """Where the boxes' environment cannot be installed, "submissions open when that is done" would never come true."""
+    why = "nothing can be evaluated on this site, no sandbox works on the evaluator's machine"
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": why})
+    ((severity, _, message),) = messages(check(tmp_path, bundle()))
+    assert severity == "refuse"
+    assert message == (
+        f"The tasks of 'small' cannot be audited, so it takes no submissions: {why}. "
+        "An operator has to mend that; then: manage.py audit_tasks --suite small"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (AuditState.FAILED, "failed its audit: its test does not tell right from wrong"),
+        (AuditState.INCOMPLETE, "environment incomplete"),
+    ],
+)
+def test_a_task_that_failed_its_audit_takes_no_answers(
+    tmp_path: Path, small: SuiteVersion, state: AuditState, why: str
+) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=state)
+    message = f"This task takes no answers ({why}), so what is here for it was left out."
     checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
     assert messages(checked) == [("remark", "alpha/1", message)]
     assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
     assert [answer["task"] for answer in checked.report()["answers"]] == ["alpha/2"]
-    nothing = (
-        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (it failed its audit)."
-    )
+    nothing = f"There is nothing to submit: every answer here is to a task that takes none: alpha/1 ({why})."
     checked = check(tmp_path, bundle())
     assert messages(checked) == [("refuse", "", nothing), ("remark", "alpha/1", message)]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +12,17 @@ from django.core.management.base import BaseCommand
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit
-from benchmark_tasks.domain.problems import ImportRefusedError
-from benchmark_tasks.domain.task_files import NO_PAPER, PAPER_FILES
+from benchmark_tasks.domain.problems import ImportRefusedError, general
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from django.core.management.base import CommandParser
 
     from benchmark_tasks.domain.importing import ImportReport
     from benchmark_tasks.domain.problems import ImportProblem
 
-_NAMED_PAPERS = 5
+_NAMED = 5
 
 CHANGES = ("created", "changed", "unchanged", "removed")
 
@@ -44,8 +45,10 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
-    def handle(self, *, path: Path, slug: str, title: str, dry_run: bool, strict: bool, json: bool, **_: Any) -> None:
-        """Print every problem as ``file:line:column: reason``, then each task and what became of it."""
+    def handle(
+        self, *, path: Path, slug: str, title: str, dry_run: bool, strict: bool, json: bool, **options: Any
+    ) -> None:
+        """Print errors as ``file:line:column: reason``, remarks and reasons by kind; with ``-v 2`` all of them."""
         try:
             report = import_suite(folder=path, slug=slug, title=title, strict=strict, dry_run=dry_run)
         except ImportRefusedError as refusal:
@@ -53,7 +56,7 @@ class Command(BaseCommand):
         if json:
             self._print_json(_as_json(report, dry_run=dry_run))
         else:
-            self._tell(report, dry_run=dry_run)
+            self._tell(report, dry_run=dry_run, each=options["verbosity"] > 1)
         if not dry_run:
             self._prepare_kit(report, quiet=json)
 
@@ -61,23 +64,19 @@ class Command(BaseCommand):
         if as_json:
             self._print_json({"imported": False, "problems": _problems(problems)})
         else:
-            for line in _problem_lines(problems):
+            for line in _remarks(problems):
                 self.stderr.write(line)
             count = sum(problem.fatal for problem in problems)
             advice = "1 error. Correct it" if count == 1 else f"{count} errors. Correct them"
             self.stderr.write(f"Nothing was imported: {advice} and run this again.")
         raise SystemExit(1)
 
-    def _tell(self, report: ImportReport, *, dry_run: bool) -> None:
-        for line in _problem_lines(report.problems):
+    def _tell(self, report: ImportReport, *, dry_run: bool, each: bool) -> None:
+        for line in map(str, report.problems) if each else _remarks(report.problems):
             self.stderr.write(line)
         what = f"new version {report.version.number}" if report.version else "nothing changed"
         self.stdout.write(f"{report.suite.title} ({report.suite.slug}): {'dry run, ' if dry_run else ''}{what}")
-        lines = _lines(report)
-        width = max((len(slug) for slug, _, _ in lines), default=0)
-        for slug, change, state in lines:
-            self.stdout.write(f"  {slug:<{width}}  {change:<9}  {state}".rstrip())
-        for line in _counts(report):
+        for line in (*(_lines(report) if each else _summary(report)), *_counts(report)):
             self.stdout.write(line)
 
     def _prepare_kit(self, report: ImportReport, *, quiet: bool) -> None:
@@ -95,29 +94,41 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(value, indent=2))
 
 
-def _problem_lines(problems: Iterable[ImportProblem]) -> list[str]:
-    """Every problem; the same remark about many papers' publications would drown the others, so it is told once."""
-    told = list(problems)
-    papers = [problem.file.partition("/")[0] for problem in told if problem.message == NO_PAPER]
-    if len(papers) < 2:
-        return [str(problem) for problem in told]
-    more = f" and {len(papers) - _NAMED_PAPERS} more" if len(papers) > _NAMED_PAPERS else ""
-    line = (
-        f"{PAPER_FILES[0]} is missing in {len(papers)} papers: there is no publication to read with their tasks "
-        f"({', '.join(papers[:_NAMED_PAPERS])}{more})"
-    )
-    return [*(str(problem) for problem in told if problem.message != NO_PAPER), line]
+def _remarks(problems: Iterable[ImportProblem]) -> Iterator[str]:
+    """Errors as they are, remarks once with the files they are about; why tasks are not runnable stands with these."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for problem in problems:
+        if problem.fatal:
+            yield str(problem)
+        elif not problem.task:
+            files[general(problem.message)].append(str(replace(problem, message="")).removesuffix(": "))
+    for message, named in files.items():
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        yield f"{', '.join(named[:_NAMED])}{more}: {message}"
 
 
-def _lines(report: ImportReport) -> list[tuple[str, str, str]]:
-    """Slug, change and state of every task; more reasons than one stand below each other."""
+def _summary(report: ImportReport) -> Iterator[str]:
+    """The runnable tasks, and each reason why others are not once, with the tasks that have it."""
+    runnable = [slug for slug in report.tasks if slug not in report.not_runnable]
+    if runnable:
+        yield f"  runnable: {', '.join(runnable)}"
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for slug, reasons in report.not_runnable.items():
+        for reason in dict.fromkeys(map(general, reasons)):
+            tasks[reason].append(slug)
+    for reason, slugs in tasks.items():
+        yield f"  not runnable: {reason}: {', '.join(slugs)}"
+    if report.removed:
+        yield f"  removed: {', '.join(report.removed)}"
+
+
+def _lines(report: ImportReport) -> Iterator[str]:
+    """Slug, change and state of every task; the reasons are among the problems."""
     changes = {slug: name for name in CHANGES for slug in getattr(report, name)}
-    lines = []
+    width = max(map(len, changes), default=0)
     for slug in (*report.tasks, *report.removed):
-        reasons = [f"not runnable: {reason}" for reason in report.not_runnable.get(slug, ())]
-        states = [""] if slug in report.removed else reasons or ["runnable"]
-        lines += [(slug, changes[slug], states[0]), *(("", "", state) for state in states[1:])]
-    return lines
+        state = "" if slug in report.removed else "not runnable" if slug in report.not_runnable else "runnable"
+        yield f"  {slug:<{width}}  {changes[slug]:<9}  {state}".rstrip()
 
 
 def _counts(report: ImportReport) -> list[str]:

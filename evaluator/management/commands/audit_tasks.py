@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -12,8 +13,9 @@ from django.db import connections
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, Task
-from evaluator.domain.auditing import measure, store, waiting
+from evaluator.domain.auditing import measure, note_obstacle, store, waiting
 from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.faults import fault_of
 from evaluator.grading.audit_result import AuditResult, percent
 from evaluator.sandbox.types import SandboxError
 
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SeedEpoch, TaskRevision
 
 _DIFFS = 2
-_WORDS = {AuditState.PASSED: "good", AuditState.WEAK: "weak", AuditState.FAILED: "failed"}
+_WORDS = {
+    AuditState.PASSED: "good",
+    AuditState.WEAK: "weak",
+    AuditState.FAILED: "failed",
+    AuditState.INCOMPLETE: "incomplete",
+}
 
 
 class Command(BaseCommand):
@@ -39,11 +46,16 @@ class Command(BaseCommand):
         parser.add_argument("--suite", help="only this suite (its slug)")
         parser.add_argument("--task", default="", help="only this task (its slug, such as dpo/1)")
         parser.add_argument("--again", action="store_true", help="audit again what was audited before")
+        parser.add_argument(
+            "--failed",
+            action="store_true",
+            help="repeat only audits that failed or stopped at an incomplete environment",
+        )
         parser.add_argument("--jobs", type=int, help="how many tasks at a time; one a processor when not given")
         parser.add_argument("--json", action="store_true", help="print one JSON object, with everything that was found")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Audit; ends with exit code 1 when a task fails its audit. A weak test is only said."""
+        """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only said."""
         suites, task = _suites(options["suite"]), options["task"]
         if task and not Task.objects.filter(suite__in=suites, slug=task).exists():
             raise CommandError(f"There is no task {task!r} in {', '.join(sorted(suite.slug for suite in suites))}.")
@@ -52,14 +64,20 @@ class Command(BaseCommand):
             raise CommandError(f"--jobs {jobs}: at least one task at a time.")
         rows = []
         faults = []
-        tasks = waiting(suites, task=task, again=options["again"])
+        tasks = waiting(suites, task=task, again=options["again"], failed=options["failed"])
         if tasks and not options["json"]:
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
             self.stdout.write(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
             self.stdout.flush()
-        for revision, found in _audited(tasks, jobs=jobs):
+        begun = monotonic()
+        for done, (revision, found) in enumerate(_audited(tasks, jobs=jobs), start=1):
+            if not options["json"]:
+                left = (monotonic() - begun) / done * (len(tasks) - done)
+                self.stderr.write(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
+                self.stderr.flush()
             if isinstance(found, SandboxError):
                 faults.append(f"{revision.task.slug} could not be audited: {found}")
+                note_obstacle(fault_of(found).public, [revision])
                 continue
             result, facts = found
             store(revision, result, facts)
@@ -70,10 +88,12 @@ class Command(BaseCommand):
 
     def _tell(self, revision: TaskRevision, result: AuditResult, *, diffs: bool) -> None:
         mutants = result.mutants
-        share = f"{percent(mutants.share)} of {mutants.total} mutants killed" if mutants else "no mutants tried"
+        tried = f"{percent(mutants.share)} of {mutants.total} mutants killed" if mutants else "no mutants tried"
+        what = "environment incomplete" if result.missing else tried
         state = _WORDS[AuditState(revision.audit_state)]
-        self.stdout.write(f"{revision.task.suite.slug:<12} {revision.task.slug:<28} {state:<7} {share}")
-        for line in (*result.reasons, *filter(None, [result.weakness]), *result.remarks):
+        self.stdout.write(f"{revision.task.suite.slug:<12} {revision.task.slug:<28} {state:<10} {what}")
+        advice = revision.audit.get("add", "")
+        for line in (*result.reasons, *filter(None, [advice, result.weakness]), *result.remarks):
             self.stdout.write(f"    {line}")
         for mutant in mutants.survivors if mutants else ():
             self.stdout.write(f"    survives: {mutant.id}")
@@ -81,15 +101,20 @@ class Command(BaseCommand):
                 self.stdout.write("".join(f"        {line}\n" for line in mutant.diff.splitlines()[2:]))
 
     def _sum_up(self, rows: list[dict[str, Any]], faults: list[str], *, as_json: bool) -> None:
-        counts = {state: sum(row["state"] == state for row in rows) for state in ("passed", "weak", "failed")}
+        counts = {
+            state: sum(row["state"] == state for row in rows) for state in ("passed", "weak", "failed", "incomplete")
+        }
         if as_json:
             self.stdout.write(json.dumps({"audited": len(rows), **counts, "faults": faults, "tasks": rows}))
         else:
             told = f"{len(rows)} audited: {counts['passed']} good, {counts['weak']} weak, {counts['failed']} failed"
-            self.stdout.write(told if rows else "Nothing waits for an audit; --again audits everything anew.")
+            told += f", {counts['incomplete']} without a complete environment" if counts["incomplete"] else ""
+            self.stdout.write(
+                told if rows else "Nothing waits for an audit; --failed repeats what failed, --again everything."
+            )
         if faults:
             raise CommandError("\n".join(faults))
-        if counts["failed"]:
+        if counts["failed"] or counts["incomplete"]:
             raise SystemExit(1)
 
 

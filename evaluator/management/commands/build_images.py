@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmark_tasks.domain.left_out import left_out_groups
+from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite, Task
 from evaluator.domain.building import NUMPY, Built, Wanted, build, lacks_numpy, matches, sandbox_in_use, wanted
 from evaluator.sandbox.types import SandboxError
@@ -61,7 +63,7 @@ class Command(BaseCommand):
         kind = sandbox_in_use()
         asked, without = wanted(suite=options["suite"], pattern=options["task"])
         if not asked and not without and not options["json"]:
-            self.stdout.write("None of these tasks is runnable, so they need no environment; their pages say why.")
+            self._explain_nothing(options["suite"], options["task"])
         if kind == "docker" and lacks_numpy() and not any(one.name == NUMPY for one in asked):
             # The sandbox's own check starts a box of it.
             asked.insert(0, Wanted(NUMPY, (), None))
@@ -74,6 +76,21 @@ class Command(BaseCommand):
             if not options["json"]:
                 self.stdout.write(_line(results[-1]))
         return results, without
+
+    def _explain_nothing(self, suite: str | None, pattern: str | None) -> None:
+        """Each reason once, with the tasks that it keeps from being run."""
+        suites = Suite.objects.filter(slug=suite) if suite else Suite.objects.all()
+        versions = filter(None, map(current_version, suites))
+        left_out = [
+            {"task": revision.task.slug, "why": revision.why_left_out}
+            for version in versions
+            for revision in revisions_of(version)
+            if matches(f"{version.suite.slug}/{revision.task.slug}", revision.task.slug, pattern)
+        ]
+        self.stdout.write("Nothing to build: none of these tasks can be run.")
+        for reasons in left_out_groups(left_out).values():
+            for reason, tasks in reasons.items():
+                self.stdout.write(f"  {reason}: {', '.join(tasks)}")
 
     def _conclude(self, results: list[Built], without: list[tuple[str, str]]) -> None:
         for task, why in without:

@@ -105,7 +105,7 @@ class Command(OneForWrongArguments):
             msg = f"{version} has no task {options['task']!r}. Tasks: {', '.join(tasks)}."
             raise CommandError(msg)
         if not tasks[options["task"]].runnable:
-            msg = f"{options['task']} cannot be run: {'; '.join(tasks[options['task']].not_runnable_reasons)}."
+            msg = f"{options['task']} takes no answers: {tasks[options['task']].why_left_out}."
             raise CommandError(msg)
         return version
 
@@ -207,12 +207,13 @@ def _forget(endpoint: Endpoint) -> None:
 
 def _found(submission: Submission) -> dict[str, Any]:
     """What there is to say of the one answer, as plain data."""
-    request = AnswerRequest.objects.select_related("implementation").get(generation__submission=submission)
+    request = AnswerRequest.objects.select_related("implementation__revision").get(generation__submission=submission)
     answer = request.implementation
     run = TestRun.objects.current().filter(implementation=answer).first()
     judgements = Judgement.objects.filter(implementation=answer).select_related("config")
     return {
         "submission": submission.pk,
+        "not_counted": answer.revision.why_left_out,
         "state": submission.state,
         "taken": request.taken,
         "note": request.note,
@@ -245,6 +246,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "not used", str(found["error"].get("message", ""))
     yield "tokens", f"{usage.get('input_tokens', 0):,} in, {usage.get('output_tokens', 0):,} out"
     yield "outcome", " ".join(part for part in (found["outcome"] or found["state"], found["reason"]) if part)
+    if found["not_counted"]:
+        yield "counts", f"no: {found['not_counted']}"
     if not found["judges"]:
         yield "verdict", "not judged: no judge is configured (docs/judging.md says how)"
     for each in found["judges"]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
+from benchmark_tasks.domain.left_out import left_out_text
 from evaluator.domain.evaluate import evaluate_next
 from evaluator.domain.progress import summary
 from evaluator.domain.queueing import connect, plan
@@ -132,7 +133,9 @@ class Command(OneForWrongArguments):
         result = summary(submission) | {"remarks": self.remarks}
         passed, total = result["tests"]["passed"], result["tests"]["total"]
         rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
-        rows.append(f"submission {submission.pk}: {submission.state}, {passed} of {total} passed")
+        rows.append(f"submission {submission.pk}: {submission.state}, {passed:g} of {total} counted tasks passed")
+        if result["left_out"]:
+            rows.append(f"{left_out_text(result['left_out'])} (manage.py submit --json and the suite's page say why)")
         text = "\n".join([*rows, submission.held_reason]).rstrip()
         if submission.state == SubmissionState.HELD:
             for reason in _infra_reasons(submission):

@@ -19,7 +19,7 @@ from evaluator.domain.configuration import configured_sandbox
 from evaluator.domain.known_jobs import KnownJob
 from evaluator.domain.queueing import audit_queue, connect, model_queue, queue, upload_queue
 from evaluator.domain.reconcile import reconcile
-from evaluator.domain.self_checks import CanaryError, run_canary
+from evaluator.domain.self_checks import CanaryError, note_unavailable, run_canary
 from evaluator.domain.warming import warm_up
 from evaluator.sandbox.types import SandboxError
 
@@ -127,6 +127,7 @@ def _require_sandbox() -> None:
     try:
         configured_sandbox()
     except SandboxError as error:
+        note_unavailable(error)
         msg = f"No worker was started, because no sandbox is available: {error}"
         raise CommandError(msg) from None
 

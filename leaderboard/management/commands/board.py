@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
 from leaderboard.domain.board import BoardQuery, board_rows
@@ -59,6 +60,9 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"\nCalibration samples, which check the evaluation itself and are not ranked\n{_table(samples)}"
             )
+        measured = next((row for row in rows if not row.reported), None)
+        if measured is not None and measured.left_out:
+            self.stdout.write(f"\n{left_out_text(measured.left_out)}. The suite's page says why.")
 
 
 def _category(slug: str | None) -> Category | None:
@@ -89,7 +93,7 @@ def _as_data(row: BoardRow) -> dict[str, Any]:
         "provenance": row.provenance,
         "remarks": list(row.remarks),
         "flagged": list(row.flagged),
-        "left_out": [{"task": task, "why": why} for task, why in row.left_out],
+        "left_out": list(row.left_out),
     }
 
 

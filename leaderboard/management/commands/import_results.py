@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,14 @@ from leaderboard.published.upstream import FileFate
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from leaderboard.domain.importing_results import ResultsImport, RunImport
+    from leaderboard.published.upstream import FileReport
 
 
 class Command(BaseCommand):
-    """Read upstream's results as they are; say of every file what was read, or why it was not."""
+    """Read upstream's results as they are; say how many files were read or skipped and why, with -v 2 each of them."""
 
     help = "Import upstream's published test outcomes, judge answers and human labels. Idempotent."
 
@@ -43,7 +44,7 @@ class Command(BaseCommand):
             report = import_results(folder=options["path"], suite=suite, dry_run=options["dry_run"])
         except (FileNotFoundError, MissingSuiteError) as error:
             raise CommandError(str(error)) from None
-        self.stdout.write("\n".join(_lines(report, dry_run=options["dry_run"])))
+        self.stdout.write("\n".join(_lines(report, dry_run=options["dry_run"], each=options["verbosity"] > 1)))
         if not report.runs:
             raise CommandError("Nothing could be read, so nothing was stored.")
         if report.refused:
@@ -53,10 +54,13 @@ class Command(BaseCommand):
             raise CommandError(f"{report.refused} refused, see above. {rest}")
 
 
-def _lines(report: ResultsImport, *, dry_run: bool) -> Iterator[str]:
+def _lines(report: ResultsImport, *, dry_run: bool, each: bool) -> Iterator[str]:
     for file in report.files:
-        what = file.what.removeprefix(f"{'/'.join(file.path.split('/')[-3:])}: ")
-        yield f"{file.fate:8} {file.path}: {what}"
+        if each or file.fate is FileFate.REFUSED:
+            what = file.what.removeprefix(f"{'/'.join(file.path.split('/')[-3:])}: ")
+            yield f"{file.fate:8} {file.path}: {what}"
+    if not each:
+        yield from _summary(report.files)
     counts = Counter(file.fate for file in report.files)
     yield f"{counts[FileFate.READ]} files read, {counts[FileFate.SKIPPED]} skipped, {counts[FileFate.REFUSED]} refused"
     for run in report.runs:
@@ -65,6 +69,18 @@ def _lines(report: ResultsImport, *, dry_run: bool) -> Iterator[str]:
         yield "nothing changed"
     else:
         yield f"{report.changed} results {'would change; nothing was stored' if dry_run else 'changed'}"
+
+
+def _summary(files: Iterable[FileReport]) -> Iterator[str]:
+    """Files that were read by their rater's folder, skipped ones by the reason; each with an example."""
+    kinds: dict[tuple[FileFate, str], list[str]] = defaultdict(list)
+    for file in files:
+        if file.fate is not FileFate.REFUSED:
+            kind = file.path.partition("/")[0] if file.fate is FileFate.READ else file.what
+            kinds[file.fate, kind].append(file.path)
+    for (fate, kind), paths in kinds.items():
+        many = f"{len(paths)} files, such as " if len(paths) > 1 else ""
+        yield f"{fate:8} {kind}: {many}{paths[0]}"
 
 
 def _run_line(run: RunImport) -> str:

@@ -9,7 +9,11 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connections
 
+from benchmark_tasks.enums import AuditState
+from evaluator.domain.auditing import note_obstacle, waiting
 from evaluator.domain.configuration import configured_sandbox
+from evaluator.domain.faults import fault_of
+from evaluator.domain.self_checks import note_unavailable
 from evaluator.sandbox.types import SandboxError
 from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
@@ -84,11 +88,15 @@ class Command(BaseCommand):
 
 
 def _sandbox_problem() -> str:
-    """Why nothing can be evaluated here; empty when a sandbox works."""
+    """Why nothing can be evaluated here; empty when a sandbox works. Pages say so too."""
+    unaudited = [revision for revision, _ in waiting() if revision.audit_state == AuditState.UNAUDITED]
     try:
         configured_sandbox()
     except SandboxError as error:
+        note_unavailable(error)
+        note_obstacle(f"nothing can be evaluated on this site, {fault_of(error).public}", unaudited)
         return str(error)
+    note_obstacle("", unaudited)
     return ""
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from io import StringIO
+from io import StringIO, TextIOBase
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -22,6 +22,8 @@ from leaderboard.supervision.data_folder import make_private, mark_as_data_folde
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from django.core.management.base import OutputWrapper
 
 MAINTAINER = "maintainer"
 
@@ -53,6 +55,25 @@ STEPS = (
 )
 
 
+class _Below(TextIOBase):
+    """What a step says while it works (progress, warnings), on lines of its own below the step's title."""
+
+    def __init__(self, stream: OutputWrapper) -> None:
+        self._stream = stream
+        self.used = False
+
+    def begin(self) -> None:
+        """A title has been written, without the end of its line."""
+        self.used = False
+
+    def write(self, text: str) -> int:
+        """Write it at once."""
+        self._stream.write(text if self.used else f"\n{text}", ending="")
+        self._stream.flush()
+        self.used = True
+        return len(text)
+
+
 class Command(BaseCommand):
     """Bring database, static files, catalogue, boxes and the first account up to date."""
 
@@ -62,6 +83,7 @@ class Command(BaseCommand):
         for warning in (*unknown_names(), make_private(settings.DATA_DIR)):
             if warning:
                 self.stderr.write(warning)
+        self._below = _Below(self.stderr)
         mark_as_data_folder(settings.DATA_DIR)
         # Events such as "the queue does not answer" are no news before anything was started.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
@@ -101,7 +123,7 @@ class Command(BaseCommand):
         # Long tables of names would bury the one line that matters; -v 2 shows them.
         output = self.stdout if verbosity > 1 else StringIO()
         try:
-            call_command(name, *arguments, stdout=output, stderr=self.stderr, verbosity=verbosity)
+            call_command(name, *arguments, stdout=output, stderr=self._below, verbosity=verbosity)
         except SystemExit as ended:
             told = output.getvalue().strip() if isinstance(output, StringIO) else ""
             msg = f"manage.py {name} ended with exit code {ended.code}\n{told}"
@@ -112,8 +134,11 @@ class Command(BaseCommand):
 
     def _timed(self, title: str, work: Callable[[], None]) -> None:
         self._line(title, "", ending="")
+        self._below.begin()
         started = time.monotonic()
         work()
+        if self._below.used:
+            self._line(title, "", ending="")
         self.stdout.write(f"{time.monotonic() - started:5.1f} s")
 
     def _line(self, title: str, result: str, *, ending: str = "\n") -> None:

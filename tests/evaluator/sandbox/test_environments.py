@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def test_an_unfinished_one_is_removed_and_made_anew(state_dir: Path, tmp_path: P
 
 def test_a_wrong_hash_is_refused_and_leaves_nothing(state_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "box-wrong.txt").write_text(f"numpy==2.4.6 --hash=sha256:{'0' * 64}\n")
-    with pytest.raises(SandboxError, match=r"installing .*box-wrong\.txt failed with exit code"):
+    with pytest.raises(SandboxError, match=r"installing .*box-wrong\.txt with uv failed with exit code"):
         prepare_environment("wrong", state_dir, environments=EnvironmentList(requirements=tmp_path))
     home = state_dir / "environments" / "wrong"
     assert [path for path in home.iterdir() if path.is_dir() and not path.name.startswith(".unfinished")] == []
@@ -88,6 +90,44 @@ def test_a_requirement_without_a_hash_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match=r"(?i)hash"):
         install(lock, target=tmp_path / "packages", python=Path(sys.executable))
     assert not list(tmp_path.glob("packages/numpy"))
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lock of one package, in a folder that only pip's configuration names; uv finds no index at all."""
+    content = {
+        "tiny_wheel.py": "",
+        "tiny_wheel-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-wheel\nVersion: 1\n",
+        "tiny_wheel-1.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "tiny_wheel-1.dist-info/RECORD": "",
+    }
+    made = tmp_path / "wheels" / "tiny_wheel-1-py3-none-any.whl"
+    made.parent.mkdir()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+    lock = tmp_path / "box-tiny.txt"
+    lock.write_text(f"tiny-wheel==1 --hash=sha256:{hashlib.sha256(made.read_bytes()).hexdigest()}\n")
+    for name, value in {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/", "UV_NO_CACHE": "1", "UV_HTTP_RETRIES": "0"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return lock
+
+
+def test_pip_is_tried_after_any_failure_of_uv(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    install(wheel, target=tmp_path / "packages", python=Path(sys.executable))
+    assert (tmp_path / "packages" / "tiny_wheel.py").is_file()
+
+
+def test_where_neither_installs_both_reasons_are_told(wheel: Path, tmp_path: Path) -> None:
+    with pytest.raises(SandboxError) as caught:
+        install(wheel, target=tmp_path / "packages", python=Path(sys.executable))
+    first, *_, last = str(caught.value).splitlines()
+    assert first.startswith(f"installing {wheel} with uv failed with exit code")
+    assert f"installing {wheel} with pip failed with exit code 1" in str(caught.value)
+    assert "No matching distribution found for tiny-wheel==1" in last
+    assert caught.value.public == "the packages of the boxes' environment could not be installed"
 
 
 def test_an_unknown_environment_names_the_known_ones() -> None:

@@ -1,0 +1,37 @@
+"""The tasks that no percentage counts, and how pages and commands say so. Which they are: TaskRevision.why_left_out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.problems import general
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from benchmark_tasks.models import TaskRevision
+
+
+def tasks_left_out(revisions: Iterable[TaskRevision]) -> list[dict[str, str]]:
+    """Those of ``revisions`` that no percentage counts, in their order: ``task`` (its slug) and ``why``."""
+    return [{"task": each.task.slug, "why": each.why_left_out} for each in revisions if each.why_left_out]
+
+
+def left_out_text(left_out: Sequence[Mapping[str, str]]) -> str:
+    """``3 tasks left out: 2 not runnable, 1 weak test``; empty for none."""
+    if not left_out:
+        return ""
+    kinds = ", ".join(
+        f"{sum(map(len, reasons.values()))} {kind}" for kind, reasons in left_out_groups(left_out).items()
+    )
+    return f"{len(left_out)} task{'' if len(left_out) == 1 else 's'} left out: {kinds}"
+
+
+def left_out_groups(left_out: Iterable[Mapping[str, str]]) -> dict[str, dict[str, list[str]]]:
+    """Kind of reason -> reason (empty where the kind says all) -> the tasks that it keeps out of the numbers."""
+    groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for each in left_out:
+        kind, _, reason = each["why"].partition(": ")
+        groups[kind][general(reason)].append(each["task"])
+    return {kind: dict(reasons) for kind, reasons in groups.items()}
