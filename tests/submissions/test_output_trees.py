@@ -162,7 +162,7 @@ def test_answers_to_tasks_that_take_none_are_left_out_with_a_remark(tmp_path: Pa
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
     checked = check(tmp_path, tree())
     assert (checked.acceptable, list(checked.applied)) == (True, [("alpha/2", 1)])
-    message = "This task takes no answers (it failed its audit), so what is here for it was left out."
+    message = "This task takes no answers (failed its audit: its test does not tell right from wrong), so what is here for it was left out."
     assert messages(checked) == [("remark", "alpha/1", message)]
 
 
@@ -173,7 +173,7 @@ def test_a_tree_of_nothing_else_is_refused_with_the_reasons(tmp_path: Path, smal
     assert messages(checked)[0] == (
         "refuse",
         "",
-        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (it failed its audit).",
+        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (failed its audit: its test does not tell right from wrong).",
     )
 
 

@@ -155,7 +155,7 @@ def test_a_suite_that_changed_since_the_check_has_the_file_checked_again(as_alic
     assert "It waits for a worker to check it." in response.content.decode()
     checked_by_worker()
     page = as_alice.get(address).content.decode()
-    assert "This task takes no answers (it failed its audit)" in page
+    assert "This task takes no answers (failed its audit: its test does not tell right from wrong)" in page
     assert as_alice.post(address)["Location"] == Submission.objects.get().get_absolute_url()
     assert list(
         Submission.objects.get().implementations.filter(attempted=True).values_list("revision__task__slug")
