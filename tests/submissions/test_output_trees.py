@@ -44,6 +44,7 @@ BOTH = MASKED.replace(STUB, GOLDEN_DOUBLE_BODY, 1).replace(
     "        # TODO: implement\n        raise NotImplementedError\n", GOLDEN_SCORE_BODY
 )
 HALF = GOLDEN_1.replace("fsum([x, x])", "fsum([x, 0, x])")
+FAILED = "failed its audit: its test does not tell right from wrong"
 
 
 def tree(core: str = BOTH, **more: str) -> dict[str, str | bytes]:
@@ -162,7 +163,7 @@ def test_answers_to_tasks_that_take_none_are_left_out_with_a_remark(tmp_path: Pa
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
     checked = check(tmp_path, tree())
     assert (checked.acceptable, list(checked.applied)) == (True, [("alpha/2", 1)])
-    message = "This task takes no answers (failed its audit: its test does not tell right from wrong), so what is here for it was left out."
+    message = f"This task takes no answers ({FAILED}), so what is here for it was left out."
     assert messages(checked) == [("remark", "alpha/1", message)]
 
 
@@ -173,7 +174,7 @@ def test_a_tree_of_nothing_else_is_refused_with_the_reasons(tmp_path: Path, smal
     assert messages(checked)[0] == (
         "refuse",
         "",
-        "There is nothing to submit: every answer here is to a task that takes none: alpha/1 (failed its audit: its test does not tell right from wrong).",
+        f"There is nothing to submit: every answer here is to a task that takes none: alpha/1 ({FAILED}).",
     )
 
 
