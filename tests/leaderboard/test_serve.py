@@ -187,14 +187,15 @@ def test_a_taken_port_is_a_clear_error(instance: Instance) -> None:
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.parametrize("arguments", [[], ["--setup"]], ids=["serve", "setup"])
 @pytest.mark.parametrize("damage", ["pages", "header"])
-def test_a_damaged_database_is_noticed_and_left_alone(instance: Instance, damage: str) -> None:
+def test_a_damaged_database_is_noticed_and_left_alone(instance: Instance, damage: str, arguments: list[str]) -> None:
     file = instance.data / "db.sqlite3"
     content = bytearray(file.read_bytes())
     place = slice(0, 100) if damage == "header" else slice(len(content) // 2, len(content) // 2 + 40_000)
     content[place] = b"x" * (place.stop - place.start)
     file.write_bytes(content)
-    result = instance.manage("serve", "--setup")
+    result = instance.manage("serve", *arguments)
     assert (result.returncode, result.stdout, "Traceback" in result.stderr) == (1, "", False)
     assert result.stderr.startswith(f"CommandError: The database {file} is damaged (")
     assert result.stderr.endswith("restore your last backup (docs/operating.md, “After a crash”).\n")

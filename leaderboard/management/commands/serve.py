@@ -41,17 +41,14 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
         try:
-            warning = make_private(environment.data_dir)
-            if warning:
-                self.stderr.write(warning)
             with only_instance(environment.data_dir):
                 check_free(environment.bind, environment.port)
-                require_whole_database()
                 if options["setup"]:
                     call_command("setup")
                 else:
-                    for warning in unknown_names():
+                    for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):
                         self.stderr.write(warning)
+                    require_whole_database()
                 self._supervise(environment, explained=options["setup"])
         except SupervisionError as error:
             raise CommandError(str(error)) from None

@@ -17,6 +17,7 @@ from django.db.utils import OperationalError
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from leaderboard.domain.maintainers import ensure_maintainer
 from leaderboard.domain.static_files import static_fingerprint
+from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
 
@@ -80,9 +81,9 @@ class Command(BaseCommand):
     help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        for warning in (*unknown_names(), make_private(settings.DATA_DIR)):
-            if warning:
-                self.stderr.write(warning)
+        for warning in filter(None, (*unknown_names(), make_private(settings.DATA_DIR))):
+            self.stderr.write(warning)
+        require_whole_database()
         self._below = _Below(self.stderr)
         mark_as_data_folder(settings.DATA_DIR)
         # Events such as "the queue does not answer" are no news before anything was started.
