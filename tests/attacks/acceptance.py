@@ -13,7 +13,8 @@ segmentation fault
 """
 _ESCAPE = """
 network|names|metadata service|host's port|host's sockets|write elsewhere|become root|mounts|namespaces|
-set-uid file and devices|kernel calls|rare sockets|host's secrets|second run
+set-uid file and devices|kernel calls|rare sockets|host's secrets|second run|shared state|page cache|file locks|
+range locks|asynchronous input|file notifications
 """
 _TAMPERING = """
 os._exit|sys.exit|patched allclose|patched unittest|patched pytest|AlwaysEqual|__array_function__|golden search|

@@ -173,6 +173,7 @@ def with_packages(folder: Path) -> EnvironmentList:
     return EnvironmentList((EnvironmentEntry("thing", packages=folder),))
 
 
+@pytest.mark.usefixtures("usual_umask")
 @pytest.mark.bubblewrap
 def test_a_folder_of_packages_is_linked_and_not_changed(
     bubblewrap: BubblewrapSandbox, state_dir: Path, tmp_path: Path

@@ -169,6 +169,7 @@ def test_an_image_that_is_not_there_has_no_id(docker: DockerSandbox) -> None:
     assert image_source("lmr-board-no-such-image") == ""
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_links_of_a_root_are_followed_inside_it(tmp_path: Path) -> None:
     (tmp_path / "usr/bin").mkdir(parents=True)
     (tmp_path / "usr/bin/python3.11").touch(mode=0o755)
@@ -184,6 +185,7 @@ def test_links_of_a_root_are_followed_inside_it(tmp_path: Path) -> None:
         find_python(tmp_path, "/bin")
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_a_tree_is_linked_where_it_can_be(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "folder").mkdir(parents=True, mode=0o700)
