@@ -21,6 +21,7 @@ from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
 from evaluator.generation.prompting import PromptTooLongError, build_prompt
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.types import EndpointSettings, Finish
+from submissions.answers.check import TaskFiles
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
             return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
         return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
     try:
-        extracted = extract_limited(reply.text, goal=goal_of(revision), repository=tree_path(revision.repository_hash))
+        extracted = extract_limited(
+            reply.text, TaskFiles(goal=goal_of(revision), repository=tree_path(revision.repository_hash))
+        )
     except NoAnswerError as error:
         if reply.finish is Finish.TRUNCATED:
             return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)

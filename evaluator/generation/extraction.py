@@ -57,14 +57,14 @@ class _Block:
     text: str
 
 
-def extract_limited(text: str, *, goal: Goal, repository: Path, limits: ChildLimits = LIMITS) -> Extracted:
+def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS) -> Extracted:
     """:func:`extract` in a child process with limits; what takes more than they allow holds no answer.
 
     Raises NoAnswerError.
     """
     if len(text) > MAX_TEXT:
         raise NoAnswerError(f"The reply is longer than {MAX_TEXT} characters.")
-    given = {"text": text, "goal": dataclasses.asdict(goal), "repository": str(repository)}
+    given = {"text": text, "goal": dataclasses.asdict(task.goal), "repository": str(task.repository)}
     try:
         found = ask(__name__, json.dumps(given).encode(), limits)
     except ChildError:

@@ -267,17 +267,15 @@ def test_a_reply_without_an_answer_says_why(repository: Path, text: str, said: s
 
 def test_a_child_takes_the_same(repository: Path) -> None:
     for text in (RETURNS.format(1), f"```diff\n{DIFF}```", "```\ndef score(x):\n    return 1\nprint(1)\n```"):
-        assert extract_limited(text, goal=FUNCTION, repository=repository) == extract(
-            text, TaskFiles(FUNCTION, repository)
-        )
+        assert extract_limited(text, TaskFiles(FUNCTION, repository)) == extract(text, TaskFiles(FUNCTION, repository))
     with pytest.raises(NoAnswerError) as error:
-        extract_limited("I would rather not.", goal=FUNCTION, repository=repository)
+        extract_limited("I would rather not.", TaskFiles(FUNCTION, repository))
     assert str(error.value) == nothing(repository, "I would rather not.")
 
 
 def test_a_reply_that_is_too_long_is_not_read(repository: Path) -> None:
     with pytest.raises(NoAnswerError, match=f"longer than {MAX_TEXT} characters"):
-        extract_limited("x" * (MAX_TEXT + 1), goal=FUNCTION, repository=repository)
+        extract_limited("x" * (MAX_TEXT + 1), TaskFiles(FUNCTION, repository))
 
 
 HOSTILE = {
@@ -301,7 +299,7 @@ def test_a_hostile_reply_costs_its_limits_at_most(repository: Path, name: str) -
     limits = ChildLimits(cpu_seconds=3, wall_seconds=6.0, file_bytes=2**20)
     began = time.monotonic()
     with pytest.raises(NoAnswerError):
-        extract_limited(HOSTILE[name], goal=FUNCTION, repository=repository, limits=limits)
+        extract_limited(HOSTILE[name], TaskFiles(FUNCTION, repository), limits=limits)
     assert time.monotonic() - began < 30
 
 
