@@ -15,7 +15,7 @@ from evaluator.sandbox.environment_list import EnvironmentList, read_environment
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
-    from evaluator.sandbox.factory import SandboxSettings
+    from evaluator.sandbox.factory import Kind, SandboxSettings
     from evaluator.sandbox.types import Sandbox
 
 EVALUATOR_VERSION = "3"
@@ -56,7 +56,7 @@ def configured_sandbox() -> Sandbox:
 
 
 @cache
-def _chosen(kind: str, asked: SandboxSettings) -> Sandbox:
+def _chosen(kind: Kind, asked: SandboxSettings) -> Sandbox:
     from evaluator.sandbox.factory import choose
 
     return choose(kind, asked)

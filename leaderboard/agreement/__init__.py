@@ -1,1 +1,1 @@
-"""How far raters agree, and how sure each number is: pure statistics of labels. No Django here."""
+"""Rater agreement and how sure each number is: pure statistics of counted labels. No Django here."""

@@ -27,7 +27,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     alone = only_first + only_second
     tail = sum(comb(alone, fewer) for fewer in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**alone)
+    return min(1.0, 2 * tail / (1 << alone))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

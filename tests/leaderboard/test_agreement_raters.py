@@ -173,7 +173,7 @@ def test_a_cell_lists_reported_results_and_labels_of_people(version: SuiteVersio
     first, second = version.revisions.order_by("pk")
     ReportedResultFactory(run=run, task=first.task, judge_label="LI", human_label="CC")
     ReportedResultFactory(run=run, task=second.task, judge_label="LC", human_label="CC")
-    chosen = {"first": "reported-judge", "second": "reported-humans"}
+    chosen: dict[str, Any] = {"first": "reported-judge", "second": "reported-humans"}
     assert listed(version, ("LI", "CC"), **chosen) == [("Told", "LI", "CC")]
     answer = answered(version, system=SystemFactory(name="Mine"))
     judged(answer, JudgeFactory(slug="strict"), "LC")

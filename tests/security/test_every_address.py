@@ -7,8 +7,12 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.test import Client
+import redis
+from django.test import Client, TestCase
+from rq import Worker
+from rq.serializers import JSONSerializer
 
+from evaluator.domain.queueing import queue
 from tests.security.addresses import ALLAUTH, NOT_READ, named, path_of
 from tests.security.conftest import SENTINEL
 
@@ -93,6 +97,22 @@ def test_nobody_reads_what_is_not_theirs(
                 seen.add(role)
                 leaks += [(path, role)] if role in {"anonymous", "stranger"} else []
     assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
+
+
+def test_reading_queues_nothing(
+    addresses: dict[str, Address], alice: User, bob: User, maintainer: User, redis_url: str
+) -> None:
+    """What visitors cause never stands before submitters' work. A worker listens, and what commits runs."""
+    queued = []
+    with redis.Redis.from_url(redis_url) as server:
+        worker = Worker([queue(server)], connection=server, serializer=JSONSerializer)
+        worker.register_birth()  # type: ignore[no-untyped-call]
+        for name, address in addresses.items():
+            for person in (None, bob, alice, maintainer):
+                with TestCase.captureOnCommitCallbacks(execute=True):
+                    body(browser(person).get(path_of(name, address)))
+                queued += [name] if server.keys("rq:job:*") else []
+    assert queued == []
 
 
 def test_every_page_carries_the_policy_and_nothing_inline(

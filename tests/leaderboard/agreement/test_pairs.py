@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import chi2  # type: ignore[attr-defined]  # made when it is imported
 from statsmodels.stats.contingency_tables import SquareTable
 
 from leaderboard.agreement import pairs as pairs_module
