@@ -47,7 +47,7 @@ WORKERS_MODULES = (
     *("evaluator.domain.answers", "evaluator.domain.asking", "evaluator.domain.auditing", "evaluator.domain.claims"),
     *("evaluator.domain.clients", "evaluator.domain.evaluate", "evaluator.domain.golden", "evaluator.domain.graders"),
     *("evaluator.domain.judge_health", "evaluator.domain.scratch", "evaluator.domain.trying_out", "evaluator.jobs"),
-    *("evaluator.generation.extraction", "evaluator.generation.openhands"),
+    "evaluator.generation.extraction",
 )
 
 

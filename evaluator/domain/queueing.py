@@ -33,7 +33,6 @@ MODEL_QUEUE_NAME = "models"
 MODEL_JOB = "evaluator.jobs.ask_or_judge_next"
 UPLOAD_QUEUE_NAME = "uploads"
 UPLOAD_JOB = "evaluator.jobs.check_next_upload"
-UPLOAD_TIMEOUT_SECONDS = 240
 CHECK_JOB = "evaluator.jobs.check_endpoint"
 UNLIMITED = -1
 """No time-out of the queue's own, which cannot know what a job will claim: every box and every request to a model has
@@ -152,7 +151,7 @@ def push_uploads(waiting: int) -> int:
         with connect_briefly() as connection:
             target = upload_queue(connection)
             missing = max(0, waiting - len(target))
-            _enqueue(target, missing, UPLOAD_JOB, UPLOAD_TIMEOUT_SECONDS)
+            _enqueue(target, missing, UPLOAD_JOB)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=waiting)
         return 0

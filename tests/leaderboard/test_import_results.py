@@ -157,7 +157,7 @@ class TestSummary:
     def test_files_are_counted_by_kind_and_refused_ones_named(self, suite: Suite, results: Path) -> None:
         """Upstream's own folder has 19,664 files that are no results."""
         for paper, name in ((1, "a"), (2, "b")):
-            write(results, f"human_evaluation/{name}.json", json.dumps([human(1, paper=paper)]))
+            write(results, f"human_evaluation/{name}.json", json.dumps([human(3, paper=paper)]))
         for number in range(3):
             write(results, f"notes/{number}.txt", "")
         write(results, f"{JUDGE}/{DPO}", b"no digit at all")

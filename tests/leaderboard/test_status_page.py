@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from leaderboard.domain import status as domain
@@ -49,7 +50,8 @@ def row(attack: str = "NaN", *, repelled: bool = True, group: str = "tampering",
 def checked(kind: str = SelfCheckKind.FULL, *rows: dict[str, Any], minutes_ago: int = 5, error: str = "") -> SelfCheck:
     moment = timezone.now() - timedelta(minutes=minutes_ago)
     return SelfCheck.objects.create(
-        kind=kind, sandbox="bubblewrap", environment_digest="sha256:0123456789abcdef", evaluator_version="2",
+        kind=kind, sandbox="bubblewrap", environment_digest="sha256:0123456789abcdef",
+        evaluator_version=EVALUATOR_VERSION,
         results=list(rows), error=error, started=moment, finished=moment,
     )  # fmt: skip
 
@@ -100,7 +102,7 @@ def test_all_is_well(client: Client) -> None:
         "ok": True,
         "troubles": [],
         "evaluator": {
-            "version": "2", "sandbox": "bubblewrap", "environment_digest": "0123456789ab",
+            "version": EVALUATOR_VERSION, "sandbox": "bubblewrap", "environment_digest": "0123456789ab",
             "without_resource_limits": False,
         },
         "queue": {
