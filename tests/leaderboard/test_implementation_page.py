@@ -284,11 +284,11 @@ def test_worker_names_and_what_went_wrong_in_full_are_for_maintainers(client: Cl
     )
     for user in (None, alice):
         shown = page(client, implementation, user)
-        assert "failed by a fault of ours" in shown
+        assert "infrastructure error" in shown
         assert "No memory." not in shown
         assert "host-7" not in shown
     shown = page(client, implementation, UserFactory(is_staff=True))
-    assert "failed by a fault of ours: No memory." in shown
+    assert "infrastructure error: No memory." in shown
     assert "host-7:123" in shown
 
 
