@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 import redis
 from _pytest.nodeid import coerce_node_id
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
 NO_SHARED = "no ../shared here"
+# How fast a busy machine makes up and tries examples says nothing about what they are made for. What fixtures that
+# live as long as a test give is not changed by what is tried on it.
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+)
+hypothesis.settings.load_profile("any machine")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 
 

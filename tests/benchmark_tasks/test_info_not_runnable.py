@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.folders import (
@@ -249,7 +249,7 @@ json_values = st.recursive(
 task_keys = st.sampled_from([*INFO["implementations"][0], "retrieval_content", "other"])
 check_keys = st.sampled_from([*CHECK, "other"])
 paper_keys = st.sampled_from([key for key in INFO if key != "implementations"])
-fuzzed = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzzed = settings(max_examples=150)
 
 
 class TestFuzz:

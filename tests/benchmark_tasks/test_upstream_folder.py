@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
@@ -293,7 +293,7 @@ json_values = st.recursive(
     max_leaves=8,
 )
 task_keys = st.sampled_from([*TASK, "retrieval_context", "protocol", "environment", "equivalent_mutants", "check"])
-fuzzed = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzzed = settings(max_examples=100)
 
 
 class TestFuzz:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal, find_goal
@@ -314,7 +314,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(st.lists(PIECES | st.text(max_size=12), max_size=14), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_taken_was_written_as_it_is(repository: Path, pieces: list[str], end: str) -> None:
     """Whatever is written: an answer that applies and whose lines are the reply's, or a reason."""

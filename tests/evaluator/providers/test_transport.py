@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.providers.guard import Policy
@@ -242,7 +242,7 @@ ADDRESSES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(address=ADDRESSES, kind=st.sampled_from(["chat", "messages"]))
 def test_what_the_form_takes_is_what_the_connection_goes_to(
     address: str, kind: str, client_of: Connect, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
@@ -374,7 +374,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.lists(PIECES, max_size=8).map("".join).map(str.encode) | st.binary(max_size=200))
 def test_any_diff_is_applied_or_refused(repository: Path, diff: bytes) -> None:
     with contextlib.suppress(AnswerError):

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.answers.check import apply_answer
@@ -194,7 +194,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.lists(PIECES, max_size=5).map(b"".join))
 def test_whatever_is_in_the_goal_s_file_is_an_answer_or_a_bad_one(tasks: dict[str, TaskFiles], content: bytes) -> None:
     made, _ = answers(tree({"src/scores.py": content}, {"unit_test/unit_test_1.py": content}), tasks)
