@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from submissions.highlighting import highlighted
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from markdown_it.rules_core import StateCore
-    from markdown_it.token import Token
 
 LONGEST_PARAGRAPH: Final = 5_000
 """Characters. Looking for the ends of links and emphasis takes quadratic time, so a longer paragraph has none."""
@@ -72,7 +72,7 @@ def render(markdown: str, *, rewrite: Callable[[Token], None] | None = None) -> 
 def _plain_where_too_long(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline" and len(token.content) > LONGEST_PARAGRAPH:
-            token.type, token.children = "text", None
+            token.children, token.content = [Token("text", "", 0, content=token.content)], ""
 
 
 def _fence(_renderer: object, tokens: Sequence[Token], index: int, _options: object, _environment: object) -> str:

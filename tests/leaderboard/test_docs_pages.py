@@ -28,6 +28,14 @@ class TestRendering:
         assert re.findall(r'id="([^"]+)"', page.body) == ["one--two", "one--two-1"]
         assert 'href="#one--two-1"' in page.body
 
+    def test_anchors_are_told_apart_from_headings_that_look_like_them(self) -> None:
+        found = re.findall(r'id="([^"]+)"', body("# A\n## b\n## b\n## b-1\n## b\n"))
+        assert found == ["b", "b-1", "b-1-1", "b-2"]
+
+    def test_a_paragraph_that_is_too_long_for_markup_is_shown_plain(self) -> None:
+        words = "*word* " * 1000
+        assert body(f"{words}\n\n*short*\n") == f"<p>{words.strip()}</p>\n<p><em>short</em></p>\n"
+
     @pytest.mark.parametrize(
         ("target", "expected"),
         [
