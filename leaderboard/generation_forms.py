@@ -98,7 +98,7 @@ class RunForm(SubmitForm, LimitsForm):
         label="Only these tasks",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="None ticked means all. What is not asked counts as not attempted: every task is in the denominator.",
+        help_text="None ticked means all. A counted task that is not asked counts as not attempted.",
     )
     system = forms.CharField(
         label="System",

@@ -112,7 +112,7 @@ class EntryMetric(models.Model):
     ``tasks`` is the denominator: the counted tasks of the suite version (in the category), of a reported run all. Rates
     are fractions of one; bounds are 95 % Wilson intervals. A rater that said nothing has a null rate, never zero.
     ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to ``{CC, LC, LI, abstained, none,
-    percent}``: counts (with several trials in fractions), the tasks it said nothing about, and percentages of all tasks
+    percent}``: counts (with several trials in fractions), the tasks it said nothing about, and percentages of ``tasks``
     with one decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it; ``sources`` of the final
     labels counts ``{decision, agreed, single, judge}``.
     """
