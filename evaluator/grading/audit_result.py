@@ -91,10 +91,6 @@ class AuditResult:
     missing: Missing | None = None
     notes: tuple[str, ...] = field(default=())
 
-    @property
-    def golden_passes(self) -> bool:
-        """Whether the golden function passes its own test, every time."""
-        return all(verdict.outcome is Outcome.PASSED for verdict in self.golden)
 
     @property
     def reasons(self) -> tuple[str, ...]:
