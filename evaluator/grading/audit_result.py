@@ -91,7 +91,6 @@ class AuditResult:
     missing: Missing | None = None
     notes: tuple[str, ...] = field(default=())
 
-
     @property
     def reasons(self) -> tuple[str, ...]:
         """Every finding against the task; empty when answers to it can be judged at all."""
