@@ -130,7 +130,7 @@ UPLOAD: Final[tuple[Attack, ...]] = (
         lambda: json.dumps(_ROW | {"x": "x" * 2 * MEGABYTE}).encode(),
         "longer than 1 MB",
     ),
-    _attack("too many rows", "Sends more rows than there are answers.", lambda: b"{}\n" * 3000, "more than 2000 rows"),
+    _attack("too many rows", "Sends more rows than there are answers.", lambda: b"{}\n" * 7000, "more than 6000 rows"),
     _attack("too large", "Is larger than an upload may be.", lambda: b"{" + b" " * 21 * MEGABYTE, "larger than 20 MB"),
     _attack(
         "many definitions",

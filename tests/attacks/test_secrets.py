@@ -13,7 +13,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import results
+from evaluator.domain import leases
 from evaluator.models import Attempt
 from submissions.models import Submission
 from tests.attacks.sending import send
@@ -178,7 +178,7 @@ def test_a_failing_reference_tells_its_seeds_and_code_to_nobody_but_the_log(
     ).version
     assert version is not None
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
-    monkeypatch.setattr(results, "INFRA_TRIES", 1)
+    monkeypatch.setattr(leases, "INFRA_TRIES", 1)
     UserFactory(username="alice")
     run = send(tmp_path, {"any": "def double(x):\n    return 2.0 * x\n"}, username="alice")["any"]
     submission = Submission.objects.get()

@@ -111,7 +111,7 @@ def test_an_engine_that_is_gone(
     run = queued(small_version)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone.sock")
     fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker")
-    told = waits(run, "no sandbox works on the evaluator's machine")
+    told = waits(run, "the sandbox engine does not answer")
     assert "no Docker engine answers" in told
 
 
@@ -119,7 +119,7 @@ def test_an_engine_that_is_gone(
 def test_an_image_that_is_missing(small_version: SuiteVersion, fresh: Any, docker: Sandbox) -> None:
     run = queued(small_version)
     fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker", sandbox_image="nowhere/none:1")
-    told = waits(run, "no sandbox works on the evaluator's machine")
+    told = waits(run, "the environment's image is missing")
     assert "manage.py build_images" in told
 
 

@@ -67,7 +67,7 @@ def test_a_dry_run_changes_nothing(small_version: SuiteVersion) -> None:
 def test_it_measures_again_and_says_what_changed(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     submission = measured(small_version)
     printed = reevaluate("--submission", str(submission.pk), "--reason", "A better evaluator.", "--wait")
-    difference = "1 outcome changed (alpha/1 trial 2 passed → wrong output), 1/2 → 0.5/2"
+    difference = "1 outcome changed (alpha/1 trial 2 passed → wrong output), 1/1 → 0.5/1"
     assert printed.splitlines()[-1] == (
         f"submission {submission.pk}: applied. evaluator 1 → {EVALUATOR_VERSION}; {difference}"
     )
@@ -88,7 +88,7 @@ def test_a_new_seed_epoch(small_version: SuiteVersion, real_sandbox: Sandbox) ->
     assert (planned["from_version"], planned["to_version"], planned["stale"]) == (1, 2, [])
     assert [run["why"] for run in planned["runs"]] == [["seed epoch 1 → 2"]] * 2
     (started,) = told["started"]
-    assert (started["state"], started["difference"]["row"]["after"]) == ("applied", {"passed": 0.5, "tasks": 2})
+    assert (started["state"], started["difference"]["row"]["after"]) == ("applied", {"passed": 0.5, "tasks": 1})
     assert Submission.objects.get().suite_version.number == 2
 
 

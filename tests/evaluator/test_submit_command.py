@@ -103,7 +103,7 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
 
     monkeypatch.setattr(evaluate, "configured_sandbox", nothing)
     monkeypatch.setattr(submit_command, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr("evaluator.domain.results.INFRA_TRIES", 1)
+    monkeypatch.setattr("evaluator.domain.leases.INFRA_TRIES", 1)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("golden", mini).content)
     out, errors = io.StringIO(), io.StringIO()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,13 @@ LEASE = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
 def no_pause(settings: Any) -> None:
     """What a worker lost is tried again at once."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=0)
+
+
+def horse_of(worker: int) -> int:
+    """The process of the job in hand. What killed ones have left ends below the worker, too, before it is gone."""
+    command = Path(f"/proc/{worker}/cmdline").read_bytes()
+    (horse,) = (pid for pid in children_of(worker) if Path(f"/proc/{pid}/cmdline").read_bytes() == command)
+    return horse
 
 
 def endless_run(version: SuiteVersion) -> TestRun:
@@ -105,8 +113,7 @@ def test_a_run_that_kills_its_worker_is_held_after_three_tries(
         for number in (1, 2, 3):
             under_way = TestRun.objects.filter(state=RunState.RUNNING, attempts__number=number)
             wait_until(under_way.exists, f"try {number} to begin")
-            (horse,) = children_of(worker.pid)
-            os.kill(horse, signal.SIGKILL)
+            os.kill(horse_of(worker.pid), signal.SIGKILL)
             wait_until(lambda: reconcile().expired == 1, f"the lease of try {number} to run out")
     run.refresh_from_db()
     submission = run.implementation.submission
