@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEADLINE = 20
-LENGTH = 100_000
+LENGTH = 60_000
 GOLDEN = "\n\n".join(f"    total_{number} = step(total, x, y, {number}) + bias" for number in range(60))
 
 
