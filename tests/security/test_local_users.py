@@ -115,9 +115,31 @@ def test_what_a_process_of_ours_writes_is_for_its_own_user(tmp_path: Path) -> No
     assert modes == {"made": "0o600", "folder": "0o700", "secret_key": "0o600"}
 
 
+def run_by_nobody(code: str, *modules: str, folder: Path) -> str:
+    """Run ``code`` in ``folder``, with copies of our ``modules``: another user may not be able to read the checkout."""
+    for module in modules:
+        (folder / module).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(PROJECT_ROOT / module, folder / module)
+    for path in folder.rglob("*"):
+        path.chmod(0o755)
+    command = [*AS_NOBODY, "/usr/bin/python3", "-B", "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 @AS_ROOT
 def test_a_data_folder_of_another_user_gets_a_warning(open_folder: Path) -> None:
-    code = f"from leaderboard.supervision import data_folder as d; print(d.make_private(d.Path({str(open_folder)!r})))"
-    command = [*AS_NOBODY, "/usr/bin/python3", "-B", "-c", code]
-    said = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout
+    code = "from leaderboard.supervision import data_folder as d; print(d.make_private(d.Path.cwd()))"
+    modules = ("leaderboard/supervision/data_folder.py", "leaderboard/supervision/errors.py")
+    said = run_by_nobody(code, *modules, folder=open_folder)
     assert said.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
+
+
+@AS_ROOT
+def test_attacks_are_judged_by_workers_that_are_not_root_too(open_folder: Path) -> None:
+    code = """
+import tempfile
+from evaluator.attacks import bait
+with tempfile.TemporaryDirectory() as folder, bait.Bait(bait.Path(folder)) as laid:
+    print(laid.taken())
+"""
+    assert run_by_nobody(code, "evaluator/attacks/bait.py", folder=open_folder) == "[]\n"
