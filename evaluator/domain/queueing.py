@@ -69,7 +69,7 @@ def model_queue(connection: Redis) -> Queue:
 
 
 def upload_queue(connection: Redis) -> Queue:
-    """The queue of files to check. All workers look here first: somebody looks at the page, and a check is short."""
+    """The queue of files to check. All workers look here, and one of several only when no run waits."""
     return Queue(UPLOAD_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.core.files.base import ContentFile
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from submissions.answers.intake import refuse
@@ -63,10 +63,16 @@ def _due() -> QuerySet[Upload]:
 
 
 def _claim() -> Upload | None:
-    """The next upload, marked as being checked. One person's uploads are checked one after the other."""
+    """The next upload, marked as being checked. One person's uploads are checked one after the other.
+
+    Whose last check is longest ago comes first: many slow files of one person must not keep everybody waiting.
+    """
     now = timezone.now()
     busy = Upload.objects.filter(checked=False, checking_since__gte=now - LEASE).values("owner")
-    for upload in _due().filter(tries__lt=TRIES).exclude(owner__in=busy).order_by("created"):
+    last = Upload.objects.filter(owner=OuterRef("owner")).order_by(F("checking_since").desc(nulls_last=True))
+    due = _due().filter(tries__lt=TRIES).exclude(owner__in=busy)
+    due = due.annotate(last_check=Subquery(last.values("checking_since")[:1]))
+    for upload in due.order_by(F("last_check").asc(nulls_first=True), "created"):
         if _of_claim(upload).update(checking_since=now, tries=F("tries") + 1):
             upload.refresh_from_db()
             return upload

@@ -15,6 +15,7 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.domain import queueing
 from evaluator.enums import RunState
 from evaluator.jobs import check_next_upload
+from evaluator.management.commands.worker import queues_of
 from evaluator.models import TestRun
 from submissions.domain import uploads
 from submissions.enums import SubmissionState
@@ -115,6 +116,20 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
     check_next_upload()
     assert len(jobs_of_uploads()) == 1
     assert Upload.objects.filter(checked=True).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ({}, ["uploads", "default", "audits"]),
+        # Some accounts can keep as many workers at checks of files; these are there for what waits to be evaluated.
+        ({"audits": False}, ["default", "uploads"]),
+        ({"models": True}, ["models", "uploads"]),
+    ],
+)
+def test_where_workers_look_first(kind: dict[str, bool], names: list[str], redis_url: str) -> None:
+    with queueing.connect() as connection:
+        assert [each.name for each in queues_of(connection, **kind)] == names
 
 
 def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:

@@ -95,6 +95,15 @@ def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob:
     assert not checking.check_next()
 
 
+def test_many_files_of_one_person_do_not_keep_the_others_waiting(alice: User, bob: User, small: SuiteVersion) -> None:
+    for owner in (alice, alice, alice, bob):
+        stored(owner)
+    order = []
+    while checking.check_next():
+        order.append(Upload.objects.filter(checked=True).latest("checking_since").owner.username)
+    assert order == ["alice", "bob", "alice", "alice"]
+
+
 def test_a_check_whose_worker_died_is_begun_again_after_its_lease(alice: User, small: SuiteVersion) -> None:
     stored(alice)
     begun = timezone.now() - checking.LEASE

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from types import FrameType
 
+    from redis import Redis
+    from rq import Queue
+
 
 class ReleasingWorker(Worker):
     """Gives the work in hand back when it is told to stop: an orderly stop is no infrastructure error of the work.
@@ -104,11 +107,8 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
-        queues = [upload_queue(connection), model_queue(connection) if models else queue(connection)]
-        if not models and not options["no_audits"]:
-            queues.append(audit_queue(connection))
         worker = ReleasingWorker(
-            queues,
+            queues_of(connection, models=models, audits=not options["no_audits"]),
             connection=connection,
             name=name,
             serializer=JSONSerializer,
@@ -120,6 +120,19 @@ class Command(BaseCommand):
             worker.work(burst=options["burst"], logging_level="WARNING")
         finally:
             _remove_boxes_left()
+
+
+def queues_of(connection: Redis, *, models: bool = False, audits: bool = True) -> list[Queue]:
+    """Where a worker looks for work, the first first.
+
+    A check is short where nobody makes it long. So one worker is there for answers (it makes no ``audits``), and those
+    that ask ``models`` do that first: a few accounts that send slow files one after the other delay checks alone.
+    """
+    if models:
+        return [model_queue(connection), upload_queue(connection)]
+    if not audits:
+        return [queue(connection), upload_queue(connection)]
+    return [upload_queue(connection), queue(connection), audit_queue(connection)]
 
 
 def _require_sandbox() -> None:
