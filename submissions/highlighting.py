@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import unicodedata
 from html import escape
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -30,10 +31,14 @@ _HIDDEN: Final = re.compile(
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line ends
     "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # the other format characters
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0d\U000e0000-\U000e0fff"  # drawn as nothing
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff"  # drawn as nothing
     "\ud800-\udfff"
     "]"
 )
+
+_EMOJI_STYLES: Final = "\ufe0e\ufe0f"
+"""Part of an emoji; behind a letter they make another name of one that looks the same."""
+_RETURN: Final = re.compile(r"\r(?![\r\n]|\Z)")
 
 _PYTHON: Final = re.compile(
     r"""
@@ -59,7 +64,19 @@ _DIFF_MARKS: Final = {"+": "gi", "-": "gd", "@": "gu", "d": "gh", "i": "gh"}
 
 def with_visible_marks(source: str) -> str:
     """``source`` with controls, and marks that reorder or hide text (CVE-2021-42574), written out by their numbers."""
-    return _HIDDEN.sub(lambda found: f"\u2039U+{ord(found[0]):04X}\u203a", source)
+    return _HIDDEN.sub(_written_out, source)
+
+
+def with_visible_returns(diff: str) -> str:
+    """``diff`` with carriage returns inside its lines written out: Python ends lines, and comments, at them."""
+    return _RETURN.sub(_written_out, diff)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    mark, before = found[0], found.string[max(0, found.start() - 1) : found.start()]
+    if mark in _EMOJI_STYLES and before and unicodedata.category(before).startswith("S"):
+        return mark
+    return f"\u2039U+{ord(mark):04X}\u203a"
 
 
 def highlighted(source: str, language: str, *, first_line: int | None = None) -> str:

@@ -11,7 +11,7 @@ from benchmark_tasks.domain.references import golden_definition, masked_definiti
 from reviews.comparison import lines_of
 from submissions.answers.changes import other_changes, other_files
 from submissions.enums import Visibility
-from submissions.highlighting import with_visible_marks
+from submissions.highlighting import with_visible_marks, with_visible_returns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,8 @@ def paper_form(revision: TaskRevision) -> PaperForm:
 
 def shown_definition(source: str) -> str:
     """A definition as pages show it: without its class's indentation and line ends at its end, nothing hidden."""
-    lines = source.replace("\r\n", "\n").rstrip("\n").split("\n")
+    # Python ends lines at lone carriage returns too: behind one, a comment is over.
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]
     # A string inside may hold less than the definition's indentation: then nothing can be taken away.
     if all(line.startswith(indentation) or not line.strip() for line in lines):
@@ -147,7 +148,7 @@ def shown_candidate(answer: Implementation) -> str:
     """The goal as answered, as pages show it; without one the answer's whole difference."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
-    return with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
+    return _shown_diff((answer.diff or answer.raw_answer).replace("\r\n", "\n"))
 
 
 def shown_other_changes(answer: Implementation) -> str:
@@ -159,7 +160,11 @@ def shown_other_changes(answer: Implementation) -> str:
         return ""
     others = _other_files(answer)
     diff = answer.diff if others is None else other_changes(answer.diff, path=answer.revision.goal_file, others=others)
-    return with_visible_marks(diff.rstrip("\n"))
+    return _shown_diff(diff)
+
+
+def _shown_diff(diff: str) -> str:
+    return with_visible_marks(with_visible_returns(diff.rstrip("\n")))
 
 
 def changes_more(answer: Implementation) -> bool:

@@ -80,7 +80,15 @@ def test_headers_that_unidiff_reads_slowly_are_left_to_plain_text(line: str) -> 
     assert read_diff(f"{line}\n{difference}") == []
 
 
-# Carriage returns and form feeds become spaces.
+def test_a_carriage_return_in_a_line_hides_no_code_behind_a_comment() -> None:
+    (file,) = read_diff(ADDED.format(2) + "+# fine\r    return None\n+x = 1\r\n")
+    assert [re.sub("<[^>]+>", "", line.html) for line in file.hunks[0].lines] == [
+        "# fine\u2039U+000D\u203a    return None",
+        "x = 1",
+    ]
+
+
+# Carriage returns are written out, form feeds become spaces.
 ONE_LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\f"), max_size=20)
 
 

@@ -136,6 +136,18 @@ class TestCode:
             elif kind in {"Lu", "Ll", "Nd", "Zs", "Sm", "Po", "Ps", "Pe"}:
                 assert with_visible_marks(character) == character, hex(ord(character))
 
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("losses\ufe0f = 0", "losses\u2039U+FE0F\u203a = 0"),
+            ("e\u0301\ufe0e", "e\u0301\u2039U+FE0E\u203a"),
+            ("\ufe0f\ufe0f", "\u2039U+FE0F\u203a\u2039U+FE0F\u203a"),
+            ("\u2714\ufe0f done", "\u2714\ufe0f done"),
+        ],
+    )
+    def test_a_name_that_looks_like_another_is_told_apart_and_an_emoji_stays(self, text: str, shown: str) -> None:
+        assert with_visible_marks(text) == shown
+
     @pytest.mark.parametrize("place", ["", ":root:not([data-theme=light]) ", "[data-theme=dark] "])
     def test_every_colour_can_be_read_on_its_background(self, place: str) -> None:
         rules = re.findall(

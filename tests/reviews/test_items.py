@@ -119,6 +119,17 @@ def test_definitions_are_shown_dedented_with_nothing_hidden(source: str, shown: 
     assert shown_definition(source) == shown
 
 
+def test_code_behind_a_carriage_return_is_a_line_of_its_own(task: TaskRevision, annotator: Reviewer) -> None:
+    assert shown_definition("def f(x):\r\n    # fine\r    return 0\n") == "def f(x):\n    # fine\n    return 0"
+    assignment = held_by(annotator, task)
+    answer = assignment.case.implementation
+    answer.files, answer.deleted = {"scoring/tables.py": "# fine\rWEIGHTS = [4.0]\n"}, []
+    answer.diff = unified_diff({}, {"scoring/tables.py": answer.files["scoring/tables.py"].encode()})
+    shown = blind_item(assignment).other_changes
+    assert shown.endswith("+# fine\u2039U+000D\u203aWEIGHTS = [4.0]")
+    assert "\r" not in shown
+
+
 def test_words_that_differ_are_marked_within_the_colours() -> None:
     blocks = side_by_side("def f(x):\n    return x + 1", "def f(x):\n    return x + 2")
     same, changed = (row for block in blocks for row in block.rows)
