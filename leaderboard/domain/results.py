@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from submissions.models import Submission, System
 
 CONFUSION_ORDER: Final = (Label.LI, Label.LC, Label.CC)
+_SHOWN_OF_ANSWER: Final = (
+    "trial",
+    "submission__inputs",
+    "submission__kind",
+    "submission__system__name",
+    "submission__system__slug",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +187,8 @@ def _measured_results(task: Task) -> list[TaskResult]:
             implementation__submission__entry__in=visible_entries(),
         )
         .select_related("implementation__submission__system")
+        # Answers and logs may be megabytes each, and all that are published stand on one page.
+        .only("outcome", *(f"implementation__{name}" for name in _SHOWN_OF_ANSWER))
         .order_by("pk")
     )
     # One answer has one result, whatever happened to its runs.

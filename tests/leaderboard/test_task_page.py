@@ -16,7 +16,7 @@ from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.models import TestRun
 from leaderboard.domain.results import results_of_task
 from submissions.enums import Kind, Visibility
-from submissions.models import Submission
+from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import (
     PDF,
     PaperFactory,
@@ -287,6 +287,16 @@ def test_queries_do_not_grow_with_results(client: Client) -> None:
             client.get(ADDRESS)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 10
+
+
+def test_answers_and_logs_are_not_read(client: Client) -> None:
+    version = one_task()
+    measured_outcome(measured(version), "passed")
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(ADDRESS).status_code == 200
+    heavy = {TestRun: ("cases", "log"), Implementation: ("files", "diff", "goal_source", "raw_answer")}
+    columns = [f'"{model._meta.db_table}"."{name}"' for model, names in heavy.items() for name in names]
+    assert [column for column in columns for query in queries if column in query["sql"]] == []
 
 
 def test_upstreams_tests_have_no_seeds_to_repeat_on(client: Client) -> None:
