@@ -46,9 +46,9 @@ from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
 from leaderboard.models import EntryMetric
 from leaderboard.views.generation_part import generation_context
-from reviews.domain.items import changes_more
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
+from submissions.domain.shown_changes import changes_more
 from submissions.enums import Kind, Source, SubmissionState, Visibility
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import Implementation, Submission, Upload, User
