@@ -194,13 +194,14 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
+    counts = shown.state == SubmissionState.SCORED and not answer.revision.why_left_out
     context = {
         "submission": shown,
         "suite": shown.suite_version.suite,
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": TaskRow(answer, run, badge_of(run, scored=shown.state == SubmissionState.SCORED)),
+        "row": TaskRow(answer, run, badge_of(run, counts=counts)),
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
