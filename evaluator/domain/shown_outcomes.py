@@ -41,16 +41,17 @@ class Badge:
     css: str
 
 
-def badge_of(run: TestRun | None, *, scored: bool = True) -> Badge:
+def badge_of(run: TestRun | None, *, counts: bool = True) -> Badge:
     """How a test run is shown; None is an answer whose run was not planned yet.
 
-    Before its submission is ``scored``, a task without an answer has failed nothing: that is decided first of all.
+    A task without an answer has failed only where that ``counts``: its submission is scored (before that, this is
+    decided first of all), and the task is in a percentage.
     """
     if run is None:
         return Badge("waiting", "pending")
     if run.state != RunState.DONE:
         return Badge(_STATE_TEXTS[run.state], "pending")
-    if run.outcome == Outcome.NOT_ATTEMPTED and not scored:
+    if run.outcome == Outcome.NOT_ATTEMPTED and not counts:
         return Badge(OUTCOME_TEXTS[Outcome.NOT_ATTEMPTED], "pending")
     return outcome_badge(run.outcome)
 

@@ -9,10 +9,11 @@ from evaluator.domain.shown_judgements import judges_of
 from evaluator.judging.labels import Label
 from leaderboard.domain.audits import reference_is_shipped
 from reviews.domain.evidence import shown_label, shown_tests, why_here
-from reviews.domain.items import shown_candidate, shown_golden, shown_other_changes
+from reviews.domain.items import shown_candidate, shown_golden
 from reviews.enums import CaseKind, CaseState, FindingSide, Role
 from reviews.models import Case
 from reviews.showing import side_by_side
+from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import SubmissionState, Visibility
 
 if TYPE_CHECKING:

@@ -98,7 +98,8 @@ def task_rows(submission: Submission) -> list[TaskRow]:
     rows, scored = [], submission.state == SubmissionState.SCORED
     for implementation in implementations:
         run = newest(getattr(implementation, "runs_in_order", []))
-        rows.append(TaskRow(implementation, run, badge_of(run, scored=scored)))
+        counts = scored and not implementation.revision.why_left_out
+        rows.append(TaskRow(implementation, run, badge_of(run, counts=counts)))
     return rows
 
 

@@ -49,11 +49,12 @@ def ago(moment: datetime | None) -> SafeString:
     if moment is None:
         return SafeString(DASH)
     exact = timezone.localtime(moment)
+    relative = str(naturaltime(moment))
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         exact.isoformat(timespec="seconds"),
         f"{exact:%Y-%m-%d %H:%M:%S %Z}",
-        naturaltime(moment),
+        "just now" if relative == "now" else relative,
     )
 
 

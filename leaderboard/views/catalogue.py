@@ -56,7 +56,6 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "runnable_count": sum(revision.runnable for revision in revisions),
         "auditing": _auditing(revisions) if version == current_version(shown) else None,
         "task_count": len(revisions),
-        "missing_code": [revision for revision in revisions if revision.not_runnable_reasons],
         "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
         "reasons": _reasons(revisions),
         "counted": sum(not revision.why_left_out for revision in revisions),

@@ -107,7 +107,7 @@ def _order_page(
     context = {
         "endpoint": endpoint,
         "version": version,
-        "versions": versions,
+        "suites": [each.suite for each in versions],
         "form": form,
         "quota_remaining": quotas.remaining(user),
         "quota_limit": quotas.limit(user),

@@ -46,9 +46,9 @@ from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
 from leaderboard.models import EntryMetric
 from leaderboard.views.generation_part import generation_context
-from reviews.domain.items import changes_more
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
+from submissions.domain.shown_changes import changes_more
 from submissions.enums import Kind, Source, SubmissionState, Visibility
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import Implementation, Submission, Upload, User
@@ -194,13 +194,14 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
+    counts = shown.state == SubmissionState.SCORED and not answer.revision.why_left_out
     context = {
         "submission": shown,
         "suite": shown.suite_version.suite,
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": TaskRow(answer, run, badge_of(run, scored=shown.state == SubmissionState.SCORED)),
+        "row": TaskRow(answer, run, badge_of(run, counts=counts)),
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],

@@ -9,9 +9,9 @@ from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_
 from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.domain.references import golden_definition, masked_definition
 from reviews.comparison import lines_of
-from submissions.answers.changes import other_changes, other_files
+from submissions.domain.shown_changes import shown_diff, shown_other_changes
 from submissions.enums import Visibility
-from submissions.highlighting import with_visible_marks, with_visible_returns
+from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,38 +148,7 @@ def shown_candidate(answer: Implementation) -> str:
     """The goal as answered, as pages show it; without one the answer's whole difference."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
-    return _shown_diff((answer.diff or answer.raw_answer).replace("\r\n", "\n"))
-
-
-def shown_other_changes(answer: Implementation) -> str:
-    """The answer's difference without the goal itself; all of it where the masked file is not here.
-
-    Empty where :func:`shown_candidate` is the whole difference already.
-    """
-    if not answer.goal_source:
-        return ""
-    others = _other_files(answer)
-    diff = answer.diff if others is None else other_changes(answer.diff, path=answer.revision.goal_file, others=others)
-    return _shown_diff(diff)
-
-
-def _shown_diff(diff: str) -> str:
-    return with_visible_marks(with_visible_returns(diff.rstrip("\n")))
-
-
-def changes_more(answer: Implementation) -> bool:
-    """Whether the answer changes anything but the goal; false where that cannot be told."""
-    return bool(answer.goal_source and (_other_files(answer) or answer.deleted))
-
-
-def _other_files(answer: Implementation) -> dict[str, str] | None:
-    """What differs beside the goal; ``None`` where the masked file is not here."""
-    try:
-        masked = masked_definition(answer.revision)
-    except _MISSING:
-        return None
-    path, files = answer.revision.goal_file, answer.files or {}
-    return other_files(masked, path=path, files=files, goal_source=answer.goal_source)
+    return shown_diff((answer.diff or answer.raw_answer).replace("\r\n", "\n"))
 
 
 def _masked_file(revision: TaskRevision) -> MaskedFile:

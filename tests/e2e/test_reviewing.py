@@ -29,7 +29,6 @@ open = TestRun.objects.filter(implementation__in=Case.objects.values("implementa
 print("waiting", open.count())
 """
 MEASURED_SECONDS = 300
-COMPUTED_MS = 120_000
 SAMPLES = "/agreement/lmr-mini/?samples=1"
 NOTE = "To be looked at again."
 AGAIN = "form[action$='/resume/'] button"
@@ -87,8 +86,6 @@ def test_ten_disputes_from_the_queue_to_their_decisions(
     page.goto(SAMPLES)
     expect(page.locator("main")).to_contain_text("Annotators, first label")
     expect(page.locator("main")).to_contain_text("Decisions")
-    # A worker computes them, and the page follows by itself.
-    expect(page.locator("main")).not_to_contain_text("not computed yet", timeout=COMPUTED_MS)
     expect(page.locator("main")).to_contain_text("Krippendorff")
     for context in contexts:
         context.close()

@@ -163,6 +163,14 @@ class TestPage:
         assert "injection_suspected" in page
         assert "models.example.org" not in page
 
+    def test_boards_of_one_title_are_told_apart(self, client: Client) -> None:
+        config = JudgeFactory()
+        for slug in ("first", "second"):
+            show(SuiteFactory(slug=slug, title="Small"), config)
+        text = text_of(client, config.get_absolute_url())
+        assert "Its labels stand on the boards of Small (first), Small (second)." in text
+        assert "How far it agrees with other raters on Small (second)" in text
+
     def test_a_prompt_that_is_gone_is_said(self, client: Client) -> None:
         page = text_of(client, JudgeFactory(prompt_hash="0" * 64, prompt_version="judge-0").get_absolute_url())
         assert "was asked with prompt judge-0, which this version of the site does not have any more" in page

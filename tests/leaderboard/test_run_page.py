@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import SuiteVersion, TaskRevision
+from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.domain.estimating import Estimate, EstimateRow
 from evaluator.models import Generation
 from submissions.enums import EndpointCheck, SubmissionState
@@ -123,6 +123,17 @@ def test_the_form_begins_with_what_the_endpoint_says(as_alice: Client, endpoint:
     assert "Test it first" in text_of(response)
     Endpoint.objects.update(check_state=EndpointCheck.OK)
     assert "Test it first" not in text_of(as_alice.get(page(endpoint)))
+
+
+def test_suites_of_one_title_are_told_apart(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, tmp_path: Path
+) -> None:
+    import_suite(folder=write_suite(tmp_path / "again"), slug="again")
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    Suite.objects.update(title="Small")
+    text = as_alice.get(page(endpoint) + "?suite=small").content.decode()
+    assert '<li><a href="?suite=small" aria-current="true">Small (small)</a></li>' in text
+    assert '<li><a href="?suite=again">Small (again)</a></li>' in text
 
 
 def test_without_an_open_suite_it_says_so(as_alice: Client, endpoint: Endpoint) -> None:

@@ -200,7 +200,7 @@ def test_questions_without_anybody_who_asks_are_trouble(client: Client, monkeypa
     data = client.get("/status.json").json()
     assert data["troubles"] == ["No worker that asks models is listening: answers and verdicts wait."]
     assert (data["queue"]["questions_waiting"], data["queue"]["questions_running"]) == (1, 1)
-    assert "Questions to models 1 waiting, 1 under way; 0 workers asking" in text_of(client)
+    assert "Questions to models 1 waiting, 1 under way; 0 workers listening" in text_of(client)
 
 
 def test_faults_of_ours_are_shown_in_words_for_everybody(client: Client) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from leaderboard.domain.entries import recompute_submission
@@ -281,6 +282,15 @@ def test_a_task_without_an_answer_fails_nothing_before_the_score(
     assert (css, "not attempted") in shown[0]
     assert ("failed", "wrong output") in shown[0]
     assert (css, "not attempted") in shown[1] | shown[2]
+
+
+def test_a_task_that_no_percentage_counts_fails_nothing_without_an_answer(client: Client, alice: User) -> None:
+    submission = scored(alice, "not_attempted", "wrong_output")
+    TaskRevision.objects.update(not_runnable_reasons=["golden_file is missing"])
+    answer = submission.implementations.get(test_runs__outcome="not_attempted")
+    for response in (get(client, submission, alice), client.get(answer.get_absolute_url())):
+        shown = set(re.findall(r'class="outcome(?: big)? (\w+)">(not attempted)<', response.content.decode()))
+        assert shown == {("pending", "not attempted")}
 
 
 def test_the_page_follows_until_the_board_has_counted(client: Client, alice: User) -> None:

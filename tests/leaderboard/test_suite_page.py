@@ -81,7 +81,7 @@ def test_without_code_says_how_an_operator_adds_it_and_offers_no_kit(client: Cli
     SuiteVersionFactory(suite=suite, revisions=[revision])
     page = client.get("/suites/facts/").content.decode()
     assert "import_suite PATH --slug facts" in page
-    assert "takes no answers" in page
+    assert "<dd>1, none of which takes answers here</dd>" in page
     assert "/suites/facts/kit/" not in page
     assert client.get("/suites/facts/kit/").status_code == 404
 

@@ -38,6 +38,9 @@ def test_ago_is_relative_with_the_exact_time_in_its_title() -> None:
         assert board_tags.ago(datetime(2026, 3, 2, 12, 0, 5, tzinfo=UTC)) == (
             '<time datetime="2026-03-02T12:00:05+00:00" title="2026-03-02 12:00:05 UTC">2\xa0hours ago</time>'
         )
+        assert board_tags.ago(datetime(2026, 3, 2, 15, 0, tzinfo=UTC)) == (
+            '<time datetime="2026-03-02T15:00:00+00:00" title="2026-03-02 15:00:00 UTC">just now</time>'
+        )
     assert board_tags.ago(None) == "–"
 
 

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.models import TaskRevision
 from reviews.enums import AssignmentState, CaseState, ReasonCode, Role
 from reviews.models import Assignment, Case, Decision, TaskFlag
 from submissions.enums import Verb
@@ -71,6 +72,12 @@ def address(assignment: Assignment, name: str = "adjudicate") -> str:
 
 def decide(client: Client, assignment: Assignment, **changed: str) -> Any:
     return client.post(address(assignment, "adjudicate_decide"), {**DECISION, **changed})
+
+
+def test_what_the_instruction_has_in_backticks_is_code(as_adjudicator: Client, assignment: Assignment) -> None:
+    TaskRevision.objects.update(instruction="Implement `double` of <x>.")
+    text = as_adjudicator.get(address(assignment)).content.decode()
+    assert '<p class="instruction">Implement <code>double</code> of &lt;x&gt;.</p>' in text
 
 
 class TestEvidence:

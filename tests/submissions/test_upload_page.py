@@ -72,8 +72,14 @@ def test_a_good_bundle_is_reported_task_by_task(as_alice: Client, small: SuiteVe
 def test_a_task_without_an_answer_is_shown_as_not_attempted(as_alice: Client, small: SuiteVersion) -> None:
     upload = sent(as_alice, bundle({"alpha/1": RIGHT}))
     page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
-    assert "1 of 1 answer apply; 1 of 2 tasks has none and would count as not attempted." in page
+    assert "1 of 1 answer applies; 1 of 2 tasks has none and would count as not attempted." in page
     assert page.count("not attempted</span>") == 1
+
+
+def test_answers_to_every_task_leave_nothing_to_count_as_not_attempted(as_alice: Client, small: SuiteVersion) -> None:
+    upload = sent(as_alice, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "<p>1 of 2 answers apply.</p>" in page
 
 
 def test_every_refusal_is_listed_and_nothing_can_be_submitted(as_alice: Client, small: SuiteVersion) -> None:
@@ -156,6 +162,7 @@ def test_a_suite_that_changed_since_the_check_has_the_file_checked_again(as_alic
     checked_by_worker()
     page = as_alice.get(address).content.decode()
     assert "This task takes no answers (failed its audit: its test does not tell right from wrong)" in page
+    assert "<p>1 of 1 answer applies; 1 task takes no answers.</p>" in page
     assert as_alice.post(address)["Location"] == Submission.objects.get().get_absolute_url()
     assert list(
         Submission.objects.get().implementations.filter(attempted=True).values_list("revision__task__slug")

@@ -205,6 +205,9 @@ def test_a_sample_answers_no_task_that_takes_none(tmp_path: Path, small: SuiteVe
     checked = check(tmp_path, sample.content)
     assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
     assert checked.require()[0].digest == sample.digest
+    target, said = tmp_path / "sample.zip", io.StringIO()
+    call_command("sample_bundle", kind, "--suite", "small", "--output", str(target), stdout=said)
+    assert said.getvalue() == f"{target}: {kind} answers for 1 of 2 tasks of small v1\n"
 
 
 def task_files_of(version: SuiteVersion) -> dict[str, Path]:

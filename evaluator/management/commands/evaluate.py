@@ -25,6 +25,7 @@ from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
+from submissions.domain.shown_changes import shown_other_changes
 from submissions.domain.submitting import cancel
 from submissions.enums import Api, Inputs, Kind, Provider, Scaffold, SubmissionState
 from submissions.exceptions import SubmissionError
@@ -219,6 +220,7 @@ def _found(submission: Submission) -> dict[str, Any]:
         "note": request.note,
         "cuts": request.cuts,
         "answer": answer.goal_source or answer.raw_answer,
+        "other_changes": shown_other_changes(answer),
         "error": answer.answer_error,
         "usage": answer.usage,
         "outcome": run.outcome if run else "",
@@ -242,6 +244,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for cut in found["cuts"]:
         yield "left out", f"{cut['part']} ({cut['tokens']} tokens): {cut['why']}"
     yield "", "\n" + found["answer"].rstrip() + "\n"
+    if found["other_changes"]:
+        yield "besides", f"what else the answer changes\n\n{found['other_changes']}\n"
     if found["error"]:
         yield "not used", str(found["error"].get("message", ""))
     yield "tokens", f"{usage.get('input_tokens', 0):,} in, {usage.get('output_tokens', 0):,} out"

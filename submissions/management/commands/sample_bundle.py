@@ -44,6 +44,6 @@ class Command(BaseCommand):
                 options["expected"].write_text(json.dumps(sample.expected, indent=2) + "\n", encoding="utf-8")
         except (SuiteNotOpenError, OSError) as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(
-            f"{options['output']}: {options['kind']} answers for {len(sample.expected)} tasks of {version}"
-        )
+        answered = sum(outcome != "not_attempted" for outcome in sample.expected.values())
+        tasks = f"{answered} of {len(sample.expected)} tasks"
+        self.stdout.write(f"{options['output']}: {options['kind']} answers for {tasks} of {version}")

@@ -14,6 +14,7 @@ from evaluator.models import Judgement, ModelCall
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Endpoint, Submission
 from tests.evaluator.judging.site import judge
+from tests.provider_server.types import Answer
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
@@ -63,6 +64,25 @@ def test_a_right_answer_passes_and_is_judged(
     assert {received.key for received in provider.asked if received.model == "right"} == {KEY}
     # Neither endpoint nor key is kept.
     assert Endpoint.objects.get() == config.endpoint
+
+
+@pytest.mark.bubblewrap
+def test_what_the_answer_changes_besides_the_goal_is_printed(
+    lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
+) -> None:
+    helper = "def log_sigmoid(x):\n    return 0.0 * x\n"
+    goal = "def preference_objective(policy, reference, config):\n    return 1\n"
+    provider.script("shadows", Answer(f"```python\n{helper}\n\n{goal}```"))
+    _, said, _ = run(provider, "shadows", "--json")
+    found = json.loads(said)
+    assert found["answer"] == goal
+    assert found["other_changes"].startswith("diff --git a/preferences/objective.py b/preferences/objective.py\n")
+    assert "+def log_sigmoid(x):\n+    return 0.0 * x\n" in found["other_changes"]
+    _, said, _ = run(provider, "shadows")
+    assert "besides:   what else the answer changes" in said.splitlines()
+    assert "+    return 0.0 * x" in said.splitlines()
+    _, said, _ = run(provider, "wrong", "--json")
+    assert json.loads(said)["other_changes"] == ""
 
 
 @pytest.mark.bubblewrap
