@@ -140,7 +140,7 @@ def test_faults_that_runs_wait_for_are_told_in_full_with_the_submissions(as_caro
         infra(TestRun.objects.get(implementation__submission=submission, state=RunState.HELD), "/srv/x is full")
     infra(TestRun.objects.filter(state=RunState.DONE)[0], "over long ago")
     text = text_of(as_carol)
-    assert "/srv/x is full 2 runs, last met now" in text
+    assert "/srv/x is full 2 runs, last met just now" in text
     assert f"submissions {first.pk}, {second.pk}" in text
     assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
 
@@ -151,7 +151,7 @@ def test_workers_are_counted_by_machine(as_carol: Client, db: None) -> None:
         Attempt.objects.create(run=run, number=number, token=uuid4(), worker=worker, state=AttemptState.LOST)
     Attempt.objects.filter(worker="host-b:1").update(started=timezone.now() - timedelta(hours=2))
     text = text_of(as_carol)
-    assert "machine host-a took 2 runs, the last now" in text
+    assert "machine host-a took 2 runs, the last just now" in text
     assert "host-b" not in text
 
 
