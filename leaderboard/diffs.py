@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from submissions.highlighting import span, tokens_by_line, with_visible_marks, with_visible_returns
+from submissions.highlighting import code_with_visible_marks, span, tokens_by_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,6 +123,6 @@ def _highlighted(lines: list[str], path: str) -> list[SafeString]:
     """Consecutive lines of the file ``path`` as safe HTML, one for one."""
     source = "\n".join(line.rstrip("\r\n").replace("\x0c", " ") for line in lines)
     # A line end inside would shift the lines against each other, and a blank in its place would hide what it ends.
-    tokens = tokens_by_line(with_visible_marks(with_visible_returns(source)), path.rpartition(".")[2].lower())
+    tokens = tokens_by_line(code_with_visible_marks(source), path.rpartition(".")[2].lower())
     html = ["".join(span(*piece) for piece in line) for line in tokens]
     return [mark_safe(line) for line in html[: len(lines)]]  # noqa: S308 - every piece is escaped

@@ -67,9 +67,9 @@ def with_visible_marks(source: str) -> str:
     return _HIDDEN.sub(_written_out, source)
 
 
-def with_visible_returns(diff: str) -> str:
-    """``diff`` with carriage returns inside its lines written out: Python ends lines, and comments, at them."""
-    return _RETURN.sub(_written_out, diff)
+def code_with_visible_marks(code: str) -> str:
+    """As :func:`with_visible_marks`, and carriage returns inside lines: Python ends lines, and comments, at them."""
+    return with_visible_marks(_RETURN.sub(_written_out, code))
 
 
 def _written_out(found: re.Match[str]) -> str:

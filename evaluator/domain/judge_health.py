@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import shipped_sample
-from benchmark_tasks.domain.content import ContentMissingError
-from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.domain.queries import runnable_revisions_of
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.references import UNREADABLE, golden_definition
 from evaluator.domain.calling import CallError
 from evaluator.domain.clients import ClientUnavailableError, judge_client
 from evaluator.domain.judge_budget import BudgetSpentError
@@ -92,7 +90,7 @@ def canaries_for(version: SuiteVersion, tasks: int | None = None) -> list[Canary
     for revision in runnable_revisions_of(version)[:tasks]:
         try:
             made.extend(canaries_of(_texts(revision)))
-        except (ContentMissingError, SourceError, SyntaxError, OSError) as error:
+        except (*UNREADABLE, SyntaxError) as error:
             msg = f"{revision.task.slug}: its reference cannot be read ({error}); import the suite again."
             raise NoCanariesError(msg) from None
     if not made:

@@ -9,8 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from benchmark_tasks.domain.content import ContentMissingError
-from benchmark_tasks.domain.python_source import SourceError
+from benchmark_tasks.domain.references import UNREADABLE
 from benchmark_tasks.models import Suite
 from evaluator.domain import leases
 from evaluator.domain.calling import (
@@ -169,7 +168,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         patiently(partial(fault, reason=str(error)))
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
         patiently(partial(fault, reason=str(error), hold=True))
-    except (ContentMissingError, SourceError, OSError) as error:
+    except UNREADABLE as error:
         reason = f"The task's reference cannot be read ({type(error).__name__}); import the suite again."
         patiently(partial(fault, reason=reason, hold=True))
     except KeyboardInterrupt:
@@ -311,7 +310,7 @@ def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Su
 def _allow_again(row: Judgement) -> None:
     try:
         shown = shown_of(row.implementation)
-    except (ContentMissingError, SourceError, OSError):
+    except UNREADABLE:
         return
     samples = range(1, row.config.votes_when_split + 1)
     keys = [

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
-from benchmark_tasks.domain.content import ContentMissingError
-from benchmark_tasks.domain.python_source import SourceError
-from benchmark_tasks.domain.references import masked_definition
+from benchmark_tasks.domain.references import UNREADABLE, masked_definition
 from benchmark_tasks.models import TaskRevision
 from evaluator.domain.queueing import push_models
 from evaluator.enums import WorkState
@@ -40,7 +38,7 @@ def recheck_shown() -> int:
     for revision in TaskRevision.objects.filter(pk__in=marked.values("revision")).select_related("task"):
         try:
             masked = masked_definition(revision)
-        except (ContentMissingError, SourceError, OSError):
+        except UNREADABLE:
             continue
         answers = marked.filter(revision=revision).order_by("pk")[: AT_ONCE - done]
         for answer in answers.select_related("submission", "revision__task"):

@@ -95,12 +95,16 @@ def task_rows(submission: Submission) -> list[TaskRow]:
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
-    rows, scored = [], submission.state == SubmissionState.SCORED
-    for implementation in implementations:
-        run = newest(getattr(implementation, "runs_in_order", []))
-        counts = scored and not implementation.revision.why_left_out
-        rows.append(TaskRow(implementation, run, badge_of(run, counts=counts)))
-    return rows
+    return [
+        task_row(submission, implementation, newest(getattr(implementation, "runs_in_order", [])))
+        for implementation in implementations
+    ]
+
+
+def task_row(submission: Submission, implementation: Implementation, run: TestRun | None) -> TaskRow:
+    """One answer of ``submission`` with its deciding run."""
+    counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
+    return TaskRow(implementation, run, badge_of(run, counts=counts))
 
 
 def progress_of(rows: Iterable[TaskRow]) -> Progress:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.domain.shown_judgements import judges_of
-from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
+from evaluator.domain.shown_outcomes import case_rows, newest
 from evaluator.enums import ReevaluationState
 from evaluator.models import AnswerRequest, TestRun, Trajectory
 from leaderboard.case_forms import AppealForm
@@ -30,7 +30,6 @@ from leaderboard.domain.own_submissions import own_submissions, upload_state
 from leaderboard.domain.results import pass_at_k_table
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
-    TaskRow,
     environments_of,
     may_see_code,
     measured_before,
@@ -38,6 +37,7 @@ from leaderboard.domain.submission_pages import (
     public_trace,
     short_digest,
     short_digests,
+    task_row,
     task_rows,
     tombstone,
     without_outcomes,
@@ -194,14 +194,13 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
-    counts = shown.state == SubmissionState.SCORED and not answer.revision.why_left_out
     context = {
         "submission": shown,
         "suite": shown.suite_version.suite,
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": TaskRow(answer, run, badge_of(run, counts=counts)),
+        "row": task_row(shown, answer, run),
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],

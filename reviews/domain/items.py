@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
-from benchmark_tasks.domain.python_source import SourceError
-from benchmark_tasks.domain.references import golden_definition, masked_definition
+from benchmark_tasks.domain.references import UNREADABLE, golden_definition, masked_definition
 from reviews.comparison import lines_of
-from submissions.domain.shown_changes import shown_diff, shown_other_changes
+from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import Visibility
-from submissions.highlighting import with_visible_marks
+from submissions.highlighting import code_with_visible_marks, with_visible_marks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,6 @@ PaperForm: TypeAlias = Literal["pdf", "text", "missing"]
 LONGEST_FILE: Final = 200_000
 """Characters of a repository's file that a page shows."""
 _TAKEN_AWAY: Final = (Visibility.WITHDRAWN, Visibility.HIDDEN)
-_MISSING: Final = (ContentMissingError, SourceError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def shown_golden(revision: TaskRevision) -> str:
     """The golden function as pages show it, and as findings count its lines; empty where it is not here."""
     try:
         return shown_definition(golden_definition(revision))
-    except _MISSING:
+    except UNREADABLE:
         return ""
 
 
@@ -148,14 +146,14 @@ def shown_candidate(answer: Implementation) -> str:
     """The goal as answered, as pages show it; without one the answer's whole difference."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
-    return shown_diff((answer.diff or answer.raw_answer).replace("\r\n", "\n"))
+    return code_with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
 
 
 def _masked_file(revision: TaskRevision) -> MaskedFile:
     """The whole goal file where the content store has it, else the masked definition by itself."""
     try:
         found = masked_definition(revision)
-    except _MISSING:
+    except UNREADABLE:
         lines = len(revision.masked_source.rstrip("\n").split("\n"))
         return MaskedFile(revision.goal_file, revision.masked_source, 1, lines)
     return MaskedFile(revision.goal_file, "".join(found.source.lines), found.first_line, found.last_line)

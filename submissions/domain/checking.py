@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.core.files.base import ContentFile
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from submissions.answers.intake import refuse
@@ -28,7 +28,7 @@ TRIES = 3
 
 
 def check_next() -> bool:
-    """Check the upload that waits longest; false when none waits, or their owners all have one being checked."""
+    """Check the next upload; false when none waits, or their owners all have one being checked."""
     upload = _claim()
     if upload is None:
         return False
@@ -69,9 +69,8 @@ def _claim() -> Upload | None:
     """
     now = timezone.now()
     busy = Upload.objects.filter(checked=False, checking_since__gte=now - LEASE).values("owner")
-    last = Upload.objects.filter(owner=OuterRef("owner")).order_by(F("checking_since").desc(nulls_last=True))
     due = _due().filter(tries__lt=TRIES).exclude(owner__in=busy)
-    due = due.annotate(last_check=Subquery(last.values("checking_since")[:1]))
+    due = due.annotate(last_check=Max("owner__uploads__checking_since"))
     for upload in due.order_by(F("last_check").asc(nulls_first=True), "created"):
         if _of_claim(upload).update(checking_since=now, tries=F("tries") + 1):
             upload.refresh_from_db()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.content import ContentMissingError
-from benchmark_tasks.domain.python_source import SourceError
-from benchmark_tasks.domain.references import masked_definition
+from benchmark_tasks.domain.references import UNREADABLE, masked_definition
 from submissions.answers.changes import other_changes, other_files
-from submissions.highlighting import with_visible_marks, with_visible_returns
+from submissions.highlighting import code_with_visible_marks
 
 if TYPE_CHECKING:
     from submissions.models import Implementation
@@ -23,12 +21,7 @@ def shown_other_changes(answer: Implementation) -> str:
         return ""
     others = _other_files(answer)
     diff = answer.diff if others is None else other_changes(answer.diff, path=answer.revision.goal_file, others=others)
-    return shown_diff(diff)
-
-
-def shown_diff(diff: str) -> str:
-    """``diff`` with every character written out that would hide or reorder a part of it."""
-    return with_visible_marks(with_visible_returns(diff.rstrip("\n")))
+    return code_with_visible_marks(diff.rstrip("\n"))
 
 
 def changes_more(answer: Implementation) -> bool:
@@ -40,7 +33,7 @@ def _other_files(answer: Implementation) -> dict[str, str] | None:
     """What differs beside the goal; ``None`` where the masked file is not here."""
     try:
         masked = masked_definition(answer.revision)
-    except (ContentMissingError, SourceError, OSError):
+    except UNREADABLE:
         return None
     path, files = answer.revision.goal_file, answer.files or {}
     return other_files(masked, path=path, files=files, goal_source=answer.goal_source)
