@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from django.utils.safestring import SafeString, mark_safe
 
 from reviews.comparison import Line, compare, lines_of
-from submissions.highlighting import Piece, span, tokens_by_line, with_visible_marks
+from submissions.highlighting import Piece, code_with_visible_marks, span, tokens_by_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def beyond_comparison(golden: str, candidate: str) -> tuple[Rest, ...]:
 
 def numbered(text: str) -> tuple[ShownLine, ...]:
     """Python line by line, coloured."""
-    source = with_visible_marks(text.replace("\r\n", "\n").rstrip("\n"))
+    source = code_with_visible_marks(text.replace("\r\n", "\n").rstrip("\n"))
     tokens = _tokens_by_line(source, "python")
     rows = [Line(number, line) for number, line in enumerate(source.split("\n"), start=1)]
     return tuple(ShownLine(line.number, _html(line, tokens[line.number - 1])) for line in rows)

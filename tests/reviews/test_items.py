@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -187,3 +188,8 @@ def test_marks_are_cut_out_of_the_colours_wherever_they_begin() -> None:
 
 def test_numbered_lines_are_the_files() -> None:
     assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]
+
+
+def test_a_carriage_return_in_a_file_hides_no_code_behind_a_comment() -> None:
+    (line,) = numbered("# fine\rx = 1\r\n")
+    assert re.sub("<[^>]+>", "", line.html) == "# fine\u2039U+000D\u203ax = 1"

@@ -29,6 +29,7 @@ from submissions.domain.shown_changes import shown_other_changes
 from submissions.domain.submitting import cancel
 from submissions.enums import Api, Inputs, Kind, Provider, Scaffold, SubmissionState
 from submissions.exceptions import SubmissionError
+from submissions.highlighting import code_with_visible_marks
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -243,7 +244,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "answer", f"{found['taken']}. {found['note']}".rstrip(". ") + "."
     for cut in found["cuts"]:
         yield "left out", f"{cut['part']} ({cut['tokens']} tokens): {cut['why']}"
-    yield "", "\n" + found["answer"].rstrip() + "\n"
+    yield "", "\n" + code_with_visible_marks(found["answer"].rstrip()) + "\n"
     if found["other_changes"]:
         yield "besides", f"what else the answer changes\n\n{found['other_changes']}\n"
     if found["error"]:

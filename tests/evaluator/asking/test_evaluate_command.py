@@ -98,6 +98,17 @@ def test_what_is_printed_for_people(lmr_mini: SuiteVersion, provider: ProviderSe
     assert f"tokens:    {usage.input_tokens:,} in, {usage.output_tokens:,} out" in lines
 
 
+@pytest.mark.bubblewrap
+def test_what_the_answer_holds_acts_on_no_terminal(
+    lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
+) -> None:
+    goal = "def preference_objective(policy, reference, config):\n    # \x1b[2K fine\n    return 1\n"
+    provider.script("erases", Answer(f"```python\n{goal}```"))
+    _, said, _ = run(provider, "erases")
+    assert "    # \u2039U+001B\u203a[2K fine" in said.splitlines()
+    assert "\x1b" not in said
+
+
 def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
     code, said, errors = run(provider, "wrong-key")
     assert (code, said) == (2, "")
