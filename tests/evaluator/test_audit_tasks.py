@@ -21,6 +21,7 @@ from evaluator.domain.reconcile import reconcile
 from evaluator.enums import RunState
 from evaluator.grading.types import Outcome, Verdict
 from evaluator.jobs import audit_revision
+from evaluator.management.commands.audit_tasks import Command
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
     from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+
+class Terminal(io.StringIO):
+    """Takes colours, as Django asks it."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def audit(*arguments: str) -> dict[str, Any]:
@@ -241,9 +249,9 @@ def test_lost_content_is_a_fault_that_says_what_to_do(real_sandbox: Sandbox, tmp
 def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
-    progress = io.StringIO()
-    call_command("audit_tasks", stdout=io.StringIO(), stderr=progress)
-    assert progress.getvalue() == "1 of 1 audited\n"
+    progress = Terminal()
+    call_command(Command(stdout=io.StringIO(), stderr=progress, force_color=True))
+    assert progress.getvalue() == "1 task to audit, 1 at a time; each takes a minute or more.\n1 of 1 audited\n"
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
         call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
     with pytest.raises(CommandError, match="--jobs 0: at least one"):

@@ -146,7 +146,8 @@ def test_what_a_step_says_while_it_works_stands_below_its_title(
     recorded: Callable[..., None] = vars(setup)["call_command"]
     monkeypatch.setattr("leaderboard.management.commands.setup.call_command", audit)
     both = StringIO()
-    call_command("setup", stdout=both, stderr=both)
+    monkeypatch.setattr(both, "isatty", lambda: True)
+    call_command(setup.Command(stdout=both, stderr=both, force_color=True))
     lines = both.getvalue().splitlines()
     start = lines.index("1 of 2 audited, about 20 s left")
     assert lines[start - 1] == "Audit of the tasks ............... "

@@ -67,14 +67,12 @@ class Command(BaseCommand):
         tasks = waiting(suites, task=task, again=options["again"], failed=options["failed"])
         if tasks and not options["json"]:
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-            self.stdout.write(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
-            self.stdout.flush()
+            self._progress(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
         begun = monotonic()
         for done, (revision, found) in enumerate(_audited(tasks, jobs=jobs), start=1):
             if not options["json"]:
                 left = (monotonic() - begun) / done * (len(tasks) - done)
-                self.stderr.write(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
-                self.stderr.flush()
+                self._progress(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
             if isinstance(found, SandboxError):
                 faults.append(f"{revision.task.slug} could not be audited: {found}")
                 note_obstacle(fault_of(found).public, [revision])
@@ -85,6 +83,11 @@ class Command(BaseCommand):
             if not options["json"]:
                 self._tell(revision, result, diffs=options["verbosity"] >= _DIFFS)
         self._sum_up(rows, faults, as_json=options["json"])
+
+    def _progress(self, text: str) -> None:
+        """Say how far it is, where ``setup`` shows it, too; not in the red that errors have on a terminal."""
+        self.stderr.write(text, style_func=str)
+        self.stderr.flush()
 
     def _tell(self, revision: TaskRevision, result: AuditResult, *, diffs: bool) -> None:
         mutants = result.mutants

@@ -69,7 +69,8 @@ class _Below(TextIOBase):
 
     def write(self, text: str) -> int:
         """Write it at once."""
-        self._stream.write(text if self.used else f"\n{text}", ending="")
+        # Most of it is progress, and standard error is red on a terminal.
+        self._stream.write(text if self.used else f"\n{text}", style_func=str, ending="")
         self._stream.flush()
         self.used = True
         return len(text)
