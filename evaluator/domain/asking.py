@@ -52,6 +52,9 @@ def ask_next(*, submission_id: int | None = None) -> bool:
         if token is not None:
             _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
             return True
+        if not waiting_requests().filter(pk=request.pk).exists():
+            # Another worker was faster. The run's next question is this job's, or it would wait for the sweep.
+            return ask_next(submission_id=submission_id)
     return False
 
 

@@ -16,6 +16,7 @@ from evaluator.domain import leases
 from evaluator.domain.asking import ask_next, waiting_requests
 from evaluator.domain.generating import pause, resume
 from evaluator.domain.generation_progress import progress
+from evaluator.domain.places import claim_within_limit
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.extraction import RULE
 from evaluator.models import AnswerRequest, ModelCall, TestRun
@@ -24,6 +25,8 @@ from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
     from evaluator.sandbox.types import Sandbox
@@ -235,6 +238,22 @@ def test_an_endpoint_is_asked_so_many_questions_at_once(lmr_mini: SuiteVersion, 
     assert ask_next()
     third.refresh_from_db()
     assert third.state == WorkState.DONE
+
+
+def test_who_loses_a_question_to_another_worker_asks_the_next(
+    lmr_mini: SuiteVersion, start_run: StartRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1", "simcse/1"])
+    first, second = generation.requests.order_by("pk")
+
+    def after_the_other(model: type[AnswerRequest], pk: int, *, endpoint_id: int | None) -> UUID | None:
+        leases.claim(model, first.pk)
+        return claim_within_limit(model, pk, endpoint_id=endpoint_id)
+
+    monkeypatch.setattr("evaluator.domain.asking.claim_within_limit", after_the_other)
+    assert ask_next()
+    states = generation.requests.order_by("pk").values_list("pk", "state")
+    assert list(states) == [(first.pk, WorkState.RUNNING), (second.pk, WorkState.DONE)]
 
 
 def test_a_worker_that_dies_after_the_answer_loses_nothing(
