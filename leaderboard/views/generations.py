@@ -15,7 +15,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluator.domain import estimating, generating
-from evaluator.enums import GenerationState
 from evaluator.models import ModelCall
 from leaderboard.closing import closes, require_open
 from leaderboard.domain import call_texts, generation_pages
@@ -126,11 +125,7 @@ def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     if request.GET.get("seen") == context["live"].fingerprint:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    response = render(request, "leaderboard/generation_live.html", context | {"announce": True})
-    if context["generation"].state != GenerationState.RUNNING:
-        # The rest of the page looks different from now on, too.
-        response["HX-Refresh"] = "true"
-    return response
+    return render(request, "leaderboard/generation_live.html", context | {"announce": True})
 
 
 def _page(pk: int) -> str:
