@@ -9,6 +9,7 @@ import ast
 import functools
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -297,6 +298,15 @@ def test_stub_and_trivial_answers_fail_on_every_seed(name: str) -> None:
     assert all(
         set(differences(name, "stub", seed)) == {"raised NotImplementedError: "} for seed in load_task(name).seeds
     )
+
+
+def test_the_order_of_a_sum_does_not_decide_which_hypothesis_is_better() -> None:
+    """Found on CI: the same steps, summed in another order, changed places on another processor type."""
+    made = runpy.run_path(str(load_task("03-ContrastiveDecoding").repository / "decoding" / "hypothesis.py"))
+    one, other = 31.01534105810577, 31.01534105810576
+    for scores in ((one, one), (one, other), (other, one)):
+        beam = [made["Hypothesis"](tokens, score) for tokens, score in zip(((3, 3, 1), (3, 1, 3)), scores, strict=True)]
+        assert [hypothesis.tokens for hypothesis in made["rank"](beam)] == [(3, 1, 3), (3, 3, 1)]
 
 
 def test_every_task_has_samples() -> None:
