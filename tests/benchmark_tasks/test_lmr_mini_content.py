@@ -9,12 +9,12 @@ import ast
 import functools
 import json
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ CATEGORIES = {
 }
 # The instance's private seeds are unknown numbers; these stand for them, a large one among them.
 PRIVATE_STAND_INS = (7919, 104729, 2**31 - 1)
+# Of these two hypotheses once tied but for rounding, and right answers differed.
+ONCE_TIED = {"03-ContrastiveDecoding": (5642073226837213640, 286351342250401058177601183925669056055)}
 MASK = ["# TODO: implement", "raise NotImplementedError"]
 STRICT = ("golden", "alternative_1")
 
@@ -138,7 +140,7 @@ class Task:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        return (*self.check().public_seeds, *PRIVATE_STAND_INS)
+        return (*self.check().public_seeds, *PRIVATE_STAND_INS, *ONCE_TIED.get(self.folder.name, ()))
 
 
 def load_task(name: str) -> Task:
@@ -300,13 +302,16 @@ def test_stub_and_trivial_answers_fail_on_every_seed(name: str) -> None:
     )
 
 
-def test_the_order_of_a_sum_does_not_decide_which_hypothesis_is_better() -> None:
-    """Found on CI: the same steps, summed in another order, changed places on another processor type."""
-    made = runpy.run_path(str(load_task("03-ContrastiveDecoding").repository / "decoding" / "hypothesis.py"))
-    one, other = 31.01534105810577, 31.01534105810576
-    for scores in ((one, one), (one, other), (other, one)):
-        beam = [made["Hypothesis"](tokens, score) for tokens, score in zip(((3, 3, 1), (3, 1, 3)), scores, strict=True)]
-        assert [hypothesis.tokens for hypothesis in made["rank"](beam)] == [(3, 1, 3), (3, 3, 1)]
+def test_no_two_hypotheses_tie_but_for_rounding() -> None:
+    """Found on CI: the same steps in another order had one score, whose last digits hung on the processor type."""
+    scores = [
+        answer["output"]["scores"]
+        for seed in load_task("03-ContrastiveDecoding").seeds
+        for answer in outcomes("03-ContrastiveDecoding")["golden", seed]
+    ]
+    gaps = [one - other for beam in scores if any(beam) for one, other in pairwise(beam)]
+    assert len(gaps) > 50
+    assert min(gaps) > 1e-9
 
 
 def test_every_task_has_samples() -> None:

@@ -17,8 +17,5 @@ class Hypothesis:
 
 
 def rank(hypotheses):
-    """Sort by score, best first; scores that are equal to nine decimals by their token ids, smaller ids first.
-
-    Hypotheses that go the same steps in another order have one score, but its last digits depend on that order.
-    """
-    return sorted(hypotheses, key=lambda hypothesis: (-round(hypothesis.score, 9), hypothesis.tokens))
+    """Sort by score, best first; equal scores by their token ids, smaller ids first."""
+    return sorted(hypotheses, key=lambda hypothesis: (-hypothesis.score, hypothesis.tokens))

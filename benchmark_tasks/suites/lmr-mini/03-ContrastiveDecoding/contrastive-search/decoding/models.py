@@ -7,7 +7,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TableModel:
-    """Next-token logits from the last token (`bigram`) and the one before it (`skip`), both (vocabulary, vocabulary)."""
+    """Next-token logits from the last token (`bigram`) and the one before it (`skip`), both (vocabulary, vocabulary).
+
+    They grow by a hundredth with each token: else the same steps in another order would have one score, up to rounding.
+    """
 
     bigram: np.ndarray
     skip: np.ndarray
@@ -17,4 +20,4 @@ class TableModel:
         logits = self.bigram[tokens[-1]]
         if len(tokens) > 1:
             logits = logits + self.skip[tokens[-2]]
-        return logits
+        return logits * (1 + len(tokens) / 100)
