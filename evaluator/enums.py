@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db.models import TextChoices
 
-from evaluator.grading.types import Outcome
 from evaluator.judging.labels import Label
+from evaluator.testing.types import Outcome
 
 OUTCOME_CHOICES = [(outcome.value, outcome.value.replace("_", " ")) for outcome in Outcome]
 LABEL_CHOICES = [(label.value, label.meaning) for label in Label]

@@ -6,10 +6,10 @@ import secrets
 
 import structlog
 
-from evaluator.domain import auditing, self_checks
-from evaluator.domain.evaluate import evaluate_next as _evaluate_next
-from evaluator.domain.queueing import push_uploads
+from evaluator.auditing import auditing, self_checks
+from evaluator.queue.queueing import push_uploads
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking
 
 log = structlog.get_logger(__name__)
@@ -31,8 +31,8 @@ def audit_revision(revision_id: int) -> None:
 def ask_or_judge_next() -> None:
     """Ask a model for whichever answer or verdict is next; when nothing waits, do nothing."""
     # Imported here: the providers' SDKs are large, and only model workers need them.
-    from evaluator.domain.asking import ask_next
-    from evaluator.domain.judging import judge_next
+    from evaluator.generation.asking import ask_next
+    from evaluator.judging.judgements import judge_next
 
     # In turn, so that a long run does not keep the verdicts waiting, nor the other way round.
     first, second = (ask_next, judge_next) if secrets.randbits(1) else (judge_next, ask_next)
@@ -49,7 +49,7 @@ def check_next_upload() -> None:
 
 def check_endpoint(endpoint_id: int) -> None:
     """Try an endpoint with one tiny call; what came of it is kept on the endpoint."""
-    from evaluator.domain.checking_endpoints import check
+    from evaluator.providers.checking_endpoints import check
 
     check(endpoint_id)
 

@@ -9,11 +9,11 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from benchmark_tasks.signals import suite_imported
-from evaluator.domain.generating import cancel_generation
-from evaluator.domain.judging import cancel as cancel_judgements
-from evaluator.domain.judging import plan_for_submission
-from evaluator.domain.queueing import plan, push_audit, push_uploads
-from evaluator.domain.results import cancel_runs
+from evaluator.generation.generating import cancel_generation
+from evaluator.judging.judgements import cancel as cancel_judgements
+from evaluator.judging.judgements import plan_for_submission
+from evaluator.queue.queueing import plan, push_audit, push_uploads
+from evaluator.queue.results import cancel_runs
 from evaluator.signals import submission_scored
 from submissions.domain import checking
 from submissions.models import Submission
@@ -50,7 +50,7 @@ def have_it_judged(submission: Submission, **_: Any) -> None:
 def read_its_trajectories(submission: Submission, **_: Any) -> None:
     """Read what agents did from the files that came with the answers, in the worker that scored them."""
     # Loads the readers of agents' files, which only that worker needs.
-    from evaluator.domain.reading_trajectories import read_uploaded
+    from evaluator.generation.reading_trajectories import read_uploaded
 
     read_uploaded(submission.pk)
 

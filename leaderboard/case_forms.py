@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 from django import forms
 
 from benchmark_tasks.models import Category, Suite
-from leaderboard.domain.board import titles_told_apart
+from leaderboard.board.board import titles_told_apart
 from reviews.enums import FinalSource, ReasonCode
 from submissions.forms import refuse_hidden_characters
 

@@ -1,7 +1,7 @@
 """Closing single answers to whoever labels one of their suite. Every page that shows an answer's ratings asks here.
 
 Numbers of whole board rows stay open, since no single answer can be read off them, unless they are of few answers
-(:mod:`leaderboard.domain.closed_rows`). Numbers of one category are closed: many a category has one task only.
+(:mod:`leaderboard.board.closed_rows`). Numbers of one category are closed: many a category has one task only.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
-from leaderboard.domain.board import DEFAULT_SORT, SORT_KEYS, BoardQuery
+from leaderboard.board.board import DEFAULT_SORT, SORT_KEYS, BoardQuery
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from benchmark_tasks.models import Category
-    from leaderboard.domain.board import Show
+    from leaderboard.board.board import Show
 
 _SHOW = [
     ("all", "measured here and reported"),

@@ -8,7 +8,7 @@ from django import forms
 from django.db.models import Q
 
 from benchmark_tasks.models import Suite
-from leaderboard.domain.board import titles_told_apart
+from leaderboard.board.board import titles_told_apart
 from leaderboard.domain.own_submissions import DEFAULT_SORT, SORT_KEYS
 from leaderboard.http import query_with
 from submissions.enums import SubmissionState, Verb, Visibility

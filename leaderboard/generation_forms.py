@@ -11,7 +11,7 @@ from django.core import signing
 
 from benchmark_tasks.domain.queries import current_version, has_code, runnable_revisions_of
 from benchmark_tasks.models import Suite
-from evaluator.domain.generating import MOST_TRIALS, RunOrder
+from evaluator.generation.generating import MOST_TRIALS, RunOrder
 from submissions.enums import Inputs, Scaffold
 from submissions.forms import LONGEST_NAME, LONGEST_NOTES, SubmitForm, refuse_hidden_characters
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.domain.estimating import Estimate
+    from evaluator.generation.estimating import Estimate
     from submissions.models import Endpoint
 
 _MOST_TOKENS = 10**12

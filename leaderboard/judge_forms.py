@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from django import forms
 
 from benchmark_tasks.models import Suite
-from evaluator.domain.judge_configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
-from leaderboard.domain.board import titles_told_apart
+from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
+from leaderboard.board.board import titles_told_apart
 from submissions.forms import LONGEST_REASON
 from submissions.models import Endpoint
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 from django import forms
 
 from benchmark_tasks.models import Suite
-from evaluator.domain import replanning
 from evaluator.models import Reevaluation
-from leaderboard.domain.board import titles_told_apart
+from evaluator.reevaluation import replanning
+from leaderboard.board.board import titles_told_apart
 from submissions.enums import SubmissionState
 from submissions.forms import LONGEST_REASON
 from submissions.models import Submission

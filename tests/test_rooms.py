@@ -19,7 +19,7 @@ PURE = (
     "submissions/answers",
     "submissions/endpoints",
     "evaluator/attacks",
-    "evaluator/box",
+    "evaluator/testing/box",
     "evaluator/generation",
     "evaluator/grading",
     "evaluator/judging",
@@ -38,15 +38,30 @@ WORKERS_LIBRARIES = (
 WORKERS_PACKAGES = {
     # Package of machinery: the modules of it that pages show something from.
     "evaluator.attacks": {"types"},
-    "evaluator.box": set[str](),
+    "evaluator.testing.box": set[str](),
     "evaluator.grading": {"types"},
     "evaluator.sandbox": {"environment_list", "ownership", "packages", "settings", "types"},
     "evaluator.providers": {"guard", "types"},
 }
 WORKERS_MODULES = (
-    *("evaluator.domain.answers", "evaluator.domain.asking", "evaluator.domain.auditing", "evaluator.domain.claims"),
-    *("evaluator.domain.clients", "evaluator.domain.evaluate", "evaluator.domain.golden", "evaluator.domain.graders"),
-    *("evaluator.domain.judge_health", "evaluator.domain.scratch", "evaluator.domain.trying_out", "evaluator.jobs"),
+    *(
+        "evaluator.generation.answers",
+        "evaluator.generation.asking",
+        "evaluator.auditing.auditing",
+        "evaluator.queue.claims",
+    ),
+    *(
+        "evaluator.providers.stored_clients",
+        "evaluator.testing.evaluate",
+        "evaluator.testing.golden_store",
+        "evaluator.testing.graders",
+    ),
+    *(
+        "evaluator.judging.health_rounds",
+        "evaluator.testing.scratch",
+        "evaluator.auditing.measurements",
+        "evaluator.jobs",
+    ),
     "evaluator.generation.extraction",
 )
 

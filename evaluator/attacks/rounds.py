@@ -30,9 +30,9 @@ from evaluator.attacks.types import (
     UploadAttack,
     Way,
 )
-from evaluator.grading.logs import MAX_LOG_BYTES
-from evaluator.grading.sealed import grade
 from evaluator.sandbox.types import BoxSpec, SandboxError
+from evaluator.testing.logs import MAX_LOG_BYTES
+from evaluator.testing.sealed import grade
 from submissions.answers.check import BundleRequest, TaskFiles
 from submissions.answers.limited import apply_limited, check_limited
 from submissions.answers.types import AnswerError, AnswerKind, BundleError, ProtectedPathError, RawAnswer
@@ -40,9 +40,9 @@ from submissions.answers.types import AnswerError, AnswerKind, BundleError, Prot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evaluator.grading.golden import GoldenKey
-    from evaluator.grading.types import SealedTask, Verdict
     from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.golden import GoldenKey
+    from evaluator.testing.types import SealedTask, Verdict
 
     GradeTree = Callable[[Path, str, float, bool], Verdict]
     """Grades a tree under a label, with so many seconds for a box, and by private seeds as well where there are some.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmark_tasks.domain.goals import Goal
-from evaluator.grading.types import Check, Rule, SealedTask
+from evaluator.testing.types import Check, Rule, SealedTask
 
 GOAL: Final = Goal(task="weighing/1", file="weighing/goal.py", function="rank")
 PUBLIC_SEEDS: Final = (1, 2)

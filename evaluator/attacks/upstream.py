@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.attacks import task
 from evaluator.attacks.types import Way
-from evaluator.grading.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from evaluator.attacks.rounds import GradeTree
-    from evaluator.grading.types import Verdict
     from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.types import Verdict
 
 MEMORY_BYTES: Final = 512 * 1024 * 1024
 _TEST: Final = "unit_test/unit_test_1.py"

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from evaluator import box
-from evaluator.box import frames
 from evaluator.generation.agent_types import MEBIBYTE
 from evaluator.generation.agent_workspace import shell_mounts
-from evaluator.grading.logs import clean_text
-from evaluator.grading.upstream_relay import Side
 from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, SandboxError
+from evaluator.testing import box
+from evaluator.testing.box import frames
+from evaluator.testing.logs import clean_text
+from evaluator.testing.upstream_relay import Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

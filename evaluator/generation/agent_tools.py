@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.generation.agent_box import ANSWER_SECONDS, ActionError
-from evaluator.grading.logs import clean_text
 from evaluator.providers.types import Tool
+from evaluator.testing.logs import clean_text
 from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:

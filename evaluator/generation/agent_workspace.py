@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
-from evaluator.grading.upstream_remote import answer_tree
-from evaluator.grading.upstream_types import UpstreamTask
 from evaluator.sandbox.packages import run_step
 from evaluator.sandbox.trees import entries, link_tree
 from evaluator.sandbox.types import Mount, SandboxError
+from evaluator.testing.upstream_remote import answer_tree
+from evaluator.testing.upstream_types import UpstreamTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from evaluator.grading.mutants import mutants_of, sample
-from evaluator.grading.trivial import trivial_answers
-from evaluator.judging.asking import JudgeInput
+from evaluator.auditing.mutants import mutants_of, sample
+from evaluator.auditing.trivial import trivial_answers
 from evaluator.judging.labels import Label
+from evaluator.judging.prompt import JudgeInput
 from evaluator.judging.rewriting import Place, plain, pleading, with_other_names
 
 RIGHT: Final = frozenset({Label.CC})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import CommandError
 
 from benchmark_tasks.models import Suite
-from evaluator.domain.judge_configs import HOW_TO_CONFIGURE, active_configs
+from evaluator.judging.configs import HOW_TO_CONFIGURE, active_configs
 from evaluator.models import JudgeConfig
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leaderboard.agreement.types import LABELS, LEAST_ITEMS, ClassAccuracy, Coefficient, Interval
-from leaderboard.domain.statistics import Z, wilson
+from leaderboard.board.statistics import Z, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from leaderboard.agreement.types import Coefficient, Interval, SystemComparison
-from leaderboard.domain.statistics import wilson
+from leaderboard.board.statistics import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

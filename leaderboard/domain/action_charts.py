@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from evaluator.enums import RunState
 from evaluator.generation.figures import ActionCounts, counts_by_outcome, total_counts
-from evaluator.grading.types import Outcome
 from evaluator.models import TestRun, Trajectory
-from leaderboard.domain.board import visible_entries
+from evaluator.testing.types import Outcome
+from leaderboard.board.board import visible_entries
 from submissions.models import Submission
 from submissions.trajectories.steps import Action
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from leaderboard.board.judge_labels import shown_judge
 from leaderboard.domain.case_pages import SETTLED, public_cases
-from leaderboard.domain.judge_labels import shown_judge
 from reviews.domain.final_labels import final_labels
 from reviews.domain.flags import flags_of
 from reviews.enums import CaseKind, CaseState

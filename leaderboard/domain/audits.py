@@ -8,9 +8,9 @@ from django.db.models import Q
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.enums import AuditState
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser

@@ -10,10 +10,10 @@ from django.db.models import Exists, F, OuterRef, Prefetch, Q
 from django.urls import reverse
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.shown_outcomes import Badge, badge_of, newest
 from evaluator.judging.labels import Label
 from evaluator.models import TestRun
-from leaderboard.domain.board import visible_entries
+from evaluator.testing.shown_outcomes import Badge, badge_of, newest
+from leaderboard.board.board import visible_entries
 from leaderboard.domain.case_pages import public_cases
 from leaderboard.models import ReportedResult
 from reviews.domain.ratings import ratings_of

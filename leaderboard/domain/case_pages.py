@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evaluator.domain.shown_judgements import judges_of
 from evaluator.judging.labels import Label
+from evaluator.judging.shown_judgements import judges_of
 from leaderboard.domain.audits import reference_is_shipped
 from reviews.domain.evidence import shown_label, shown_tests, why_here
 from reviews.domain.items import shown_candidate, shown_golden
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from evaluator.domain.shown_judgements import AnswerJudgement
+    from evaluator.judging.shown_judgements import AnswerJudgement
     from leaderboard.models import ReportedResult
     from reviews.domain.evidence import ShownFinding, ShownLabel, ShownTests, WhyHere
     from reviews.models import Decision, Review, TaskFlag

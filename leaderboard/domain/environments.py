@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluator.domain.environments import environment_name, newest_builds, why_not_ready
 from evaluator.enums import BuildState
 from evaluator.sandbox.environment_list import PAPER_NAME
+from evaluator.sandbox.task_environments import environment_name, newest_builds, why_not_ready
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:

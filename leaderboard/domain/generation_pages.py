@@ -11,8 +11,8 @@ from django.db.models import Count, Max, Q, Sum
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.domain.generation_progress import Progress, progress
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.generation.generation_progress import Progress, progress
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from leaderboard.domain.endpoint_pages import duration, money
 

@@ -14,9 +14,9 @@ from redis.exceptions import RedisError
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.queueing import MODEL_QUEUE_NAME, QUEUE_NAME, connect_briefly
 from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
+from evaluator.queue.queueing import MODEL_QUEUE_NAME, QUEUE_NAME, connect_briefly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Q
 
-from evaluator.domain.differences import Difference
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation
+from evaluator.reevaluation.differences import Difference
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

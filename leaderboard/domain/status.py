@@ -15,9 +15,9 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.attacks.types import Group
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import SelfCheckKind
 from evaluator.models import EnvironmentBuild, SelfCheck
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.domain.queue_state import QueueState, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from submissions.models import Submission

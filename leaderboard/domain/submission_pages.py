@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Prefetch
 
-from evaluator.domain.shown_outcomes import Badge, badge_of, newest
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from evaluator.testing.shown_outcomes import Badge, badge_of, newest
 from submissions.domain.audit import history
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User

@@ -9,8 +9,8 @@ from django import template
 from django.utils.dateparse import parse_datetime
 
 from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
-from evaluator.grading.audit_result import percent
-from evaluator.grading.types import Outcome
+from evaluator.auditing.audit_result import percent
+from evaluator.testing.types import Outcome
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from leaderboard.domain.board import system_facts, titles_told_apart
+from leaderboard.board.board import system_facts, titles_told_apart
 from submissions.highlighting import highlighted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.forms import BoundField
 
     from benchmark_tasks.models import Suite
-    from leaderboard.domain.board import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
     from submissions.models import System
 
 register = template.Library()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import SuiteVersion, TaskRevision
-    from leaderboard.domain.board import BoardRow
+    from leaderboard.board.board import BoardRow
     from reviews.models import TaskFlag
 
 register = template.Library()

@@ -9,25 +9,25 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.agreement_forms import AgreementFilterForm
-from leaderboard.closing import AnswersClosedError, closed, closes
-from leaderboard.domain.agreement import RaterPair, Report, items_of_cell, read_report
-from leaderboard.domain.agreement_raters import Asked, UnknownChoiceError, shown_systems, suite_categories
-from leaderboard.domain.agreement_texts import (
+from leaderboard.agreement.asked import Asked, UnknownChoiceError, shown_systems, suite_categories
+from leaderboard.agreement.suite import RaterPair, Report, items_of_cell, read_report
+from leaderboard.agreement.texts import (
     accuracy_lines,
     people_lines,
     rate_lines,
     sampling_sentence,
     statistic_lines,
 )
+from leaderboard.agreement.types import LEAST_ITEMS
+from leaderboard.agreement_forms import AgreementFilterForm
+from leaderboard.closing import AnswersClosedError, closed, closes
 from leaderboard.http import query_with
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse, QueryDict
 
-    from leaderboard.domain.agreement_raters import Rater
-    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
+    from leaderboard.agreement.asked import Rater
+    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
 
 LISTED: Final = 500
 

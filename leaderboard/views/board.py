@@ -8,10 +8,16 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 
 from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.board.board import (
+    DEFAULT_SORT,
+    BoardQuery,
+    board_rows,
+    categories_of,
+    visible_entries,
+)
+from leaderboard.board.judge_labels import shown_judge
 from leaderboard.closing import AnswersClosedError, closed, closes
 from leaderboard.domain.action_charts import has_trajectories
-from leaderboard.domain.board import DEFAULT_SORT, BoardQuery, board_rows, categories_of, visible_entries
-from leaderboard.domain.judge_labels import shown_judge
 from leaderboard.filters import BoardFilterForm
 from leaderboard.http import asked_version, query_with
 

@@ -14,10 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from leaderboard.board.board import visible_entries
 from leaderboard.case_forms import AppealForm, CaseFilterForm
 from leaderboard.closing import AnswersClosedError, closed, closed_to, closes, require_open
 from leaderboard.domain.answer_review import may_appeal
-from leaderboard.domain.board import visible_entries
 from leaderboard.domain.case_lists import CaseList
 from leaderboard.domain.case_pages import case_page, disagreements, public_cases
 from leaderboard.domain.submission_pages import may_see_code

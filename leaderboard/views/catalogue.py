@@ -16,11 +16,11 @@ from benchmark_tasks.domain.problems import general
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
+from leaderboard.board.board import titles_told_apart, visible_entries
+from leaderboard.board.results import results_of_task
 from leaderboard.closing import closed
 from leaderboard.domain.audits import may_see_reference, why_outdated
-from leaderboard.domain.board import titles_told_apart, visible_entries
 from leaderboard.domain.environments import environment_states
-from leaderboard.domain.results import results_of_task
 from leaderboard.http import asked_version
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
 from leaderboard import documentation
-from leaderboard.domain.board import visible_entries
+from leaderboard.board.board import visible_entries
 from leaderboard.domain.case_pages import public_cases
 
 if TYPE_CHECKING:

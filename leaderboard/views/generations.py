@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluator.domain import estimating, generating
+from evaluator.generation import estimating, generating
 from evaluator.models import ModelCall
 from leaderboard.closing import closes, require_open
 from leaderboard.domain import call_texts, generation_pages

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from evaluator.domain.queueing import connect_briefly
+from evaluator.queue.queueing import connect_briefly
 
 logger = structlog.get_logger(__name__)
 

@@ -14,14 +14,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from evaluator.domain import judge_configs
-from evaluator.domain.judging import suites_to_judge
-from evaluator.judging.asking import FRAME, PROMPT_HASH, RUBRIC
+from evaluator.judging import configs
+from evaluator.judging.judgements import suites_to_judge
+from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC
 from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
+from leaderboard.board.judge_differences import compare
+from leaderboard.board.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.closing import closed
-from leaderboard.domain.judge_differences import compare
-from leaderboard.domain.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
@@ -139,7 +139,7 @@ def judge_add(request: HttpRequest) -> HttpResponse:
     form = AddJudgeForm(request.POST, owner=_actor(request))
     if form.is_valid():
         try:
-            added = judge_configs.add_judge(actor=_actor(request), **form.cleaned_data)
+            added = configs.add_judge(actor=_actor(request), **form.cleaned_data)
         except SubmissionError as error:
             form.add_error(None, str(error))
         else:
@@ -154,7 +154,7 @@ def judge_retire(request: HttpRequest, slug: str) -> HttpResponse:
     """Let a judge judge no more; what it said stays."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     try:
-        judge_configs.retire(config=config, actor=_actor(request))
+        configs.retire(config=config, actor=_actor(request))
     except SubmissionError as error:
         messages.warning(request, str(error))
     else:

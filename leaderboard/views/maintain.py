@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluator.domain import reevaluating
-from evaluator.domain.results import retry_held
 from evaluator.models import Reevaluation
+from evaluator.queue.results import retry_held
+from evaluator.reevaluation import reevaluating
 from leaderboard.domain.held import held_in_full
 from leaderboard.domain.queue_state import infra_causes, queue_state
 from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluator.domain import reevaluating, replanning
-from evaluator.domain.offers import LastSeen
+from evaluator.reevaluation import reevaluating, replanning
+from evaluator.sandbox.offers import LastSeen
 from leaderboard.closing import closed_to
 from leaderboard.domain import reevaluations
 from leaderboard.domain.held import reevaluations_held_in_full
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from evaluator.domain.replanning import PlannedReevaluation
     from evaluator.models import Reevaluation
+    from evaluator.reevaluation.replanning import PlannedReevaluation
 
 SHOWN_PLANS = 100
 

@@ -14,20 +14,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
-from evaluator.domain.shown_judgements import judges_of
-from evaluator.domain.shown_outcomes import case_rows, newest
 from evaluator.enums import ReevaluationState
+from evaluator.judging.shown_judgements import judges_of
 from evaluator.models import AnswerRequest, TestRun, Trajectory
+from evaluator.testing.shown_outcomes import case_rows, newest
+from leaderboard.board.board import tests_cell
+from leaderboard.board.results import pass_at_k_table
 from leaderboard.case_forms import AppealForm
 from leaderboard.closing import closed_submission, closes, require_open
 from leaderboard.diffs import LONGEST_DIFF, DiffFile, read_diff
 from leaderboard.domain import reevaluations
 from leaderboard.domain.answer_review import may_appeal, review_of
 from leaderboard.domain.audits import reference_is_shipped
-from leaderboard.domain.board import tests_cell
 from leaderboard.domain.held import held_in_full
 from leaderboard.domain.own_submissions import own_submissions, upload_state
-from leaderboard.domain.results import pass_at_k_table
 from leaderboard.domain.submission_pages import (
     OPEN_STATES,
     environments_of,

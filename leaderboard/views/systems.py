@@ -9,10 +9,15 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from leaderboard.agreement.types import LEAST_ITEMS
+from leaderboard.board.board import board_row, visible_entries
+from leaderboard.board.closed_rows import few_answers, without_numbers
+from leaderboard.board.results import (
+    CONFUSION_ORDER,
+    category_numbers,
+    confusion,
+    runs_of_system,
+)
 from leaderboard.closing import closed, closed_to
-from leaderboard.domain.board import board_row, visible_entries
-from leaderboard.domain.closed_rows import few_answers, without_numbers
-from leaderboard.domain.results import CONFUSION_ORDER, category_numbers, confusion, runs_of_system
 from leaderboard.models import ReportedRun
 from submissions.models import System
 

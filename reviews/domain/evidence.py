@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.crypto import salted_hmac
 
-from evaluator.domain.shown_judgements import judges_of
-from evaluator.domain.shown_outcomes import badge_of, case_rows, newest
+from evaluator.judging.shown_judgements import judges_of
 from evaluator.models import TestRun
+from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from reviews.enums import CaseKind, ErrorClass, FindingSide, Role
 from reviews.models import Case
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from evaluator.domain.shown_judgements import AnswerJudgement
-    from evaluator.domain.shown_outcomes import Badge, CaseRow, PrivateCases
+    from evaluator.judging.shown_judgements import AnswerJudgement
+    from evaluator.testing.shown_outcomes import Badge, CaseRow, PrivateCases
     from reviews.models import Assignment, Review, Reviewer, Trigger
     from submissions.models import Implementation
 

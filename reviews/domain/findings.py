@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
-from evaluator.domain.storable import storable_text
 from evaluator.enums import LABEL_CHOICES
 from evaluator.judging.labels import Label
+from evaluator.queue.storable import storable_text
 from reviews.enums import Confidence, ErrorClass, FindingSide
 from reviews.exceptions import LabelError
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import BooleanField, Case, F, Q, When
 
 from evaluator.enums import RunState, WorkState
-from evaluator.grading.types import Outcome
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement, TestRun
+from evaluator.testing.types import Outcome
 from submissions.enums import Kind
 
 if TYPE_CHECKING:

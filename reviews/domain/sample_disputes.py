@@ -16,14 +16,14 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.queries import runnable_revisions_of
 from benchmark_tasks.domain.references import golden_definition
-from evaluator.domain.calling import call_key
-from evaluator.domain.judge_votes import shown_of
 from evaluator.enums import Abstention, WorkState
-from evaluator.judging.asking import digest
 from evaluator.judging.labels import Label
+from evaluator.judging.prompt import digest
 from evaluator.judging.rewriting import with_other_names
+from evaluator.judging.votes import shown_of
 from evaluator.judging.voting import is_split, majority
 from evaluator.models import JudgeConfig, Judgement, JudgeVote
+from evaluator.providers.calling import call_key
 from reviews.domain.calibration import submit_answers, submitted_before, version_of
 from reviews.domain.states import note
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind

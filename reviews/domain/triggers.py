@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef, Prefetch, Q
 from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.grading.types import Outcome
 from evaluator.judging.labels import Label
+from evaluator.testing.types import Outcome
 from reviews.domain import states
 from reviews.domain.ratings import Rating, ratings_of, steps_between
 from reviews.domain.sampling import drawn

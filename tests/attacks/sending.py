@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from evaluator.domain.configuration import sandbox_settings
 from evaluator.models import TestRun
 from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.configuration import sandbox_settings
 from evaluator.sandbox.ownership import Owner
 from tests.evaluator.commands import submit
 from tests.evaluator.processes import children_of

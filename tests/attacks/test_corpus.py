@@ -17,8 +17,8 @@ from evaluator.attacks.traces import left_behind
 from evaluator.attacks.types import AnswerAttack, Attack, AttackResult, Group, PatchAttack, UploadAttack, Way, ends
 from evaluator.attacks.uploads import good_upload
 from evaluator.attacks.upstream import upstream_graders
-from evaluator.grading.types import Outcome, Verdict
 from evaluator.sandbox.types import BoxSpec, RunCancelledError, SandboxError
+from evaluator.testing.types import Outcome, Verdict
 from submissions.answers.limited import check_limited
 from tests.attacks.acceptance import LISTED
 from tests.evaluator.grading.unconfined import UnconfinedSandbox

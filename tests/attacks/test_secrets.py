@@ -13,8 +13,8 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import leases
 from evaluator.models import Attempt
+from evaluator.queue import leases
 from submissions.models import Submission
 from tests.attacks.sending import send
 from tests.benchmark_tasks.factories import write_suite

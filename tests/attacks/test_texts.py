@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.grading.logs import clean_text
+from evaluator.testing.logs import clean_text
 from leaderboard.diffs import MOST_LINES, read_diff
 from leaderboard.domain.call_texts import pretty, reply_turns
 from reviews.comparison import Budget, opcodes

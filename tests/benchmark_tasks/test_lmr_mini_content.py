@@ -23,10 +23,10 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.suites import build_notes
-from evaluator.box import frames
-from evaluator.grading.comparison import compare
-from evaluator.grading.trivial import trivial_answers
-from evaluator.grading.types import Check, Rule
+from evaluator.auditing.trivial import trivial_answers
+from evaluator.testing.box import frames
+from evaluator.testing.comparison import compare
+from evaluator.testing.types import Check, Rule
 from submissions.answers.splice import splice
 
 SUITE = build_notes.LMR_MINI

@@ -31,7 +31,7 @@ def prepare(folder: Path, submissions: int) -> None:
     from benchmark_tasks.domain.importing import import_suite
     from benchmark_tasks.enums import AuditState
     from benchmark_tasks.models import SuiteVersion, TaskRevision
-    from evaluator.domain import queueing
+    from evaluator.queue import queueing
     from submissions.models import System, User
     from tests.benchmark_tasks.factories import MASKED, write_suite
     from tests.evaluator.factories import QueuedSubmissionFactory

@@ -10,7 +10,7 @@ import django
 
 def retry() -> None:
     """Queue every held run of an instance again."""
-    from evaluator.domain.results import retry_held
+    from evaluator.queue.results import retry_held
     from submissions.domain.operators import local_operator
     from submissions.enums import SubmissionState
     from submissions.models import Submission

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from evaluator.domain.shown_outcomes import OUTCOME_TEXTS
+from evaluator.testing.shown_outcomes import OUTCOME_TEXTS
 from tests.e2e.conftest import PRINTED, sign_up, submit_bundle
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from evaluator.domain.configuration import configured_sandbox, sandbox_settings
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.configuration import configured_sandbox, sandbox_settings
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite

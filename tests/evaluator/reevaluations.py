@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evaluator.domain import claims, reevaluating, replanning, results
-from evaluator.domain.configuration import EVALUATOR_VERSION
-from evaluator.domain.offers import Offer
-from evaluator.grading.types import Outcome, Verdict
-from leaderboard.domain.entries import recompute_submission
+from evaluator.queue import claims, results
+from evaluator.reevaluation import reevaluating, replanning
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.offers import Offer
+from evaluator.testing.types import Outcome, Verdict
+from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskRevisionFactory
@@ -16,8 +17,8 @@ from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion, TaskRevision
-    from evaluator.domain.replanning import PlannedReevaluation
     from evaluator.models import Reevaluation
+    from evaluator.reevaluation.replanning import PlannedReevaluation
 
 HERE = Offer("numpy", "sha256:" + "a" * 64)
 

@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 
 from evaluator.attacks import corpus, library
 from evaluator.attacks.types import AnswerAttack, Group, Way, ends
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from tests.attacks.sending import left_behind
 
 if TYPE_CHECKING:

@@ -14,15 +14,16 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import auditing, queueing
-from evaluator.domain.configuration import EVALUATOR_VERSION
-from evaluator.domain.graders import Grader
-from evaluator.domain.reconcile import reconcile
+from evaluator.auditing import auditing
 from evaluator.enums import RunState
-from evaluator.grading.types import Outcome, Verdict
 from evaluator.jobs import audit_revision
 from evaluator.management.commands.audit_tasks import Command
+from evaluator.queue import queueing
+from evaluator.queue.reconcile import reconcile
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.graders import Grader
+from evaluator.testing.types import Outcome, Verdict
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory

@@ -12,7 +12,7 @@ import pytest
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.auditing import audit_revision, waiting
+from evaluator.auditing.auditing import audit_revision, waiting
 
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox

@@ -18,9 +18,9 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.content import put_file
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.environments import environment_of, paper_environment, why_no_environment
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
+from evaluator.sandbox.task_environments import environment_of, paper_environment, why_no_environment
 from evaluator.sandbox.types import BoxSpec
 from tests.evaluator.sandbox.boxes import own
 

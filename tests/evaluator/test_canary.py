@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from evaluator.attacks import corpus, library, task
 from evaluator.attacks.types import AnswerAttack
-from evaluator.domain.self_checks import CanaryError, run_canary
+from evaluator.auditing.self_checks import CanaryError, run_canary
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
 from tests.attacks.sending import left_behind

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.domain import reevaluating, replanning
-from evaluator.domain.queueing import plan
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
+from evaluator.queue.queueing import plan
+from evaluator.reevaluation import reevaluating, replanning
 from leaderboard.supervision.processes import descendants
 from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState

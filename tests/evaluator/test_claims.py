@@ -11,9 +11,9 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from evaluator.domain import claims, leases
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
+from evaluator.queue import claims, leases
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of

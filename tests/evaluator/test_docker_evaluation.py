@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.domain.queueing import plan
-from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
+from evaluator.queue.queueing import plan
+from evaluator.queue.reconcile import reconcile
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.docker_settings import LABEL, OWNER_LABEL
 from submissions.domain.samples import build_sample

@@ -10,7 +10,11 @@ import pytest
 from django.core.management import call_command
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.environments import (
+from evaluator.enums import BuildState
+from evaluator.models import EnvironmentBuild
+from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.sandbox.environment_list import PAPER_NAME
+from evaluator.sandbox.task_environments import (
     EnvironmentNotReadyError,
     environment_name,
     environment_of,
@@ -19,10 +23,6 @@ from evaluator.domain.environments import (
     wanted_environments,
     why_no_environment,
 )
-from evaluator.domain.faults import fault_of
-from evaluator.enums import BuildState
-from evaluator.models import EnvironmentBuild
-from evaluator.sandbox.environment_list import PAPER_NAME
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from evaluator.domain import claims, evaluate, graders, results
 from evaluator.enums import AttemptState, RunState
-from evaluator.grading.boxes import HELLO_SECONDS
 from evaluator.models import Attempt, TestRun
+from evaluator.queue import claims, results
 from evaluator.sandbox.types import BoxSpec, SandboxError
+from evaluator.testing import evaluate, graders
+from evaluator.testing.boxes import HELLO_SECONDS
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, GOLDEN_DOUBLE_BODY, MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of

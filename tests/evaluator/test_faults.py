@@ -14,12 +14,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db.utils import InterfaceError, OperationalError
 
-from evaluator.domain import configuration, evaluate, patience, results
-from evaluator.domain.faults import fault_of
 from evaluator.enums import AttemptState, RunState
-from evaluator.grading.sealed import GoldenError
 from evaluator.models import Attempt, TestRun
+from evaluator.queue import results, retry
+from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.sandbox import configuration
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.testing import evaluate
+from evaluator.testing.sealed import GoldenError
 from leaderboard.domain.queue_state import infra_causes, infra_summary
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import GOLDEN_1
@@ -207,7 +209,7 @@ def test_patience_ends() -> None:
         raise OperationalError("gone for good")
 
     with pytest.raises(OperationalError):
-        patience.patiently(never, seconds=0.5)
+        retry.patiently(never, seconds=0.5)
     assert 2 <= len(calls) <= 4
     with pytest.raises(ZeroDivisionError):
-        patience.patiently(lambda: 1 // 0)
+        retry.patiently(lambda: 1 // 0)

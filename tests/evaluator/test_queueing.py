@@ -12,11 +12,11 @@ from redis import Redis
 
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import queueing
 from evaluator.enums import RunState
 from evaluator.jobs import check_next_upload
 from evaluator.management.commands.worker import queues_of
 from evaluator.models import TestRun
+from evaluator.queue import queueing
 from submissions.domain import uploads
 from submissions.enums import SubmissionState
 from submissions.models import Upload

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.files.base import ContentFile
 
-from evaluator.domain.reading_trajectories import read_uploaded
 from evaluator.generation.limited_child import ChildLimits
+from evaluator.generation.reading_trajectories import read_uploaded
 from evaluator.generation.trajectory_child import read_limited
 from evaluator.models import Trajectory
 from submissions.trajectories.steps import TrajectoryError

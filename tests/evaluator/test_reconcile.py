@@ -13,14 +13,14 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
-from evaluator.domain import claims, leases, queueing
-from evaluator.domain.golden import UNUSED_DAYS, FileGoldenStore, ModeFile, sweep_golden
-from evaluator.domain.reconcile import Sweep, expire_leases, reconcile
 from evaluator.enums import GenerationState, RunState, WorkState
-from evaluator.grading.golden import GoldenKey
-from evaluator.grading.upstream_types import Mode, ModeChoice
 from evaluator.models import AnswerRequest, TestRun
+from evaluator.queue import claims, leases, queueing
+from evaluator.queue.reconcile import Sweep, expire_leases, reconcile
 from evaluator.signals import reconciled
+from evaluator.testing.golden import GoldenKey
+from evaluator.testing.golden_store import UNUSED_DAYS, FileGoldenStore, ModeFile, sweep_golden
+from evaluator.testing.upstream_types import Mode, ModeChoice
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
 from submissions.models import Upload

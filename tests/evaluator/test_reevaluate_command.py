@@ -11,9 +11,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from benchmark_tasks.models import SeedEpoch, SuiteVersion, TaskRevision
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory

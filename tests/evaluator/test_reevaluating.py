@@ -8,16 +8,17 @@ import pytest
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain import claims, leases, reevaluating, results
-from evaluator.domain.applying import settle_reevaluation, unsettled_reevaluations
-from evaluator.domain.configuration import EVALUATOR_VERSION
-from evaluator.domain.differences import Difference
-from evaluator.domain.progress import summary
-from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, ReevaluationState, RunState
-from evaluator.grading.types import Outcome, Verdict
 from evaluator.models import Attempt, Reevaluation, TestRun
+from evaluator.queue import claims, leases, results
+from evaluator.queue.progress import summary
+from evaluator.queue.reconcile import reconcile
+from evaluator.reevaluation import reevaluating
+from evaluator.reevaluation.applying import settle_reevaluation, unsettled_reevaluations
+from evaluator.reevaluation.differences import Difference
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.types import Outcome, Verdict
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

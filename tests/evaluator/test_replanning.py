@@ -8,10 +8,10 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SeedEpoch
-from evaluator.domain import reevaluating, replanning
-from evaluator.domain.configuration import EVALUATOR_VERSION
-from evaluator.domain.offers import LastSeen
 from evaluator.models import TestRun
+from evaluator.reevaluation import reevaluating, replanning
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.offers import LastSeen
 from submissions.exceptions import WrongStateError
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import claims, leases, results
 from evaluator.enums import AttemptState, RunState
-from evaluator.grading.types import CaseResult, Outcome, Verdict
 from evaluator.models import Attempt, TestRun
+from evaluator.queue import claims, leases, results
 from evaluator.signals import submission_scored
+from evaluator.testing.types import CaseResult, Outcome, Verdict
 from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission

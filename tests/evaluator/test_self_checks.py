@@ -14,12 +14,13 @@ from django.utils import timezone
 from benchmark_tasks.domain.queries import goal_of
 from benchmark_tasks.models import TaskRevision
 from evaluator.attacks import goals
-from evaluator.domain import graders, self_checks
-from evaluator.domain.queueing import connect, queue
+from evaluator.auditing import self_checks
 from evaluator.enums import SelfCheckKind
-from evaluator.grading.types import Outcome, Verdict
 from evaluator.models import SelfCheck
+from evaluator.queue.queueing import connect, queue
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing import graders
+from evaluator.testing.types import Outcome, Verdict
 from submissions.answers.splice import splice
 from tests.evaluator.processes import PATIENCE_SECONDS, PROJECT_ROOT, environment, running, wait_until
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluator.domain import evaluate
 from evaluator.management.commands import submit as submit_command
 from evaluator.models import TestRun
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing import evaluate
 from submissions.domain.samples import SampleKind, build_sample
 from submissions.models import Submission, User
 from tests.evaluator.commands import submit
@@ -103,7 +103,7 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
 
     monkeypatch.setattr(evaluate, "configured_sandbox", nothing)
     monkeypatch.setattr(submit_command, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr("evaluator.domain.leases.INFRA_TRIES", 1)
+    monkeypatch.setattr("evaluator.queue.leases.INFRA_TRIES", 1)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("golden", mini).content)
     out, errors = io.StringIO(), io.StringIO()
@@ -123,7 +123,7 @@ def test_an_interrupt_ends_with_130_and_gives_the_run_back(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evaluator.domain.evaluate.Grader.grade", interrupted)
+    monkeypatch.setattr("evaluator.testing.evaluate.Grader.grade", interrupted)
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("golden", mini).content)
     code, result = submit(str(bundle), "--wait")

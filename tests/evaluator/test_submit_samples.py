@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from benchmark_tasks.models import SuiteVersion
-from evaluator.domain import reevaluating
+from evaluator.reevaluation import reevaluating
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.warming import warm_up
-from evaluator.grading import golden
+from evaluator.queue.warming import warm_up
+from evaluator.testing import golden
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.domain import leases
-from evaluator.domain.queueing import plan
-from evaluator.domain.reconcile import reconcile
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
+from evaluator.queue import leases
+from evaluator.queue.queueing import plan
+from evaluator.queue.reconcile import reconcile
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import SLOW_TRIALS, QueuedSubmissionFactory, slow_submission

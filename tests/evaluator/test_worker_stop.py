@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.domain.queueing import plan
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from evaluator.queue.queueing import plan
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.ownership import BoxName
 from tests.evaluator.factories import slow_submission

@@ -13,7 +13,7 @@ from django.utils import timezone
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import ReevaluationState
 from evaluator.models import Reevaluation, TestRun
-from leaderboard.domain.entries import recompute_reported, recompute_submission
+from leaderboard.board.entries import recompute_reported, recompute_submission
 from leaderboard.models import ReportedRun
 from reviews.enums import CaseState, FinalSource
 from submissions.domain.audit import record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.domain.entries import recompute_submission
+from leaderboard.board.entries import recompute_submission
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.factories import SubmissionFactory, SystemFactory, with_answers
 

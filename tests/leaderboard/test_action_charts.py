@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.board.entries import recompute_submission
 from leaderboard.domain import action_charts
-from leaderboard.domain.entries import recompute_submission
 from submissions.enums import Visibility
 from submissions.models import Submission
 from submissions.trajectories.steps import Action

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from leaderboard.agreement import raters
-from leaderboard.domain.agreement_labels import AUDITED, REVIEWABLE, TRUTH, closed_case
-from leaderboard.domain.agreement_trust import people_agreement
+from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
+from leaderboard.agreement.trust import people_agreement
 from reviews.enums import CaseKind, CaseState, Role, TriggerKind
 from reviews.models import Trigger
 from submissions.enums import Kind, Visibility

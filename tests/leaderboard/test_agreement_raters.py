@@ -11,11 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.grading.types import Outcome
 from evaluator.models import JudgeConfig, Judgement, TestRun
-from leaderboard.domain.agreement import RaterPair, data_version, items_of_cell, read_report
-from leaderboard.domain.agreement_raters import REST, Asked, UnknownChoiceError, shown_systems
-from leaderboard.domain.entries import recompute_submission
+from evaluator.testing.types import Outcome
+from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_systems
+from leaderboard.agreement.suite import RaterPair, data_version, items_of_cell, read_report
+from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from reviews.domain import states
 from reviews.enums import CaseState, TriggerKind

@@ -16,8 +16,8 @@ from django.utils import timezone
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from leaderboard.agreement import judges
-from leaderboard.domain.agreement_raters import raters
-from leaderboard.domain.agreement_trust import JudgeTrust, judge_trust
+from leaderboard.agreement.asked import raters
+from leaderboard.agreement.trust import JudgeTrust, judge_trust
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Assignment, Case, Trigger
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.domain.board import BoardQuery, board_rows
+from leaderboard.board.board import BoardQuery, board_rows
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission, System
 from tests.benchmark_tasks.factories import (

@@ -8,9 +8,9 @@ import pytest
 from django.urls import reverse
 
 from benchmark_tasks.models import TaskRevision
-from leaderboard.domain.board import BoardQuery, board_rows
-from leaderboard.domain.closed_rows import LEAST_ANSWERS
-from leaderboard.domain.entries import recompute_reported, recompute_submission
+from leaderboard.board.board import BoardQuery, board_rows
+from leaderboard.board.closed_rows import LEAST_ANSWERS
+from leaderboard.board.entries import recompute_reported, recompute_submission
 from leaderboard.models import ReportedAggregate
 from reviews.enums import CaseState
 from submissions.models import Implementation, Submission

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.domain.checking_endpoints import CHECKS_AN_HOUR
 from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Generation
+from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
 from leaderboard.domain.endpoint_pages import duration, money
 from submissions.domain import endpoints
 from submissions.endpoint_forms import EndpointForm
@@ -59,7 +59,7 @@ def data_dir(settings: Settings, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue takes what it is given: what a worker does is tested elsewhere."""
-    monkeypatch.setattr("evaluator.domain.checking_endpoints.push_check", lambda _pk: True)
+    monkeypatch.setattr("evaluator.providers.checking_endpoints.push_check", lambda _pk: True)
 
 
 @pytest.fixture

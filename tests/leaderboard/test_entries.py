@@ -14,14 +14,18 @@ from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.domain.auditing import store
-from evaluator.domain.progress import summary
-from evaluator.grading.audit_result import AuditResult
-from evaluator.grading.types import Outcome, Verdict
+from evaluator.auditing.audit_result import AuditResult
+from evaluator.auditing.auditing import store
 from evaluator.models import TestRun
-from leaderboard.domain.entries import recompute_reported, recompute_submission, refresh_visibility
-from leaderboard.domain.recounting import catch_up
-from leaderboard.domain.results import pass_at_k_table
+from evaluator.queue.progress import summary
+from evaluator.testing.types import Outcome, Verdict
+from leaderboard.board.entries import (
+    recompute_reported,
+    recompute_submission,
+    refresh_visibility,
+)
+from leaderboard.board.recounting import catch_up
+from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission

@@ -9,9 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.models import Task, TaskRevision
-from evaluator.domain.environments import paper_environment
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
+from evaluator.sandbox.task_environments import paper_environment
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import Judgement, ShownJudge
-from leaderboard.domain.board import BoardQuery, board_rows
-from leaderboard.domain.entries import recompute_submission
-from leaderboard.domain.judge_labels import recount_labels
-from leaderboard.domain.recounting import catch_up
+from leaderboard.board.board import BoardQuery, board_rows
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.judge_labels import recount_labels
+from leaderboard.board.recounting import catch_up
 from leaderboard.models import Entry
 from reviews.domain.states import move
 from reviews.domain.voiding import end, tell

@@ -39,7 +39,7 @@ def data_dir(settings: Settings, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.domain.generating.push_models", lambda _count: None)
+    monkeypatch.setattr("evaluator.generation.generating.push_models", lambda _count: None)
 
 
 @pytest.fixture

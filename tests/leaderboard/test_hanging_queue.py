@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.domain.queueing import push
+from evaluator.queue.queueing import push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite
-from leaderboard.domain.reported import load_published
 from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
 from leaderboard.published.records import NEVER_RAN_NOTE
+from leaderboard.published.reported import load_published
 from leaderboard.published.upstream import FileFate, read_files
 from submissions.domain.audit import history
 from tests.benchmark_tasks.factories import SuiteFactory

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluator.domain.shown_judgements import judges_of
 from evaluator.enums import Variant, WorkState
+from evaluator.judging.shown_judgements import judges_of
 from evaluator.models import Judgement
 from submissions.enums import Visibility
 from submissions.models import Submission

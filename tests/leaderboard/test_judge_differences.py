@@ -13,9 +13,9 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import JudgeHealth, ShownJudge
-from leaderboard.domain.entries import recompute_submission
-from leaderboard.domain.judge_differences import compare
-from leaderboard.domain.statistics import wilson
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.judge_differences import compare
+from leaderboard.board.statistics import wilson
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

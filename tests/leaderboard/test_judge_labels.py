@@ -14,15 +14,15 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.queueing import audit_queue, connect
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, ShownJudge, TestRun
+from evaluator.queue.queueing import audit_queue, connect
 from evaluator.signals import implementation_rated
-from leaderboard.domain import entries, judge_labels
-from leaderboard.domain.entries import recompute_submission
-from leaderboard.domain.judge_labels import judge_suite, recount_labels, show_judge, shown_judge
-from leaderboard.domain.recounting import catch_up
-from leaderboard.domain.results import pass_at_k_table
+from leaderboard.board import entries, judge_labels
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.judge_labels import judge_suite, recount_labels, show_judge, shown_judge
+from leaderboard.board.recounting import catch_up
+from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

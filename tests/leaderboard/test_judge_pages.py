@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from evaluator.enums import WorkState
-from evaluator.judging.asking import RUBRIC
+from evaluator.judging.prompt import RUBRIC
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.domain.judge_pages import judge_facts, list_judges
 from submissions.enums import Api, Provider, SubmissionState, Visibility

@@ -11,10 +11,10 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
-from evaluator.domain.queueing import connect, model_queue, queue
 from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
 from evaluator.models import Attempt
+from evaluator.queue.queueing import connect, model_queue, queue
 from leaderboard.domain.queue_state import LISTENING, infra_summary, queue_state
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked

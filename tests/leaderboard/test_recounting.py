@@ -10,11 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evaluator.domain.queueing import audit_queue, connect
 from evaluator.models import Judgement, ShownJudge
-from leaderboard.domain import recounting
-from leaderboard.domain.entries import recompute_submission
-from leaderboard.domain.recounting import catch_up
+from evaluator.queue.queueing import audit_queue, connect
+from leaderboard.board import recounting
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.recounting import catch_up
 from leaderboard.jobs import recount_rows
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState

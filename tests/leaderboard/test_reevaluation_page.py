@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import ReevaluationState, RunState
-from evaluator.grading.types import Outcome
 from evaluator.models import Reevaluation, TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.testing.types import Outcome
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.evaluator.reevaluations import HERE, decide, next_version, scored, start

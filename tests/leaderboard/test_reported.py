@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from leaderboard.domain.board import BoardRow, board_rows
-from leaderboard.domain.reported import load_published
+from leaderboard.board.board import BoardRow, board_rows
 from leaderboard.models import Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
+from leaderboard.published.reported import load_published
 from submissions.models import System
 
 pytestmark = pytest.mark.django_db

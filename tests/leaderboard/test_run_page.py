@@ -12,7 +12,7 @@ from django.urls import reverse
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from evaluator.domain.estimating import Estimate, EstimateRow
+from evaluator.generation.estimating import Estimate, EstimateRow
 from evaluator.models import Generation
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission
@@ -50,7 +50,7 @@ def data_dir(settings: Settings, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.domain.generating.push_models", lambda _count: None)
+    monkeypatch.setattr("evaluator.generation.generating.push_models", lambda _count: None)
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         second = EstimateRow("alpha/2", 0, 0, None, problem="Its file does not fit.")
         return Estimate(rows=(first, second), dollars=Decimal("0.0902"), counted_with="a test's counter")
 
-    monkeypatch.setattr("evaluator.domain.estimating.estimate", estimate)
+    monkeypatch.setattr("evaluator.generation.estimating.estimate", estimate)
     return seen
 
 

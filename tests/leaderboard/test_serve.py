@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from django.utils.html import escape
 
-from evaluator.domain.configuration import configured_sandbox
+from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 from leaderboard.supervision.processes import descendants
 from tests.conftest import PROJECT_ROOT, installing_variables

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.domain import status as domain
 from leaderboard.domain.queue_state import queue_state
 from submissions.enums import SubmissionState

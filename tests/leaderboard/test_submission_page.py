@@ -14,7 +14,7 @@ from django.utils import timezone
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from leaderboard.domain.entries import recompute_submission
+from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from submissions.domain import publishing
 from submissions.enums import SubmissionState, Visibility

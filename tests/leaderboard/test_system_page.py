@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from leaderboard.domain.results import confusion, runs_of_system
+from leaderboard.board.results import confusion, runs_of_system
 from leaderboard.models import ReportedAggregate, ReportedRun
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission

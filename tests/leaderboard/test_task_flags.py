@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.domain.board import BoardQuery, board_rows
+from leaderboard.board.board import BoardQuery, board_rows
 from reviews.domain.appeals import void
 from reviews.domain.flags import flag_task, lift
 from reviews.enums import CaseState

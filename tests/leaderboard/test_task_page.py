@@ -12,9 +12,9 @@ from django.utils import timezone
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, CategorySource, Protocol
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from evaluator.domain.configuration import EVALUATOR_VERSION
 from evaluator.models import TestRun
-from leaderboard.domain.results import results_of_task
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from leaderboard.board.results import results_of_task
 from submissions.enums import Kind, Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import (

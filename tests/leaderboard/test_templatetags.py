@@ -12,7 +12,7 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.domain.board import LabelsCell, TestsCell
+from leaderboard.board.board import LabelsCell, TestsCell
 from leaderboard.settings.environment import PROJECT_ROOT
 from leaderboard.templatetags import board_tags
 from submissions.highlighting import LONGEST_HIGHLIGHTED, highlighted, tokens_by_line, with_visible_marks

@@ -78,7 +78,7 @@ def workers(count: int) -> Iterator[None]:
     """So many worker processes, all waiting for work."""
     from rq import Worker
 
-    from evaluator.domain.queueing import connect
+    from evaluator.queue.queueing import connect
 
     processes = [
         subprocess.Popen([*MANAGE, "worker", "--name", f"benchmark-{number}"], cwd=PROJECT_ROOT)
@@ -147,7 +147,7 @@ def main() -> None:
     with instance(options.sandbox):
         from benchmark_tasks.domain.queries import current_version
         from benchmark_tasks.models import Suite
-        from evaluator.domain.configuration import configured_sandbox
+        from evaluator.sandbox.configuration import configured_sandbox
         from submissions.domain.samples import SampleKind, build_sample
 
         version = current_version(Suite.objects.get(slug=SUITE))

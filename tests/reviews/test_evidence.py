@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain.shown_outcomes import PrivateCases
+from evaluator.testing.shown_outcomes import PrivateCases
 from reviews.domain.evidence import evidence, shown_tests, shuffled
 from reviews.enums import CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Review, Trigger

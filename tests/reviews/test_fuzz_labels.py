@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.domain.storable import storable
+from evaluator.queue.storable import storable
 from reviews.domain.drafts import clean_draft
 from reviews.domain.findings import clean_label, draft_findings
 from reviews.exceptions import LabelError

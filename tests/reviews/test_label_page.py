@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.grading.types import Outcome
+from evaluator.testing.types import Outcome
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Review
 from submissions.enums import Visibility

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain.evaluate import evaluate_next
 from evaluator.models import TestRun
+from evaluator.testing.evaluate import evaluate_next
 from reviews.domain import practice
 from reviews.domain.practice import ensure_practice, next_practice, practice_cases, progress, remaining
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role

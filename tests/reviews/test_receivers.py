@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from evaluator.domain.reconcile import reconcile
 from evaluator.models import Judgement, TestRun
+from evaluator.queue.reconcile import reconcile
 from evaluator.signals import implementation_rated, submission_reevaluated, submission_scored
 from reviews.enums import AssignmentState, CaseState
 from reviews.models import Case

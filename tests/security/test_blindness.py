@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluator.models import Judgement, JudgeVote, TestRun
-from leaderboard.domain.entries import recompute_submission
+from leaderboard.board.entries import recompute_submission
 from reviews.domain.labelling import lock
 from reviews.enums import Confidence, Severity, TriggerKind
 from reviews.models import Assignment, Case, Review, Trigger

@@ -12,7 +12,7 @@ from django.test import Client, TestCase
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.queueing import queue
+from evaluator.queue.queueing import queue
 from tests.security.addresses import ALLAUTH, NOT_READ, named, path_of
 from tests.security.conftest import SENTINEL
 

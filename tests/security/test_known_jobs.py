@@ -13,8 +13,8 @@ from rq import Queue, SimpleWorker
 from rq.job import Job
 from rq.serializers import DefaultSerializer, JSONSerializer
 
-from evaluator.domain.known_jobs import KnownJob
-from evaluator.domain.queueing import connect, queue
+from evaluator.queue.known_jobs import KnownJob
+from evaluator.queue.queueing import connect, queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

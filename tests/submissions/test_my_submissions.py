@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from leaderboard.domain.entries import recompute_submission
+from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState, Visibility
 from tests.benchmark_tasks.factories import SuiteFactory
 from tests.evaluator.factories import TestRunFactory

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluator.domain.judge_configs import VOTES, VOTES_WHEN_SPLIT, add_judge
+from evaluator.judging.configs import VOTES, VOTES_WHEN_SPLIT, add_judge
 from submissions.exceptions import SubmissionError
 from submissions.models import Endpoint
 

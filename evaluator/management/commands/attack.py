@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evaluator.attacks import corpus
 from evaluator.attacks.types import Group
-from evaluator.domain import self_checks
+from evaluator.auditing import self_checks
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from django.db import connections
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, Task
-from evaluator.domain.auditing import measure, note_obstacle, store, waiting
-from evaluator.domain.configuration import configured_sandbox
-from evaluator.domain.faults import fault_of
-from evaluator.grading.audit_result import AuditResult, percent
+from evaluator.auditing.audit_result import AuditResult, percent
+from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
+from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:

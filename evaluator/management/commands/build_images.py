@@ -15,7 +15,16 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_groups
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite, Task
-from evaluator.domain.building import NUMPY, Built, Wanted, build, lacks_numpy, matches, sandbox_in_use, wanted
+from evaluator.sandbox.building import (
+    NUMPY,
+    Built,
+    Wanted,
+    build,
+    lacks_numpy,
+    matches,
+    sandbox_in_use,
+    wanted,
+)
 from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from django.core.management.base import CommandError
 
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
-from evaluator.domain import generating
-from evaluator.domain.asking import ask_next
-from evaluator.domain.evaluate import evaluate_next
-from evaluator.domain.judging import judge_next
-from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import GenerationState
+from evaluator.generation import generating
+from evaluator.generation.asking import ask_next
+from evaluator.judging.judgements import judge_next
 from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import AnswerRequest, Judgement, TestRun
+from evaluator.queue.reconcile import expire_leases
+from evaluator.testing.evaluate import evaluate_next
 from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes

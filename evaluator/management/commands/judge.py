@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluator.domain import judge_budget, judging
 from evaluator.enums import WorkState
+from evaluator.judging import judge_budget, judgements
 from evaluator.management.judges import judges, suite
 from submissions.domain.operators import local_operator
 
@@ -40,12 +40,12 @@ class Command(BaseCommand):
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit {options['limit']}: at least one answer.")
         configs, only = judges(options["config"]), suite(options["suite"])
-        planned = sum(judging.plan_judgements(config=config, suite=only) for config in configs)
+        planned = sum(judgements.plan_judgements(config=config, suite=only) for config in configs)
         done: list[Judgement] = []
         for config in configs:
             if options["retry_held"]:
-                judging.retry_held(actor=local_operator(), config=config)
-            judging.wake(config=config, suite=only)
+                judgements.retry_held(actor=local_operator(), config=config)
+            judgements.wake(config=config, suite=only)
             self._judge(config, only, done, options)
         waits = [row for config in configs for row in _waiting(config, only)]
         self._sum_up(planned, done, waits, as_json=options["json"])
@@ -54,7 +54,7 @@ class Command(BaseCommand):
 
     def _judge(self, config: JudgeConfig, only: Suite | None, done: list[Judgement], options: dict[str, Any]) -> None:
         while options["limit"] is None or len(done) < options["limit"]:
-            row = judging.judge_next(config=config, suite=only)
+            row = judgements.judge_next(config=config, suite=only)
             if row is None:
                 return
             if row.state != WorkState.DONE:
@@ -84,7 +84,7 @@ class Command(BaseCommand):
 
 
 def _waiting(config: JudgeConfig, only: Suite | None) -> list[dict[str, Any]]:
-    rows = judging.waiting(config=config, suite=only).select_related("implementation__revision__task")
+    rows = judgements.waiting(config=config, suite=only).select_related("implementation__revision__task")
     return [
         {
             "submission": row.implementation.submission_id,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.queries import current_version
-from evaluator.domain.judge_health import NoCanariesError, check_health
 from evaluator.judging.health import ABSTAINED, THRESHOLDS
+from evaluator.judging.health_rounds import NoCanariesError, check_health
 from evaluator.judging.labels import Label
 from evaluator.management.judges import judges, suite
 

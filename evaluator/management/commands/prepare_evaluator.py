@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evaluator.domain.configuration import configured_sandbox
-from evaluator.domain.environments import wanted_environments
+from evaluator.sandbox.configuration import configured_sandbox
+from evaluator.sandbox.task_environments import wanted_environments
 from evaluator.sandbox.types import SandboxError
 
 

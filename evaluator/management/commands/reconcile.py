@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 from django.db.utils import OperationalError
 
-from evaluator.domain import self_checks
-from evaluator.domain.reconcile import reconcile
+from evaluator.auditing import self_checks
+from evaluator.queue.reconcile import reconcile
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -10,14 +10,14 @@ from django.core.management.base import CommandError
 
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from evaluator.domain import reevaluating, replanning
-from evaluator.domain.differences import Difference
-from evaluator.domain.evaluate import evaluate_next
-from evaluator.domain.offers import OfferedHere
-from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import ReevaluationState
 from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import Reevaluation
+from evaluator.queue.reconcile import expire_leases
+from evaluator.reevaluation import reevaluating, replanning
+from evaluator.reevaluation.differences import Difference
+from evaluator.sandbox.offers import OfferedHere
+from evaluator.testing.evaluate import evaluate_next
 from submissions.enums import SubmissionState
 from submissions.exceptions import SubmissionError
 from submissions.models import Submission
@@ -25,7 +25,7 @@ from submissions.models import Submission
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from evaluator.domain.replanning import PlannedReevaluation
+    from evaluator.reevaluation.replanning import PlannedReevaluation
 
 POLL_SECONDS = 0.5
 EXIT_HELD = 2

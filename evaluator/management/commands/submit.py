@@ -12,13 +12,13 @@ from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
 from benchmark_tasks.domain.left_out import left_out_text
-from evaluator.domain.evaluate import evaluate_next
-from evaluator.domain.progress import summary
-from evaluator.domain.queueing import connect, plan
-from evaluator.domain.reconcile import expire_leases
 from evaluator.enums import AttemptState
 from evaluator.management.arguments import EXIT_INVALID, OneForWrongArguments
 from evaluator.models import Attempt
+from evaluator.queue.progress import summary
+from evaluator.queue.queueing import connect, plan
+from evaluator.queue.reconcile import expire_leases
+from evaluator.testing.evaluate import evaluate_next
 from submissions.domain.described import add_manifest_arguments, described_by
 from submissions.domain.operators import OPERATOR, local_operator
 from submissions.domain.packing import packed

@@ -15,12 +15,12 @@ from redis.exceptions import RedisError
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.domain.configuration import configured_sandbox
-from evaluator.domain.known_jobs import KnownJob
-from evaluator.domain.queueing import audit_queue, connect, model_queue, queue, upload_queue
-from evaluator.domain.reconcile import reconcile
-from evaluator.domain.self_checks import CanaryError, note_unavailable, run_canary
-from evaluator.domain.warming import warm_up
+from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
+from evaluator.queue.known_jobs import KnownJob
+from evaluator.queue.queueing import audit_queue, connect, model_queue, queue, upload_queue
+from evaluator.queue.reconcile import reconcile
+from evaluator.queue.warming import warm_up
+from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 
 log = structlog.get_logger(__name__)

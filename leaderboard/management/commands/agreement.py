@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.domain.agreement import RaterPair, read_report
-from leaderboard.domain.agreement_raters import Asked, UnknownChoiceError
-from leaderboard.domain.agreement_texts import (
+from leaderboard.agreement.asked import Asked, UnknownChoiceError
+from leaderboard.agreement.suite import RaterPair, read_report
+from leaderboard.agreement.texts import (
     accuracy_lines,
     people_lines,
     rate_lines,
@@ -21,9 +21,9 @@ from leaderboard.domain.agreement_texts import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.domain.agreement_raters import Rater
-    from leaderboard.domain.agreement_texts import Line
-    from leaderboard.domain.agreement_trust import JudgeTrust, PeopleAgreement
+    from leaderboard.agreement.asked import Rater
+    from leaderboard.agreement.texts import Line
+    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
 
 _OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "second")
 

@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
-from leaderboard.domain.board import BoardQuery, board_rows
+from leaderboard.board.board import BoardQuery, board_rows
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.domain.board import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
 
 _DASH = "\N{EN DASH}"
 _HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.domain.importing_results import import_results
-from leaderboard.domain.reported import MissingSuiteError
+from leaderboard.published.importing_results import import_results
+from leaderboard.published.reported import MissingSuiteError
 from leaderboard.published.upstream import FileFate
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterable, Iterator
 
-    from leaderboard.domain.importing_results import ResultsImport, RunImport
+    from leaderboard.published.importing_results import ResultsImport, RunImport
     from leaderboard.published.upstream import FileReport
 
 

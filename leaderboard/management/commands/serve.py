@@ -10,10 +10,10 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connections
 
 from benchmark_tasks.enums import AuditState
-from evaluator.domain.auditing import note_obstacle, waiting
-from evaluator.domain.configuration import configured_sandbox
-from evaluator.domain.faults import fault_of
-from evaluator.domain.self_checks import note_unavailable
+from evaluator.auditing.auditing import note_obstacle, waiting
+from evaluator.auditing.self_checks import note_unavailable
+from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names

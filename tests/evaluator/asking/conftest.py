@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.domain import calling, generating
+from evaluator.generation import generating
+from evaluator.providers import calling
 from submissions.models import Endpoint
 from tests.evaluator.judging.conftest import provider
 from tests.submissions.factories import UserFactory

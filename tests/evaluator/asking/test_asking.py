@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import leases
-from evaluator.domain.asking import ask_next, waiting_requests
-from evaluator.domain.generating import pause, resume
-from evaluator.domain.generation_progress import progress
-from evaluator.domain.places import claim_within_limit
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.generation.asking import ask_next, waiting_requests
 from evaluator.generation.extraction import RULE
+from evaluator.generation.generating import pause, resume
+from evaluator.generation.generation_progress import progress
 from evaluator.models import AnswerRequest, ModelCall, TestRun
+from evaluator.queue import leases
+from evaluator.queue.places import claim_within_limit
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer
@@ -250,7 +250,7 @@ def test_who_loses_a_question_to_another_worker_asks_the_next(
         leases.claim(model, first.pk)
         return claim_within_limit(model, pk, endpoint_id=endpoint_id)
 
-    monkeypatch.setattr("evaluator.domain.asking.claim_within_limit", after_the_other)
+    monkeypatch.setattr("evaluator.generation.asking.claim_within_limit", after_the_other)
     assert ask_next()
     states = generation.requests.order_by("pk").values_list("pk", "state")
     assert list(states) == [(first.pk, WorkState.RUNNING), (second.pk, WorkState.DONE)]
@@ -265,7 +265,7 @@ def test_a_worker_that_dies_after_the_answer_loses_nothing(
         def die(*_: object) -> None:
             raise SystemExit
 
-        patch.setattr("evaluator.domain.asking.store_answer", die)
+        patch.setattr("evaluator.generation.asking.store_answer", die)
         with pytest.raises(SystemExit):
             ask_next()
     assert one(generation)[0].state == WorkState.RUNNING
@@ -283,7 +283,7 @@ def test_pausing_takes_the_claim_and_keeps_what_arrives(
     generation = start_run(lmr_mini, "right", tasks=["dpo/1"])
     owner = generation.submission.owner
     monkeypatch.setattr(
-        "evaluator.domain.asking.generation_client",
+        "evaluator.generation.asking.generation_client",
         lambda each: _PausesFirst(each, lambda: pause(generation=generation, actor=owner)),
     )
     assert ask_next()
@@ -302,7 +302,7 @@ class _PausesFirst:
     """A client whose run is paused while its request is under way."""
 
     def __init__(self, generation: Generation, act: Any) -> None:
-        from evaluator.domain.clients import generation_client
+        from evaluator.providers.stored_clients import generation_client
 
         self._client, self._act = generation_client(generation), act
 
@@ -330,7 +330,7 @@ def test_an_agent_goes_on_where_it_was(
             if next(calls) == 2:
                 raise SystemExit
 
-        patch.setattr("evaluator.domain.asking.require_within_limits", dies_at_the_third)
+        patch.setattr("evaluator.generation.asking.require_within_limits", dies_at_the_third)
         with pytest.raises(SystemExit):
             ask_next()
     assert len(provider.asked) == 2

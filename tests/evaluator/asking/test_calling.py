@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import calling
-from evaluator.domain.calling import (
+from evaluator.enums import CallPurpose, CallState
+from evaluator.models import ModelCall
+from evaluator.providers import calling
+from evaluator.providers.calling import (
     CallBusyError,
     CallFaultError,
     CallLostError,
@@ -23,9 +25,7 @@ from evaluator.domain.calling import (
     call,
     call_key,
 )
-from evaluator.domain.clients import endpoint_client
-from evaluator.enums import CallPurpose, CallState
-from evaluator.models import ModelCall
+from evaluator.providers.stored_clients import endpoint_client
 from evaluator.providers.types import Message, ModelRequest, Usage
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.cache import cache
 
-from evaluator.domain import checking_endpoints
-from evaluator.domain.checking_endpoints import CHECKS_AN_HOUR, check, request_check
-from evaluator.domain.queueing import CHECK_JOB, connect, model_queue
+from evaluator.providers import checking_endpoints
+from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR, check, request_check
+from evaluator.queue.queueing import CHECK_JOB, connect, model_queue
 from submissions.domain.endpoints import store_key
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import generating
-from evaluator.domain.generating import RunOrder, pause, resume, settle_generation, start
-from evaluator.domain.queueing import plan
-from evaluator.domain.results import retry_held
 from evaluator.enums import GenerationState, WorkState
+from evaluator.generation import generating
+from evaluator.generation.generating import RunOrder, pause, resume, settle_generation, start
 from evaluator.models import AnswerRequest, TestRun
+from evaluator.queue.queueing import plan
+from evaluator.queue.results import retry_held
 from submissions.domain import endpoints
 from submissions.domain.submitting import cancel
 from submissions.enums import Inputs, Source, SubmissionState, Verb

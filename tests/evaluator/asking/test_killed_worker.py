@@ -12,11 +12,11 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from evaluator.domain import leases
-from evaluator.domain.asking import ask_next
-from evaluator.domain.generation_progress import progress
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.generation.asking import ask_next
+from evaluator.generation.generation_progress import progress
 from evaluator.models import AnswerRequest, ModelCall
+from evaluator.queue import leases
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion

@@ -13,9 +13,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from evaluator.domain import leases
 from evaluator.enums import WorkState
 from evaluator.models import AnswerRequest
+from evaluator.queue import leases
 from tests.leaderboard.asked import asked
 from tests.submissions.factories import UserFactory
 

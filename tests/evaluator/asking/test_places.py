@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import leases
-from evaluator.domain.places import claim_within_limit, requests_under_way
 from evaluator.enums import CallPurpose, CallState, WorkState
 from evaluator.models import AnswerRequest, Judgement, ModelCall
+from evaluator.queue import leases
+from evaluator.queue.places import claim_within_limit, requests_under_way
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
 from tests.leaderboard.asked import asked

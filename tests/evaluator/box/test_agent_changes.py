@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.box import agent_changes
-from evaluator.box.agent_changes import Changes
+from evaluator.testing.box import agent_changes
+from evaluator.testing.box.agent_changes import Changes
 
 
 @pytest.fixture

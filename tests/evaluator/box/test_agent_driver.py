@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.box import agent_driver
-from evaluator.box.agent_driver import Kept, child_variables, copy_tree, descendants, plain
 from evaluator.generation import agent_box
+from evaluator.testing.box import agent_driver
+from evaluator.testing.box.agent_driver import Kept, child_variables, copy_tree, descendants, plain
 
 
 def test_a_short_output_is_kept_whole() -> None:

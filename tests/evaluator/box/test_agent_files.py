@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.box import agent_files
-from evaluator.box.agent_files import RefusedError, edit, read
+from evaluator.testing.box import agent_files
+from evaluator.testing.box.agent_files import RefusedError, edit, read
 
 LIMIT = 10_000
 

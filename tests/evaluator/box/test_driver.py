@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator import box
-from evaluator.box import driver, frames
+from evaluator.testing import box
+from evaluator.testing.box import driver, frames
 
 SOURCES = Path(box.__file__).parent
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.box import frames
-from evaluator.box.frames import FrameError, decode, encode
+from evaluator.testing.box import frames
+from evaluator.testing.box.frames import FrameError, decode, encode
 from tests.evaluator.box.data import DTYPES, data_values
 
 

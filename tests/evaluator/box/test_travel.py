@@ -13,8 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.box import frames
-from evaluator.box.travel import MAX_DIGITS, Packer, TravelError, Unpacker, replace_content, same
+from evaluator.testing.box import frames
+from evaluator.testing.box.travel import (
+    MAX_DIGITS,
+    Packer,
+    TravelError,
+    Unpacker,
+    replace_content,
+    same,
+)
 
 
 def named(value: object) -> str:

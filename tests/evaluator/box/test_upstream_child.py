@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluator import box
+from evaluator.testing import box
 
 CHILD = Path(box.__file__).parent / "upstream_child.py"
 

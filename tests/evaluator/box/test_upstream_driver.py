@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.box import upstream_driver
-from evaluator.box.upstream_driver import changed_files, copy_tree, read_logs
-from evaluator.grading import upstream_boxes
+from evaluator.testing import upstream_boxes
+from evaluator.testing.box import upstream_driver
+from evaluator.testing.box.upstream_driver import changed_files, copy_tree, read_logs
 
 
 @pytest.fixture

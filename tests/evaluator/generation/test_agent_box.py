@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.box import frames
 from evaluator.generation import agent_tools
 from evaluator.generation.agent_box import BoxGoneError, changed_files, refused_files
 from evaluator.generation.agent_types import AgentTask
 from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending, Sandbox, SandboxError
+from evaluator.testing.box import frames
 from tests.evaluator.generation.agent_runs import FINISH, GOLDEN, LABEL, LIMITS, SOLVE, edit, make_task, read, run, work
 from tests.evaluator.grading.unconfined import UnconfinedSandbox
 from tests.evaluator.sandbox.boxes import leftovers

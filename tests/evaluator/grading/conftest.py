@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.grading import golden
-from evaluator.grading.sealed import grade
-from evaluator.grading.types import SealedTask, Verdict
+from evaluator.testing import golden
+from evaluator.testing.sealed import grade
+from evaluator.testing.types import SealedTask, Verdict
 from tests.evaluator.grading.mini_task import MemoryStore, write_task, write_tree
 from tests.evaluator.grading.unconfined import UnconfinedSandbox
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator.grading.golden import GoldenKey
-from evaluator.grading.types import Check, Rule, SealedTask
+from evaluator.testing.golden import GoldenKey
+from evaluator.testing.types import Check, Rule, SealedTask
 
 STUB = '''
 import numpy as np

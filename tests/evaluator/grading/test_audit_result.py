@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator.grading.audit_result import AuditResult, MutantsResult, percent
-from evaluator.grading.guessing import Guessing
-from evaluator.grading.image_scan import ImageScan
-from evaluator.grading.margins import Margins, Moved
-from evaluator.grading.mutants import Mutant
-from evaluator.grading.types import CaseResult, Outcome, Verdict
+from evaluator.auditing.audit_result import AuditResult, MutantsResult, percent
+from evaluator.auditing.guessing import Guessing
+from evaluator.auditing.image_scan import ImageScan
+from evaluator.auditing.margins import Margins, Moved
+from evaluator.auditing.mutants import Mutant
+from evaluator.testing.types import CaseResult, Outcome, Verdict
 
 PASSED = Verdict(Outcome.PASSED, (CaseResult(1, 0, True, Outcome.PASSED),) * 3, "", 0.5)
 WRONG = Verdict(Outcome.WRONG_OUTPUT, (), "", 0.5, "seed 1, case 0: differs")

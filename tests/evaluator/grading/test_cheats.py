@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.grading.types import Outcome, SealedTask
+from evaluator.testing.types import Outcome, SealedTask
 from tests.evaluator.grading.conftest import Grade
 from tests.evaluator.grading.mini_task import GOLDEN, MemoryStore, write_task
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.grading.comparison import MAX_TEXT_CHARACTERS, Difference, compare
-from evaluator.grading.types import Check, Rule
+from evaluator.testing.comparison import MAX_TEXT_CHARACTERS, Difference, compare
+from evaluator.testing.types import Check, Rule
 from tests.evaluator.box.data import data_values
 
 NAN = math.nan

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator.grading.golden import GoldenError, GoldenKey, compute_golden
-from evaluator.grading.types import SealedTask
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.golden import GoldenError, GoldenKey, compute_golden
+from evaluator.testing.types import SealedTask
 from tests.evaluator.grading.mini_task import GOLDEN, MemoryStore, write_task
 from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox
 

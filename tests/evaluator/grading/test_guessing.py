@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.grading.guessing import Guessing, guessing
-from evaluator.grading.types import Check, Rule
+from evaluator.auditing.guessing import Guessing, guessing
+from evaluator.testing.types import Check, Rule
 
 CHECK = Check(public_seeds=(1,), private_seed_count=1, default_rule=Rule(rtol=0.1, atol=0.0))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.box import frames, scan
-from evaluator.grading.image_scan import ImageScan, scan_image, top_level_names
+from evaluator.auditing.image_scan import ImageScan, scan_image, top_level_names
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
+from evaluator.testing.box import frames, scan
 from tests.evaluator.grading.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.grading.incomplete import Missing, missing_in
-from evaluator.grading.types import CaseResult, Outcome, Verdict
+from evaluator.auditing.incomplete import Missing, missing_in
+from evaluator.testing.types import CaseResult, Outcome, Verdict
 
 
 @pytest.fixture

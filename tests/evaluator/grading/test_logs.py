@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.grading.logs import CUT_MARK, MAX_LOG_BYTES, clean_log, clean_text
+from evaluator.testing.logs import CUT_MARK, MAX_LOG_BYTES, clean_log, clean_text
 
 
 def test_controls_and_terminal_sequences_go_and_nothing_is_hidden() -> None:

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from evaluator.grading.golden import compute_golden
-from evaluator.grading.margins import LARGEST, VARIATIONS, Margins, Moved, case_margins, measure_margins
-from evaluator.grading.types import Check, Rule
+from evaluator.auditing.margins import (
+    LARGEST,
+    VARIATIONS,
+    Margins,
+    Moved,
+    case_margins,
+    measure_margins,
+)
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.testing.golden import compute_golden
+from evaluator.testing.types import Check, Rule
 from tests.evaluator.grading.mini_task import CHECK, MemoryStore, write_task
 from tests.evaluator.grading.unconfined import UnconfinedSandbox
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.grading.multiset import MAX_INEXACT, Unmatched, match
+from evaluator.testing.multiset import MAX_INEXACT, Unmatched, match
 
 
 def near(one: Any, other: Any) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.suites.build_notes import LMR_MINI as SHIPPED
-from evaluator.grading.mutants import Mutant, mutants_of, sample
+from evaluator.auditing.mutants import Mutant, mutants_of, sample
 
 
 def expression_mutants(expression: str) -> set[str]:

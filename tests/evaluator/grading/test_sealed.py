@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.grading.sealed import grade
-from evaluator.grading.types import CaseResult, Outcome, SealedTask, Verdict
 from evaluator.sandbox.types import Ending, SandboxError
+from evaluator.testing.sealed import grade
+from evaluator.testing.types import CaseResult, Outcome, SealedTask, Verdict
 from tests.evaluator.grading.conftest import Grade
 from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_tree
 from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.grading import golden
-from evaluator.grading.sealed import grade
-from evaluator.grading.types import Outcome, SealedTask, Verdict
 from evaluator.sandbox.types import Sandbox
+from evaluator.testing import golden
+from evaluator.testing.sealed import grade
+from evaluator.testing.types import Outcome, SealedTask, Verdict
 from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
 from tests.evaluator.sandbox.boxes import leftovers, own
 

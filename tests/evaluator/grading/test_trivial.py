@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.grading.trivial import trivial_answers
+from evaluator.auditing.trivial import trivial_answers
 
 FUNCTION = 'def goal(a, b=2, *rest, key, **more):\n    """Say."""\n    raise NotImplementedError\n'
 METHOD = (

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaluator.box import frames
 from evaluator.sandbox.capture import Capture
 from evaluator.sandbox.supervise import Pump, Ticker
 from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending
+from evaluator.testing.box import frames
 
 
 @dataclass

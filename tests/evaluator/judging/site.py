@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from evaluator.domain import judging
-from evaluator.domain.judge_configs import add_judge
 from evaluator.enums import Variant
+from evaluator.judging import judgements
+from evaluator.judging.configs import add_judge
 from evaluator.models import Judgement
 from submissions.models import Endpoint
 from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, MASKED, STUB
@@ -84,8 +84,8 @@ def verdict(label: str, *, suspected: bool = False) -> str:
 def judged(version: SuiteVersion, config: JudgeConfig, *bodies: str) -> list[Judgement]:
     """Answers with these bodies, planned and judged as far as that goes."""
     made = submission(version, *bodies)
-    assert judging.plan_judgements(config=config, submission_id=made.pk) == len(bodies)
-    while judging.judge_next() is not None:
+    assert judgements.plan_judgements(config=config, submission_id=made.pk) == len(bodies)
+    while judgements.judge_next() is not None:
         pass
     return list(Judgement.objects.filter(implementation__submission=made).order_by("implementation__trial"))
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from evaluator.judging.asking import (
+from evaluator.judging.prompt import (
     PROMPT_HASH,
     RUBRIC,
     JudgeInput,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.judging.asking import JudgeInput
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind
 from evaluator.judging.health import THRESHOLDS, Rate, Result, Vote, summarise
 from evaluator.judging.labels import Label
+from evaluator.judging.prompt import JudgeInput
 
 EXPECTED = {
     CanaryKind.GOLDEN: RIGHT,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import judge_budget, judging
-from evaluator.domain.judge_budget import BudgetSpentError
 from evaluator.enums import CallPurpose, CallState, WorkState
+from evaluator.judging import judge_budget, judgements
+from evaluator.judging.judge_budget import BudgetSpentError
 from evaluator.models import Judgement, ModelCall
 from tests.evaluator.judging.site import WRONG, judge, submission
 
@@ -76,7 +76,7 @@ def test_what_is_spent_is_said_with_the_setting_and_the_time(
 
 def test_the_next_day_begins_at_midnight_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime(2026, 3, 31, 23, 59, tzinfo=UTC)
-    monkeypatch.setattr("evaluator.domain.judge_budget.timezone.now", lambda: now)
+    monkeypatch.setattr("evaluator.judging.judge_budget.timezone.now", lambda: now)
     assert judge_budget.tomorrow() == datetime(2026, 4, 1, tzinfo=UTC)
 
 
@@ -84,15 +84,15 @@ def test_judging_waits_till_tomorrow_and_keeps_the_votes_that_were_paid(
     provider: ProviderServer, small_version: SuiteVersion, settings: Any
 ) -> None:
     limits(settings, tokens=1)
-    judging.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
-    row = judging.judge_next()
+    judgements.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.not_before, row.votes.count()) == (WorkState.QUEUED, judge_budget.tomorrow(), 1)
     assert "JUDGE_DAILY_TOKENS" in row.reason
-    assert judging.judge_next() is None
+    assert judgements.judge_next() is None
     limits(settings)
-    assert judging.wake() == 1
-    row = judging.judge_next()
+    assert judgements.wake() == 1
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.label) == (WorkState.DONE, "LI")
     assert len(provider.asked) == 4
@@ -102,10 +102,10 @@ def test_what_was_answered_costs_nothing_and_needs_no_budget(
     provider: ProviderServer, small_version: SuiteVersion, settings: Any
 ) -> None:
     config = judge(provider)
-    judging.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
-    assert judging.judge_next() is not None
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
+    assert judgements.judge_next() is not None
     limits(settings, tokens=0)
-    judging.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
-    assert judging.judge_next() is not None
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
+    assert judgements.judge_next() is not None
     assert set(Judgement.objects.values_list("label", flat=True)) == {"LI"}
     assert len(provider.asked) == 4

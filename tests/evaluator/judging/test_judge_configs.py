@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evaluator.domain.judge_configs import JudgeRefusedError, active_configs, add_judge, retire, stale
-from evaluator.domain.judging import plan_judgements
 from evaluator.enums import WorkState
-from evaluator.judging.asking import PROMPT_HASH, PROMPT_VERSION
+from evaluator.judging.configs import JudgeRefusedError, active_configs, add_judge, retire, stale
+from evaluator.judging.judgements import plan_judgements
+from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION
 from evaluator.judging.schema import SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from submissions.enums import Verb
@@ -92,7 +92,7 @@ def test_votes_and_prompt_make_another_judge_and_prices_do_not(monkeypatch: pyte
     mine.price_input = 5
     mine.save()
     assert made(mine) == first
-    monkeypatch.setattr("evaluator.domain.judge_configs.PROMPT_HASH", "0" * 64)
+    monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     assert made(mine) != first
     assert stale(first).startswith("This judge was made for the prompt judge-1,")
 

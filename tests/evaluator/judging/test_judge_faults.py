@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from evaluator.domain import judging
-from evaluator.domain.judge_configs import retire
 from evaluator.enums import CallState, WorkState
+from evaluator.judging import judgements
+from evaluator.judging.configs import retire
 from evaluator.models import Judgement, ModelCall
 from submissions.exceptions import NotAllowedError
 from submissions.models import Endpoint
@@ -28,23 +28,23 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_provider_s_faults_wait_and_then_hold(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.domain.calling.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evaluator.providers.calling.FIRST_PAUSE_SECONDS", 0.0)
     provider.script("flaky", Failure("down", "Broken."))
     config = judge(provider, "flaky", votes=1, votes_when_split=1)
-    judging.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
     states = []
     for _ in range(4):
-        row = judging.judge_next()
+        row = judgements.judge_next()
         states.append(row and (row.state, row.infra_count))
     assert states == [(WorkState.QUEUED, 1), (WorkState.QUEUED, 2), (WorkState.HELD, 3), None]
     held = Judgement.objects.get()
     assert held.reason
     assert (held.label, held.abstained) == ("", False)
     with pytest.raises(NotAllowedError):
-        judging.retry_held(actor=UserFactory())
+        judgements.retry_held(actor=UserFactory())
     provider.script("flaky", Answer(verdict("LI")))
-    assert judging.retry_held(actor=UserFactory(is_staff=True), config=config) == 1
-    row = judging.judge_next()
+    assert judgements.retry_held(actor=UserFactory(is_staff=True), config=config) == 1
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.label, row.infra_count, row.reason) == (WorkState.DONE, "LI", 0, "")
 
@@ -69,7 +69,7 @@ def test_a_judge_for_another_prompt_is_held(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = judge(provider)
-    monkeypatch.setattr("evaluator.domain.judge_configs.PROMPT_HASH", "0" * 64)
+    monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     (row,) = judged(small_version, config, WRONG)
     assert row.state == WorkState.HELD
     assert "Make a new judge" in row.reason
@@ -79,14 +79,14 @@ def test_a_judge_for_another_prompt_is_held(
 def test_an_answer_that_was_lost_twice_is_held_until_a_maintainer_allows_it_again(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator.domain.calling.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("evaluator.providers.calling.FIRST_PAUSE_SECONDS", 0.0)
     (row,) = judged(small_version, judge(provider, "breaks", votes=1, votes_when_split=1), WRONG)
     assert row.state == WorkState.HELD
     assert len(provider.asked) == 2
     assert [call.state for call in ModelCall.objects.all()] == [CallState.IN_DOUBT] * 2
-    assert judging.retry_held(actor=UserFactory(is_staff=True), submission=row.implementation.submission) == 1
+    assert judgements.retry_held(actor=UserFactory(is_staff=True), submission=row.implementation.submission) == 1
     assert [call.state for call in ModelCall.objects.all()] == [CallState.FAILED] * 2
-    assert judging.judge_next() is not None
+    assert judgements.judge_next() is not None
     assert len(provider.asked) == 4
 
 
@@ -94,15 +94,15 @@ def test_an_endpoint_that_is_full_or_asked_to_wait_is_left_alone(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
     config = judge(provider, requests_at_once=1)
-    judging.plan_judgements(config=config, submission_id=submission(small_version, WRONG, GOLDEN).pk)
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG, GOLDEN).pk)
     first = Judgement.objects.order_by("pk")[0]
     Judgement.objects.filter(pk=first.pk).update(state=WorkState.RUNNING)
-    assert judging.judge_next() is None
+    assert judgements.judge_next() is None
     Judgement.objects.filter(pk=first.pk).update(state=WorkState.QUEUED)
     Endpoint.objects.update(not_before=timezone.now() + timedelta(minutes=1))
-    assert judging.judge_next() is None
+    assert judgements.judge_next() is None
     Endpoint.objects.update(not_before=timezone.now() - timedelta(minutes=1))
-    assert judging.judge_next() is not None
+    assert judgements.judge_next() is not None
 
 
 def test_a_provider_that_asks_to_wait_is_waited_for(provider: ProviderServer, small_version: SuiteVersion) -> None:
@@ -116,10 +116,10 @@ def test_a_provider_that_asks_to_wait_is_waited_for(provider: ProviderServer, sm
 
 def test_a_retired_judge_is_not_asked(provider: ProviderServer, small_version: SuiteVersion) -> None:
     config = judge(provider)
-    judging.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
     assert retire(config=config, actor=UserFactory(is_staff=True)) == 1
-    assert judging.judge_next() is None
-    assert judging.plan_for_submission(Judgement.objects.get().implementation.submission_id) == 0
+    assert judgements.judge_next() is None
+    assert judgements.plan_for_submission(Judgement.objects.get().implementation.submission_id) == 0
 
 
 def test_a_fault_of_ours_is_retried_and_then_held(
@@ -128,6 +128,6 @@ def test_a_fault_of_ours_is_retried_and_then_held(
     def breaks(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(judging, "_decide", breaks)
+    monkeypatch.setattr(judgements, "_decide", breaks)
     (row,) = judged(small_version, judge(provider), WRONG)
     assert (row.state, row.infra_count, row.reason) == (WorkState.HELD, 3, "a fault of this site")

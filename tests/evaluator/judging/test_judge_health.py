@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluator.domain.judge_health import NoCanariesError, canaries_for, check_health
 from evaluator.enums import CallPurpose
+from evaluator.judging.health_rounds import NoCanariesError, canaries_for, check_health
 from evaluator.models import JudgeHealth, ModelCall
 from tests.evaluator.judging.site import judge
 from tests.provider_server.types import Answer

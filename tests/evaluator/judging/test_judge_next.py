@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.domain import judging
-from evaluator.domain.calling import StoppedError
-from evaluator.domain.judge_votes import Asking, shown_of
-from evaluator.domain.shown_judgements import judges_of
 from evaluator.enums import CallState, Variant, WorkState
+from evaluator.judging import judgements
+from evaluator.judging.shown_judgements import judges_of
+from evaluator.judging.votes import Asking, shown_of
 from evaluator.models import Judgement, JudgeVote, ModelCall
+from evaluator.providers.calling import StoppedError
 from evaluator.signals import implementation_rated
 from submissions.domain.endpoints import store_key
 from submissions.enums import SubmissionState
@@ -109,8 +109,8 @@ def test_no_name_and_no_outcome_is_sent_and_the_outcome_stays(
     made.system.name, made.system.backbone = "Name-of-the-system", "name-of-the-backbone"
     made.system.save()
     run = TestRunFactory(implementation=made.implementations.get(), done="passed", reason="outcome-of-the-test")
-    judging.plan_judgements(config=judge(provider))
-    row = judging.judge_next()
+    judgements.plan_judgements(config=judge(provider))
+    row = judgements.judge_next()
     assert row is not None
     assert row.label == "LI"
     sent = "".join(str(received.body) for received in provider.asked).lower()
@@ -132,8 +132,8 @@ def test_other_changed_files_are_shown(provider: ProviderServer, small_version: 
     changed = dict(first.files or {})
     changed["scoring/core.py"] += "\n\ndef helper():\n    return 1\n"
     Implementation.objects.filter(pk=first.pk).update(files=changed, deleted=["README.md"])
-    judging.plan_judgements(config=judge(provider))
-    assert judging.judge_next() is not None
+    judgements.plan_judgements(config=judge(provider))
+    assert judgements.judge_next() is not None
     text = provider.asked[0].body["messages"][-1]["content"]
     for part in ("WEIGHTS = [1.0]", "def helper", "README.md"):
         assert part in text
@@ -156,13 +156,13 @@ def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
     Implementation.objects.filter(submission=made, trial=2).update(files=None, answer_error={"message": "broken"})
     Implementation.objects.filter(submission=made, trial=3).update(files=None, attempted=False)
     config = judge(provider)
-    assert judging.plan_judgements(config=config, suite=small_version.suite) == 1
-    assert judging.plan_judgements(config=config, suite=small_version.suite) == 0
-    assert judging.plan_for_submission(made.pk) == 0
+    assert judgements.plan_judgements(config=config, suite=small_version.suite) == 1
+    assert judgements.plan_judgements(config=config, suite=small_version.suite) == 0
+    assert judgements.plan_for_submission(made.pk) == 0
     assert Judgement.objects.get().implementation.trial == 1
-    assert judging.cancel(submission_id=made.pk) == 1
-    assert judging.judge_next() is None
-    assert judging.plan_for_submission(made.pk) == 1
+    assert judgements.cancel(submission_id=made.pk) == 1
+    assert judgements.judge_next() is None
+    assert judgements.plan_for_submission(made.pk) == 1
 
 
 def test_split_votes_are_five_and_the_majority_decides(provider: ProviderServer, small_version: SuiteVersion) -> None:
@@ -252,8 +252,8 @@ def test_a_helper_beside_the_golden_function_is_judged_anew(
         made = submission(small_version, GOLDEN)
         file = around[0] + text + around[2]
         Implementation.objects.filter(submission=made).update(files={"scoring/core.py": file})
-        judging.plan_judgements(config=config, submission_id=made.pk)
-        row = judging.judge_next(submission_id=made.pk)
+        judgements.plan_judgements(config=config, submission_id=made.pk)
+        row = judgements.judge_next(submission_id=made.pk)
         assert row is not None
         assert row.input_digest != golden.input_digest
         assert shown_of(row.implementation).other_files == {"scoring/core.py": file}
@@ -264,17 +264,17 @@ def test_a_helper_beside_the_golden_function_is_judged_anew(
 def test_several_judges_have_each_their_own_votes(provider: ProviderServer, small_version: SuiteVersion) -> None:
     harsh, lenient = judge(provider, "judge-harsh"), judge(provider, "judge-lenient")
     made = submission(small_version, GOLDEN)
-    assert judging.plan_for_submission(made.pk) == 2
-    assert judging.judge_next(config=lenient) is not None
-    assert judging.judge_next(config=lenient) is None
-    assert judging.judge_next() is not None
+    assert judgements.plan_for_submission(made.pk) == 2
+    assert judgements.judge_next(config=lenient) is not None
+    assert judgements.judge_next(config=lenient) is None
+    assert judgements.judge_next() is not None
     assert {row.config: row.label for row in Judgement.objects.all()} == {harsh: "LI", lenient: "CC"}
 
 
 def test_a_restart_in_the_middle_asks_nothing_twice(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judging.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
+    judgements.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
     ask, asked = Asking.vote, list[Any]()
 
     def killed_after_two(self: Asking, *arguments: Any) -> Any:
@@ -284,13 +284,13 @@ def test_a_restart_in_the_middle_asks_nothing_twice(
         return ask(self, *arguments)
 
     monkeypatch.setattr(Asking, "vote", killed_after_two)
-    row = judging.judge_next()
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, votes(row)) == (WorkState.QUEUED, ["LI", "LI"])
     monkeypatch.undo()
     # As if the worker had died between an answer and its vote: the call is there, the vote is not.
     JudgeVote.objects.get(sample=2).delete()
-    row = judging.judge_next()
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.label, votes(row)) == (WorkState.DONE, "LI", ["LI", "LI", "LI"])
     assert len(provider.asked) == 4
@@ -301,15 +301,15 @@ def test_a_cancelled_judgement_stores_nothing_more(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, rated: list[int]
 ) -> None:
     made = submission(small_version, WRONG)
-    judging.plan_judgements(config=judge(provider))
+    judgements.plan_judgements(config=judge(provider))
     ask = Asking.vote
 
     def cancelled_meanwhile(self: Asking, *arguments: Any) -> Any:
-        judging.cancel(submission_id=made.pk)
+        judgements.cancel(submission_id=made.pk)
         return ask(self, *arguments)
 
     monkeypatch.setattr(Asking, "vote", cancelled_meanwhile)
-    row = judging.judge_next()
+    row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.votes.count(), rated) == (WorkState.CANCELLED, 0, [])
 
@@ -318,7 +318,7 @@ def test_another_reference_makes_earlier_votes_void(provider: ProviderServer, sm
     (row,) = judged(small_version, judge(provider), GOLDEN)
     Judgement.objects.update(state=WorkState.QUEUED, input_digest="0" * 64)
     JudgeVote.objects.update(label="LI")
-    assert judging.judge_next() is not None
+    assert judgements.judge_next() is not None
     row.refresh_from_db()
     assert (row.label, votes(row)) == ("CC", ["CC", "CC", "CC"])
     # What was said before stays readable, with the reason why it does not count.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.apps import apps
 
-from evaluator.domain import judging
-from evaluator.domain.rechecking import WHY, recheck_shown
-from evaluator.domain.reconcile import reconcile
 from evaluator.enums import WorkState
+from evaluator.judging import judgements
+from evaluator.judging.rechecking import WHY, recheck_shown
 from evaluator.models import Judgement, JudgeVote
+from evaluator.queue.reconcile import reconcile
 from evaluator.signals import implementation_shown_in_part
 from submissions.domain.audit import history
 from submissions.models import AuditEvent, Implementation
@@ -73,7 +73,7 @@ def test_votes_on_a_part_are_superseded_and_asked_again(
     (event,) = history(found)
     assert (event.verb, event.reason) == ("voided", WHY)
     assert event.data == {"judges": {row.config.slug: "CC"}, "identical_to_reference": True}
-    assert judging.judge_next() is not None
+    assert judgements.judge_next() is not None
     row.refresh_from_db()
     assert (row.state, row.input_digest != before, len(votes(row))) == (WorkState.DONE, True, 3)
     assert recheck_shown() == 0
@@ -105,8 +105,8 @@ def test_other_files_were_shown_yet_the_answer_is_not_the_reference(
     provider: ProviderServer, small_version: SuiteVersion, heard: list[int]
 ) -> None:
     made = answer(submission(small_version), GOLDEN, files={"scoring/tables.py": "WEIGHTS = [0.0]\n"})
-    judging.plan_judgements(config=judge(provider))
-    judging.judge_next()
+    judgements.plan_judgements(config=judge(provider))
+    judgements.judge_next()
     Implementation.objects.update(identical_to_reference=True, shown_in_part=True)
     assert recheck_shown() == 1
     made.refresh_from_db()

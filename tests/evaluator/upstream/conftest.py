@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.grading.types import Verdict
-from evaluator.grading.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
+from evaluator.testing.types import Verdict
+from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
 from tests.evaluator.upstream.tasks import answer_tree, load_task
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from evaluator.grading.upstream_types import UpstreamTask
+from evaluator.testing.upstream_types import UpstreamTask
 
 DATASET = Path(__file__).parent / "dataset"
 STUB = 'raise NotImplementedError("not implemented")'

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.grading.types import Outcome
-from evaluator.grading.upstream import Mode
+from evaluator.testing.types import Outcome
+from evaluator.testing.upstream import Mode
 from tests.evaluator.upstream.tasks import STUB, masked_text
 
 if TYPE_CHECKING:
-    from evaluator.grading.upstream import UpstreamTask
+    from evaluator.testing.upstream import UpstreamTask
     from tests.evaluator.upstream.conftest import GradeText
 
 pytestmark = pytest.mark.bubblewrap

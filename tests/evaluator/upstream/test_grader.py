@@ -11,11 +11,11 @@ import pytest
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.domain.graders import OUTSIDE_SECONDS, Grader, writable_copy
-from evaluator.domain.scratch import scratch_folder
-from evaluator.grading import upstream
-from evaluator.grading.types import Outcome
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing import upstream
+from evaluator.testing.graders import OUTSIDE_SECONDS, Grader, writable_copy
+from evaluator.testing.scratch import scratch_folder
+from evaluator.testing.types import Outcome
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:

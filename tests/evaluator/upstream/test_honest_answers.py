@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.grading.types import Outcome
-from evaluator.grading.upstream import Mode, choose_mode, grade_upstream
+from evaluator.testing.types import Outcome
+from evaluator.testing.upstream import Mode, choose_mode, grade_upstream
 from tests.evaluator.upstream.conftest import CHOICES
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, masked_text, passes_upstream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.grading.upstream import UpstreamTask
     from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.upstream import UpstreamTask
     from tests.evaluator.upstream.conftest import GradeText
 
 PASSED, WRONG, RAISED = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED

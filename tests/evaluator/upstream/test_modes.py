@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.grading.upstream import Mode, UpstreamTask, choose_mode
+from evaluator.testing.upstream import Mode, UpstreamTask, choose_mode
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from evaluator.box import frames
-from evaluator.box.travel import Packer
-from evaluator.grading.upstream_relay import Relay
-from evaluator.grading.upstream_results import EMPTY, NAN
+from evaluator.testing.box import frames
+from evaluator.testing.box.travel import Packer
+from evaluator.testing.upstream_relay import Relay
+from evaluator.testing.upstream_results import EMPTY, NAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluator.box import remote_stub
+from evaluator.testing.box import remote_stub
 
 
 def raised(kind: str, message: str = "why") -> Exception:

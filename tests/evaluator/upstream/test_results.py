@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.box.travel import Packer
-from evaluator.grading.upstream_results import EMPTY, NAN, WORDS, peculiarities
+from evaluator.testing.box.travel import Packer
+from evaluator.testing.upstream_results import EMPTY, NAN, WORDS, peculiarities
 
 
 def of(value: object) -> set[str]:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.grading.types import Outcome
-from evaluator.grading.upstream import Mode, choose_mode, grade_upstream
+from evaluator.testing.types import Outcome
+from evaluator.testing.upstream import Mode, choose_mode, grade_upstream
 from tests.evaluator.torch_environment import TORCH
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, load_task, masked_text, passes_upstream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.grading.upstream import ModeChoice, UpstreamTask
     from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.upstream import ModeChoice, UpstreamTask
 
 PASSED, WRONG, RAISED = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED
 MEMORY = 2048 * 1024 * 1024

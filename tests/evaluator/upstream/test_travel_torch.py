@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator import box
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
+from evaluator.testing import box
 from tests.evaluator.torch_environment import TORCH
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluator.grading.sealed import MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS
-from evaluator.grading.types import Outcome, Verdict
-from evaluator.grading.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge, obstacle
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
+from evaluator.testing.sealed import MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS
+from evaluator.testing.types import Outcome, Verdict
+from evaluator.testing.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge, obstacle
 
 PASSED, WRONG, RAISED, TAMPERING = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.TAMPERING
 ERROR = {"type": "ValueError", "message": "no", "traceback": ["a.py:1 in f: x"]}

@@ -1,0 +1,188 @@
+"""What an audit of one task found, and what follows from it. DESIGN, section 4 ("Audit"). No Django here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evaluator.testing.types import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from evaluator.auditing.guessing import Guessing
+    from evaluator.auditing.image_scan import ImageScan
+    from evaluator.auditing.incomplete import Missing
+    from evaluator.auditing.margins import Margins
+    from evaluator.auditing.mutants import Mutant
+
+LEAST_SHARE_KILLED = 0.8
+# 0.57 times 100 is a little less than 57 in floating point.
+_FLOAT_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MutantsResult:
+    """What became of the mutants that were tried, ``made`` being how many there are.
+
+    ``equivalent`` are those whose author says, with a reason, that nobody can tell them from the golden function; they
+    count on neither side. ``refuted`` are declared ones that the test kills all the same, ``unknown`` declarations that
+    name no mutant.
+    """
+
+    made: int
+    killed: int
+    survivors: tuple[Mutant, ...] = ()
+    equivalent: tuple[tuple[Mutant, str], ...] = ()
+    refuted: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many count."""
+        return self.killed + len(self.survivors)
+
+    @property
+    def share(self) -> float:
+        """The share that the test killed, from 0 to 1; 1 when there is nothing to kill."""
+        return self.killed / self.total if self.total else 1.0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Declarations that are wrong."""
+        return (
+            *(f"the mutant {name} is declared equivalent, but the test kills it" for name in self.refuted),
+            *(f"there is no mutant {name}, which is declared equivalent" for name in self.unknown),
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data for storing."""
+        return {
+            "made": self.made,
+            "sampled": self.made > self.total + len(self.equivalent) + len(self.refuted),
+            "total": self.total,
+            "killed": self.killed,
+            "share": self.share,
+            "survivors": [{"id": mutant.id, "diff": mutant.diff} for mutant in self.survivors],
+            "equivalents": [
+                {"id": mutant.id, "reason": reason, "diff": mutant.diff} for mutant, reason in self.equivalent
+            ],
+            "refuted": list(self.refuted),
+            "unknown": list(self.unknown),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Everything that one audit found. What was not tried is None: nothing else is worth trying when golden fails.
+
+    ``golden`` holds the verdicts on the golden function, each on seeds of its own; ``missing`` is what the environment
+    lacks to run it, of which nothing follows for the test. ``mode`` and ``mode_why`` say how an
+    upstream test is run. ``reasons`` are findings that make the task unusable.
+    """
+
+    golden: tuple[Verdict, ...]
+    stub: Outcome | None = None
+    trivial: tuple[tuple[str, Outcome], ...] = ()
+    mutants: MutantsResult | None = None
+    guessing: Guessing | None = None
+    margins: Margins | None = None
+    image_scan: ImageScan | None = None
+    mode: str = ""
+    mode_why: str = ""
+    missing: Missing | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every finding against the task; empty when answers to it can be judged at all."""
+        if self.missing:
+            return (str(self.missing),)
+        found = []
+        for verdict in self.golden:
+            if verdict.outcome is not Outcome.PASSED:
+                found.append(f"the golden function does not pass ({verdict.outcome.value}: {verdict.reason})")
+                break
+        if len({verdict.outcome for verdict in self.golden}) > 1:
+            found.append("the test is flaky: the golden function passes sometimes")
+        if self.stub is Outcome.PASSED:
+            found.append("the masked stub passes")
+        found += [f"the trivial answer '{name}' passes" for name, outcome in self.trivial if outcome is Outcome.PASSED]
+        if self.guessing and self.guessing.reason:
+            found.append(self.guessing.reason)
+        return (
+            *found,
+            *(self.margins.reasons if self.margins else ()),
+            *(self.image_scan.reasons if self.image_scan else ()),
+        )
+
+    @property
+    def weakness(self) -> str:
+        """Why the test is weak though it is usable; empty when it is not."""
+        if self.mutants is None or self.mutants.share >= LEAST_SHARE_KILLED:
+            return ""
+        return (
+            f"weak test: it notices only {self.mutants.killed} of {self.mutants.total} mutants of the golden function "
+            f"({percent(self.mutants.share)}), {percent(LEAST_SHARE_KILLED)} are wanted"
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What an author should look at, without consequence."""
+        parts = (self.mutants, self.margins, self.image_scan)
+        return (*self.notes, *(remark for part in parts if part for remark in part.remarks))
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data for storing; the keys are a contract with the task page."""
+        first = self.golden[0]
+        return {
+            "golden": {
+                "outcome": first.outcome.value,
+                "cases": len(first.cases),
+                "outcomes": [verdict.outcome.value for verdict in self.golden],
+                "seconds": round(first.seconds, 3),
+            },
+            "stub": self.stub.value if self.stub else "",
+            "trivial": [{"answer": name, "outcome": outcome.value} for name, outcome in self.trivial],
+            "mutants": self.mutants.as_data() if self.mutants else None,
+            "guessing": _guessing_data(self.guessing) if self.guessing else None,
+            "margins": _margins_data(self.margins) if self.margins else None,
+            "image_scan": _scan_data(self.image_scan) if self.image_scan else None,
+            "mode": self.mode,
+            "mode_why": self.mode_why,
+            "reasons": list(self.reasons),
+            "weakness": self.weakness,
+            "remarks": list(self.remarks),
+        }
+
+
+def percent(share: float) -> str:
+    """A share for people, rounded down: 79.9 % are not 80 %."""
+    return f"{int(share * 100 + _FLOAT_SLACK)} %"
+
+
+def _guessing_data(found: Guessing) -> dict[str, Any]:
+    return {
+        "outputs": found.outputs,
+        "commonest": found.commonest,
+        "private_cases": found.private_cases,
+        "chance": found.chance,
+        "missing_cases": found.missing_cases,
+    }
+
+
+def _margins_data(found: Margins) -> dict[str, Any]:
+    return {
+        "outputs": [
+            {"output": each.output, "margin": each.margin, "variation": each.variation} for each in found.moved
+        ],
+        "tried": list(found.tried),
+        "untried": [{"variation": name, "why": why} for name, why in found.untried],
+    }
+
+
+def _scan_data(found: ImageScan) -> dict[str, Any]:
+    return {
+        "distributions": list(found.distributions),
+        "modules": list(found.modules),
+        "copies": list(found.copies),
+        "complete": found.complete,
+    }

@@ -1,0 +1,68 @@
+"""Recognise that a test stopped at a module or library that its environment lacks. No Django here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evaluator.testing.types import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evaluator.testing.types import Verdict
+
+_MODULE: Final = re.compile(r"No module named '([\w.]+)'|No package metadata was found for ([\w.-]+)")
+_LIBRARY: Final = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
+_PACKAGES: Final = {
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""The packages of modules that are called otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What an environment lacks: a module, with the ``package`` that usually brings it, or a shared library."""
+
+    name: str
+    package: str = ""
+
+    def __str__(self) -> str:
+        """``the module 'yaml' is missing``, as pages say it."""
+        return f"the {'module' if self.package else 'shared library'} '{self.name}' is missing"
+
+
+def missing_in(verdict: Verdict, repository: Path) -> Missing | None:
+    """What kept the reference from running, by its ``verdict``; None where it ran, or stopped at something else.
+
+    A module of the ``repository`` itself that is not found is the test's own fault.
+    """
+    if verdict.outcome is Outcome.PASSED:
+        return None
+    return missing_in_text(
+        "\n".join([verdict.reason, *(case.error for case in verdict.cases), verdict.log]), repository
+    )
+
+
+def missing_in_text(text: str, repository: Path) -> Missing | None:
+    """The same by the text of an error or log."""
+    found = _MODULE.search(text)
+    if found is not None:
+        module = (found[1] or found[2]).partition(".")[0]
+        return None if _is_own(module, repository) else Missing(found[1] or module, _PACKAGES.get(module, module))
+    library = _LIBRARY.search(text)
+    return Missing(library[1]) if library else None
+
+
+def _is_own(module: str, repository: Path) -> bool:
+    """Whether the repository has a file or a folder of sources that is imported by this name, wherever it lies."""
+    files = (path.relative_to(repository) for path in repository.rglob("*.py"))
+    return any(path.stem == module or module in path.parts[:-1] for path in files)

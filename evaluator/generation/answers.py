@@ -1,0 +1,197 @@
+"""From a model's words, or an agent's work, to a stored answer that is tested like an uploaded one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import Sum
+
+from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
+from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
+from evaluator.generation.prompt_tasks import prompt_task
+from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
+from evaluator.models import AnswerRequest, ModelCall, Trajectory
+from evaluator.providers.calling import CallRejectedError, Order, call, call_key
+from evaluator.providers.types import Finish
+from evaluator.queue import leases
+from evaluator.queue.storable import storable, storable_text
+from submissions.domain.taking import take
+from submissions.domain.uploads import files_of
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from benchmark_tasks.models import TaskRevision
+    from evaluator.generation.prompting import Prompt
+    from evaluator.providers.types import ModelClient, ModelReply
+    from submissions.answers.types import AppliedAnswer
+    from submissions.models import Implementation
+    from submissions.trajectories.steps import Trajectory as TrajectoryData
+
+_REPLY: Final = "the model's reply"
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came of a question. ``text`` is what the model said, verbatim; ``error`` why there is no code to test.
+
+    ``rule`` is the one by which the code was looked for in it (``evaluator.generation.extraction.RULE``), if any.
+    """
+
+    taken: AnswerTaken
+    note: str
+    text: str = ""
+    applied: AppliedAnswer | None = None
+    error: dict[str, Any] = field(default_factory=dict)
+    aside: list[dict[str, Any]] = field(default_factory=list)
+    cuts: list[dict[str, Any]] = field(default_factory=list)
+    trajectory: TrajectoryData | None = None
+    seconds: float = 0.0
+    rule: str = ""
+
+
+def answer_by_prompt(
+    request: AnswerRequest,
+    token: uuid.UUID,
+    client: ModelClient,
+    *,
+    within: Callable[[], None],
+    stop: Callable[[], bool],
+) -> Answer:
+    """Standard prompting: one question, one answer. Raises what :func:`evaluator.providers.calling.call` raises."""
+    revision = request.implementation.revision
+    try:
+        prompt = build_prompt(
+            prompt_task(revision), inputs=request.generation.inputs, input_budget=input_budget(client.settings)
+        )
+    except PromptTooLongError as error:
+        return _nothing(AnswerTaken.TOO_LONG, str(error))
+    within()
+    try:
+        _, reply = call(client, order_for(request, token, prompt.request, step=0), stop=stop)
+    except CallRejectedError as error:
+        if not error.too_long:
+            raise
+        return _nothing(AnswerTaken.TOO_LONG, str(error))
+    answer = read_reply(reply, revision)
+    answer.cuts = cuts_of(prompt)
+    return answer
+
+
+def order_for(request: AnswerRequest, token: uuid.UUID, question: Any, *, step: int) -> Order:
+    """``question`` as the ``step``-th call for this answer: the same step is never asked twice."""
+    prices = request.generation.settings
+    return Order(
+        purpose=CallPurpose.ANSWER,
+        key=call_key("answer", str(request.pk), str(step)),
+        token=token,
+        request=question,
+        answer_request_id=request.pk,
+        step=step,
+        endpoint_id=request.generation.endpoint_id,
+        prices=(_price(prices.get("price_input")), _price(prices.get("price_output"))),
+    )
+
+
+def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:
+    """What was left out of a prompt, as it is stored and shown."""
+    return [cut.as_data() for cut in prompt.cuts]
+
+
+def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
+    """What a model's words are worth. Refusals, silence and words without code are its result, not a fault."""
+    if reply.finish is Finish.REFUSED:
+        return _nothing(AnswerTaken.REFUSED, "The model refused.", reply.text)
+    if not reply.text.strip():
+        if reply.finish is Finish.TRUNCATED:
+            return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
+        return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
+    try:
+        extracted = extract_limited(reply.text, files_of(revision))
+    except NoAnswerError as error:
+        if reply.finish is Finish.TRUNCATED:
+            return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
+        return _nothing(AnswerTaken.UNPARSABLE, str(error), reply.text)
+    answer = Answer(AnswerTaken.CODE, extracted.note, text=reply.text, applied=extracted.applied, rule=RULE)
+    if extracted.problem:
+        answer.error = {"message": extracted.problem, "file": _REPLY, "line": extracted.line}
+    if reply.finish is Finish.TRUNCATED:
+        answer.note = f"{answer.note} What followed was cut off by the token limit.".strip()
+    return answer
+
+
+def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bool:
+    """Store the answer with its implementation if ``token`` still holds the question; say whether it did."""
+    with transaction.atomic():
+        held = leases.finish(
+            AnswerRequest,
+            request.pk,
+            token,
+            taken=answer.taken,
+            note=storable_text(answer.note),
+            cuts=answer.cuts,
+            rule=answer.rule,
+            seconds=answer.seconds,
+        )
+        if not held:
+            return False
+        implementation = request.implementation
+        implementation.attempted = True
+        implementation.raw_answer = storable_text(answer.text)
+        implementation.usage = usage_of(request, answer.seconds)
+        implementation.answer_error = storable(answer.error)
+        implementation.set_aside = storable(answer.aside)
+        if answer.applied is not None:
+            take(implementation, answer.applied)
+        implementation.save()
+        if answer.trajectory is not None:
+            _keep_trajectory(implementation, answer.trajectory)
+    return True
+
+
+def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
+    """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took."""
+    calls = ModelCall.objects.filter(answer_request=request)
+    tokens = calls.aggregate(input=Sum("input_tokens", default=0), output=Sum("output_tokens", default=0))
+    usage: dict[str, float] = {
+        "input_tokens": tokens["input"],
+        "output_tokens": tokens["output"],
+        "seconds": round(seconds, 3),
+    }
+    dollars = dollars_of(request)
+    if dollars is not None:
+        usage["cost_usd"] = dollars
+    return usage
+
+
+def dollars_of(request: AnswerRequest) -> float | None:
+    """What all calls for an answer cost, in US dollars; ``None`` where none of them has a price."""
+    total = ModelCall.objects.filter(answer_request=request).aggregate(total=Sum("dollars"))["total"]
+    return None if total is None else float(total)
+
+
+def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:
+    Trajectory.objects.update_or_create(
+        implementation=implementation,
+        defaults={
+            "source": TrajectorySource.AGENT,
+            "steps": trajectory.as_data(),
+            "counts": trajectory.counts(),
+            "input_tokens": trajectory.input_tokens,
+            "output_tokens": trajectory.output_tokens,
+            "dollars": trajectory.dollars,
+            "ending": trajectory.ending[:200],
+        },
+    )
+
+
+def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:
+    return Answer(taken, note, text=text, rule=RULE, error={"message": note, "file": _REPLY, "line": None})
+
+
+def _price(text: object) -> Decimal | None:
+    return None if text is None else Decimal(str(text))

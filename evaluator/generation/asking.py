@@ -1,0 +1,178 @@
+"""Asking a model for one answer: claimed, asked within the run's limits, and stored with what it was taken from."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+from django.db.models import Min, Sum
+from django.utils import timezone
+
+from benchmark_tasks.domain.content import ContentMissingError
+from evaluator.enums import GenerationState, WorkState
+from evaluator.generation.agent_answers import answer_by_agent
+from evaluator.generation.answers import Answer, answer_by_prompt, store_answer
+from evaluator.generation.generating import settle_generation, stop, time_is_up
+from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.providers.calling import (
+    CallBusyError,
+    CallFaultError,
+    CallLostError,
+    CallRejectedError,
+    StoppedError,
+)
+from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
+from evaluator.queue import leases
+from evaluator.queue.places import claim_within_limit
+from evaluator.queue.retry import patiently
+from evaluator.sandbox.types import RunCancelledError, SandboxError
+from submissions.enums import EndpointCheck, Scaffold, SubmissionState
+from submissions.models import Endpoint
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from django.db.models import QuerySet
+
+    from evaluator.providers.types import ModelClient
+
+log = structlog.get_logger(__name__)
+_SAME = ("api", "base_url", "model")
+
+
+class LimitReachedError(Exception):
+    """The run has used up what its owner allowed. The message says which limit, and what to do."""
+
+
+def ask_next(*, submission_id: int | None = None) -> bool:
+    """Claim the next question that may be asked now, ask it and store the answer; false when there is none.
+
+    ``submission_id`` narrows it to one run (``manage.py evaluate``).
+    """
+    for request in _fair_order(submission_id):
+        token = claim_within_limit(AnswerRequest, request.pk, endpoint_id=request.generation.endpoint_id)
+        if token is not None:
+            _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
+            return True
+        if not waiting_requests().filter(pk=request.pk).exists():
+            # Another worker was faster. The run's next question is this job's, or it would wait for the sweep.
+            return ask_next(submission_id=submission_id)
+    return False
+
+
+def waiting_requests() -> QuerySet[AnswerRequest]:
+    """The questions that may be asked now, as far as their runs go."""
+    return leases.due(
+        AnswerRequest.objects.filter(
+            generation__state=GenerationState.RUNNING, generation__submission__state=SubmissionState.GENERATING
+        )
+    )
+
+
+def _fair_order(submission_id: int | None) -> list[AnswerRequest]:
+    """The oldest question of each run, those of the owner with the fewest running first."""
+    waiting = waiting_requests()
+    if submission_id is not None:
+        waiting = waiting.filter(generation__submission=submission_id)
+    owner = "generation__submission__owner_id"
+    running = Counter(AnswerRequest.objects.filter(state=WorkState.RUNNING).values_list(owner, flat=True))
+    # The rows hold what agents have done so far: only those are read that may be taken.
+    firsts = waiting.order_by().values("generation").annotate(first=Min("pk")).values("first")
+    oldest = AnswerRequest.objects.filter(pk__in=firsts).select_related("generation__submission")
+    return sorted(oldest, key=lambda each: (running[each.generation.submission.owner_id], each.pk))
+
+
+def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
+    """Every way in which this can end leaves the question in a defined state; no error escapes."""
+    release = partial(leases.release, AnswerRequest, request.pk, token)
+    fault = partial(leases.record_error, AnswerRequest, request.pk, token)
+    generation = request.generation
+    try:
+        with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
+            answer = _answer(request, token, keeper.lost)
+        patiently(lambda: store_answer(request, token, answer))
+        _note(generation, EndpointCheck.OK, "It answered in a run.")
+    except (StoppedError, RunCancelledError):
+        log.info("asking_stopped", request=request.pk)
+        patiently(release)
+    except CallBusyError as error:
+        patiently(partial(release, reason=str(error), not_before=error.until))
+    except LimitReachedError as error:
+        stop(generation.pk, GenerationState.PAUSED, str(error))
+    except (CallRejectedError, ClientUnavailableError) as error:
+        # What one question meets here, every other would meet as well.
+        patiently(release)
+        _note(generation, EndpointCheck.FAILED, str(error))
+        stop(generation.pk, GenerationState.PAUSED, str(error))
+    except CallLostError as error:
+        patiently(partial(fault, reason=str(error), hold=True))
+    except CallFaultError as error:
+        patiently(partial(fault, reason=str(error)))
+    except (SandboxError, ContentMissingError) as error:
+        log.warning("asking_failed", request=request.pk, error=str(error))
+        patiently(partial(fault, reason=getattr(error, "public", "the task's files are missing")))
+    except KeyboardInterrupt:
+        release(reason="The worker was interrupted.")
+        raise
+    except Exception:  # a bug of ours must be retried and shown, never lose a run
+        log.exception("asking_failed", request=request.pk)
+        patiently(partial(fault, reason="a fault of this site"))
+    settle_generation(generation.pk)
+
+
+def _note(generation: Generation, state: EndpointCheck, message: str) -> None:
+    """Say on the endpoint what a run has found out, unless that is known or the endpoint is another one by now."""
+    same = Endpoint.objects.filter(
+        pk=generation.endpoint_id or 0, **{name: generation.settings[name] for name in _SAME}
+    )
+    news = same.exclude(check_state__in=[state, EndpointCheck.WAITING])
+    news.update(check_state=state, check_message=message, checked=timezone.now())
+
+
+def _answer(request: AnswerRequest, token: uuid.UUID, lost: Callable[[], bool]) -> Answer:
+    generation = request.generation
+    started = time.monotonic()
+    client = generation_client(generation)
+    within = partial(require_within_limits, generation)
+    try:
+        answer = _by_scaffold(request, token, client, within, lost)
+    finally:
+        client.close()
+    answer.seconds = time.monotonic() - started
+    return answer
+
+
+def _by_scaffold(
+    request: AnswerRequest,
+    token: uuid.UUID,
+    client: ModelClient,
+    within: Callable[[], None],
+    lost: Callable[[], bool],
+) -> Answer:
+    if request.generation.scaffold == Scaffold.AGENT:
+        return answer_by_agent(request, token, client, within=within, stop=lost)
+    return answer_by_prompt(request, token, client, within=within, stop=lost)
+
+
+def require_within_limits(generation: Generation) -> None:
+    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call."""
+    spent = ModelCall.objects.filter(answer_request__generation=generation).aggregate(
+        tokens=Sum("input_tokens", default=0) + Sum("output_tokens", default=0), dollars=Sum("dollars", default=0)
+    )
+    limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds", "stood_still_seconds").get(
+        pk=generation.pk
+    )
+    reached = ""
+    if limits.run_tokens is not None and spent["tokens"] >= limits.run_tokens:
+        reached = f"its {limits.run_tokens:,} tokens"
+    elif limits.run_dollars is not None and spent["dollars"] >= limits.run_dollars:
+        reached = f"its US $ {limits.run_dollars.normalize():f}"
+    elif time_is_up(limits):
+        reached = f"its {limits.run_seconds // 60} minutes"
+    if reached:
+        msg = f"The run has used up {reached}. Raise that limit and resume it; what was answered is kept."
+        raise LimitReachedError(msg)

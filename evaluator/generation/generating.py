@@ -1,0 +1,291 @@
+"""A run on an endpoint: begun, paused, gone on with, and ended. Asking itself is in ``evaluator.generation.asking``."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from benchmark_tasks.domain.queries import revisions_of
+from evaluator.enums import CallState, GenerationState, WorkState
+from evaluator.generation.prompting import prompt_version
+from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.providers.endpoint_settings import settings_of
+from evaluator.queue.queueing import plan, push_models
+from submissions.answers.types import Manifest
+from submissions.domain import quotas
+from submissions.domain.access import may_manage
+from submissions.domain.audit import record
+from submissions.domain.endpoints import forget_after_run
+from submissions.domain.publishing import CODE_LICENCES
+from submissions.domain.submitting import system_of
+from submissions.enums import Inputs, Kind, Scaffold, Source, SubmissionState, Verb
+from submissions.exceptions import NotAllowedError, SuiteNotOpenError, WrongStateError
+from submissions.models import Implementation, Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from decimal import Decimal
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import Endpoint, User
+
+MOST_TRIALS = 10
+_UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """What somebody wants to have asked. ``tasks`` are slugs; empty means every task that takes answers.
+
+    Tasks that are left out count as not attempted. Limits are tokens, US dollars and seconds for the whole run.
+    """
+
+    version: SuiteVersion
+    inputs: str = Inputs.FULL
+    scaffold: str = Scaffold.NONE
+    trials: int = 1
+    tasks: Collection[str] = ()
+    system: str = ""
+    organisation: str = ""
+    notes: str = ""
+    run_tokens: int | None = None
+    run_dollars: Decimal | None = None
+    run_seconds: int = 6 * 3600
+    publish_licence: str = ""
+    kind: str = Kind.RANKED
+    estimate: dict[str, object] = field(default_factory=dict)
+
+
+def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
+    """Make the submission of a run and queue its questions.
+
+    Raises :class:`QuotaExceededError`, :class:`NotAllowedError` (another's endpoint) and :class:`SuiteNotOpenError`.
+    """
+    if endpoint.owner_id != owner.pk:
+        msg = "Only the owner of an endpoint may have it asked."
+        raise NotAllowedError(msg)
+    if order.publish_licence and order.publish_licence not in CODE_LICENCES:
+        msg = f"{order.publish_licence!r} is not one of the offered licences: {', '.join(CODE_LICENCES)}."
+        raise NotAllowedError(msg)
+    revisions = list(revisions_of(order.version))
+    wanted = set(order.tasks)
+    asked = {each.pk for each in revisions if each.runnable and (not wanted or each.task.slug in wanted)}
+    if not asked:
+        msg = "None of these tasks takes answers now: they cannot be run, or they are not in this version of the suite."
+        raise SuiteNotOpenError(msg)
+    trials = max(1, min(order.trials, MOST_TRIALS))
+    with transaction.atomic():
+        quotas.require(owner)
+        submission = _new_submission(owner, endpoint, order, trials)
+        generation = _new_generation(submission, endpoint, order)
+        for revision in revisions:
+            for trial in range(1, trials + 1):
+                answer = Implementation.objects.create(submission=submission, revision=revision, trial=trial)
+                if revision.pk in asked:
+                    AnswerRequest.objects.create(generation=generation, implementation=answer)
+        record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"endpoint": endpoint.pk})
+        transaction.on_commit(partial(push_models, len(asked) * trials))
+    return submission
+
+
+def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: int) -> Submission:
+    scaffold = "none" if order.scaffold == Scaffold.NONE else "LMR-Board agent"
+    manifest = Manifest(
+        suite=order.version.suite.slug,
+        suite_version=order.version.number,
+        system=order.system
+        or (endpoint.model if order.scaffold == Scaffold.NONE else f"{scaffold} ({endpoint.model})"),
+        backbone=endpoint.model,
+        scaffold=scaffold,
+        inputs=order.inputs,
+        organisation=order.organisation,
+        links=(),
+        notes=order.notes,
+    )
+    return Submission.objects.create(
+        owner=owner,
+        system=system_of(owner, manifest),
+        suite_version=order.version,
+        inputs=Inputs(order.inputs),
+        source=Source.ENDPOINT,
+        kind=Kind(order.kind),
+        trials=trials,
+        notes=order.notes,
+        # The same run may be made again: what a model answers is not always the same.
+        bundle_digest=f"endpoint-{uuid.uuid4().hex}",
+        state=SubmissionState.GENERATING,
+        code_licence=order.publish_licence,
+        publish_when_scored=bool(order.publish_licence),
+    )
+
+
+def _new_generation(submission: Submission, endpoint: Endpoint, order: RunOrder) -> Generation:
+    prices = {name: _text(getattr(endpoint, name)) for name in ("price_input", "price_output")}
+    return Generation.objects.create(
+        submission=submission,
+        endpoint=endpoint,
+        settings={**settings_of(endpoint).as_data(), **prices},
+        inputs=order.inputs,
+        scaffold=order.scaffold,
+        prompt_version=prompt_version(),
+        estimate=order.estimate,
+        run_tokens=order.run_tokens,
+        run_dollars=order.run_dollars,
+        run_seconds=order.run_seconds,
+    )
+
+
+def pause(*, generation: Generation, actor: User) -> None:
+    """Ask nothing more until it is resumed. What is being asked is let go; an answer on its way is still kept."""
+    _require_manager(actor, generation)
+    with transaction.atomic():
+        if not stop(generation.pk, GenerationState.PAUSED, "Paused by hand."):
+            msg = "Only a run that is under way can be paused."
+            raise WrongStateError(msg)
+        record(verb=Verb.PAUSED, subject=generation.submission, actor=actor)
+    generation.refresh_from_db()
+
+
+def resume(
+    *,
+    generation: Generation,
+    actor: User,
+    run_tokens: int | None = None,
+    run_dollars: Decimal | None = None,
+    run_seconds: int | None = None,
+) -> None:
+    """Go on with a run that was paused or held, perhaps with higher limits. Nothing that was answered is asked again.
+
+    A question whose answer was lost twice is asked anew: whoever resumes has seen that.
+    """
+    _require_manager(actor, generation)
+    if any(limit is not None for limit in (run_tokens, run_dollars, run_seconds)) and not _owns(actor, generation):
+        msg = "Only the owner of a run raises its limits: it is their account with the provider that pays."
+        raise NotAllowedError(msg)
+    limits = {"run_tokens": run_tokens, "run_dollars": run_dollars, "run_seconds": run_seconds}
+    with transaction.atomic():
+        stopped = Generation.objects.filter(
+            pk=generation.pk,
+            state__in=[GenerationState.PAUSED, GenerationState.HELD],
+            submission__state__in=[SubmissionState.GENERATING, SubmissionState.HELD],
+        )
+        raised = {name: value for name, value in limits.items() if value is not None}
+        if not stopped.update(
+            state=GenerationState.RUNNING,
+            reason="",
+            ended=None,
+            stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
+            **raised,
+        ):
+            msg = "Only a run that is paused or held can go on."
+            raise WrongStateError(msg)
+        Submission.objects.filter(pk=generation.submission_id, state=SubmissionState.HELD).update(
+            state=SubmissionState.GENERATING, held_reason=""
+        )
+        held = generation.requests.filter(state=WorkState.HELD)
+        ModelCall.objects.filter(answer_request__in=held, state=CallState.IN_DOUBT).update(
+            state=CallState.FAILED, message="In doubt: its answer was lost, and it was asked anew by hand."
+        )
+        held.update(state=WorkState.QUEUED, infra_count=0, not_before=None, reason="")
+        waiting = generation.requests.filter(state=WorkState.QUEUED)
+        waiting.update(not_before=None)
+        record(verb=Verb.RESUMED, subject=generation.submission, actor=actor)
+        transaction.on_commit(partial(push_models, waiting.count()))
+        transaction.on_commit(partial(settle_generation, generation.pk))
+    generation.refresh_from_db()
+
+
+def stop(generation_id: int, state: GenerationState, reason: str) -> bool:
+    """Let a run that is under way stand still; say whether it was under way. Its workers lose their claims."""
+    with transaction.atomic():
+        if not Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING).update(
+            state=state, reason=reason, ended=timezone.now()
+        ):
+            return False
+        AnswerRequest.objects.filter(generation=generation_id, state=WorkState.RUNNING).update(
+            state=WorkState.QUEUED, token=None, lease_until=None
+        )
+        if state == GenerationState.HELD:
+            Submission.objects.filter(generation=generation_id, state=SubmissionState.GENERATING).update(
+                state=SubmissionState.HELD, held_reason=reason
+            )
+    return True
+
+
+def cancel_generation(submission_id: int) -> None:
+    """Drop what waits to be asked for a cancelled submission, and take the claims from those who ask."""
+    with transaction.atomic():
+        generation = Generation.objects.filter(submission=submission_id).exclude(state=GenerationState.DONE).first()
+        if generation is None:
+            return
+        Generation.objects.filter(pk=generation.pk).update(state=GenerationState.CANCELLED, ended=timezone.now())
+        generation.requests.exclude(state=WorkState.DONE).update(
+            state=WorkState.CANCELLED, token=None, lease_until=None
+        )
+    _forget_key(generation)
+
+
+def settle_generation(generation_id: int) -> None:
+    """When nothing is left to ask: have the answers tested, or hold the run where a question had to be given up."""
+    requests = AnswerRequest.objects.filter(generation=generation_id)
+    with transaction.atomic():
+        if requests.filter(state__in=_UNFINISHED).exists():
+            return
+        held = requests.filter(state=WorkState.HELD).order_by("pk").first()
+        if held is not None:
+            stop(generation_id, GenerationState.HELD, held.reason)
+            return
+        running = Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING)
+        if not running.update(state=GenerationState.DONE, reason="", ended=timezone.now()):
+            return
+        generation = Generation.objects.select_related("endpoint").get(pk=generation_id)
+        Submission.objects.filter(pk=generation.submission_id, state=SubmissionState.GENERATING).update(
+            state=SubmissionState.QUEUED
+        )
+        transaction.on_commit(partial(plan, generation.submission_id))
+        transaction.on_commit(partial(_forget_key, generation))
+
+
+def unsettled_generations() -> list[int]:
+    """Runs under way of which nothing is left to ask: nobody moved them on."""
+    open_requests = AnswerRequest.objects.filter(state__in=_UNFINISHED).values("generation")
+    running = Generation.objects.filter(state=GenerationState.RUNNING).exclude(pk__in=open_requests)
+    return list(running.values_list("pk", flat=True))
+
+
+def time_is_up(generation: Generation) -> bool:
+    """Whether the run has had its wall time, without the time in which it stood still."""
+    return timezone.now() > generation.created + timedelta(
+        seconds=generation.run_seconds + generation.stood_still_seconds
+    )
+
+
+def _stood_still(generation: Generation) -> int:
+    stopped = Generation.objects.values_list("ended", flat=True).get(pk=generation.pk)
+    return int((timezone.now() - stopped).total_seconds()) if stopped else 0
+
+
+def _forget_key(generation: Generation) -> None:
+    if generation.endpoint is not None:
+        forget_after_run(generation.endpoint)
+
+
+def _require_manager(actor: User, generation: Generation) -> None:
+    if not may_manage(actor, generation.submission):
+        msg = "Only the owner of a run or a maintainer may pause it or go on with it."
+        raise NotAllowedError(msg)
+
+
+def _owns(actor: User, generation: Generation) -> bool:
+    return generation.submission.owner_id == actor.pk
+
+
+def _text(value: Decimal | None) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,332 @@
+"""Judging answers: what is to be judged, the votes, the label. No unit test's outcome is read or changed here."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from benchmark_tasks.domain.references import UNREADABLE
+from benchmark_tasks.models import Suite
+from evaluator.enums import CallPurpose, CallState, Variant, WorkState
+from evaluator.judging.configs import active_configs, show_first, stale
+from evaluator.judging.judge_budget import BudgetSpentError
+from evaluator.judging.labels import Label
+from evaluator.judging.prompt import digest
+from evaluator.judging.votes import Asking, Ballot, shown_of, vote_keys
+from evaluator.judging.voting import is_split, majority
+from evaluator.models import Judgement, JudgeVote, ModelCall
+from evaluator.providers.calling import (
+    CallBusyError,
+    CallFaultError,
+    CallLostError,
+    CallRejectedError,
+    StoppedError,
+)
+from evaluator.queue import leases
+from evaluator.queue.places import claim_within_limit, has_room
+from evaluator.queue.queueing import push_models
+from evaluator.queue.retry import patiently
+from evaluator.queue.storable import storable
+from evaluator.signals import implementation_rated
+from submissions.domain.audit import record
+from submissions.enums import SubmissionState, Verb
+from submissions.exceptions import NotAllowedError, SubmissionError
+from submissions.models import Endpoint, Implementation, Submission
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+
+    from django.db.models import QuerySet
+
+    from evaluator.judging.prompt import JudgeInput
+    from evaluator.models import JudgeConfig
+    from evaluator.providers.types import ModelClient
+    from submissions.models import User
+
+log = structlog.get_logger(__name__)
+
+CANDIDATES: Final = 8
+"""How many waiting judgements are looked at before giving up: other workers may be faster at some."""
+
+_OTHER_TEXT: Final = "The task's reference, or what judges are shown of an answer, was another one."
+
+
+def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
+    """Queue a judgement by ``config`` of every answer with code that has none; say how many. Idempotent.
+
+    All answers, or those of one submission or of one suite's; never those of cancelled submissions. Cancelled
+    judgements are queued again.
+    """
+    with transaction.atomic():
+        answers = _answers_with_code()
+        if submission_id is not None:
+            answers = answers.filter(submission_id=submission_id)
+        if suite is not None:
+            answers = answers.filter(submission__suite_version__suite=suite)
+        new = answers.exclude(judgements__config=config)
+        made = Judgement.objects.bulk_create(
+            [Judgement(implementation=answer, config=config) for answer in new.only("pk")], ignore_conflicts=True
+        )
+        cancelled = Judgement.objects.filter(config=config, implementation__in=answers, state=WorkState.CANCELLED)
+        count = len(made) + cancelled.update(state=WorkState.QUEUED, infra_count=0, not_before=None, reason="")
+        _show_where_none_is(config, answers)
+        transaction.on_commit(partial(push_models, count))
+    return count
+
+
+def suites_to_judge(config: JudgeConfig) -> QuerySet[Suite]:
+    """The suites with an answer that :func:`plan_judgements` would queue for ``config``. No query."""
+    taken = Judgement.objects.filter(implementation=OuterRef("pk"), config=config).exclude(state=WorkState.CANCELLED)
+    waiting = _answers_with_code().filter(~Exists(taken), submission__suite_version__suite=OuterRef("pk"))
+    return Suite.objects.filter(Exists(waiting))
+
+
+def _answers_with_code() -> QuerySet[Implementation]:
+    answers = Implementation.objects.filter(attempted=True, files__isnull=False)
+    return answers.exclude(submission__state=SubmissionState.CANCELLED)
+
+
+def plan_for_submission(submission_id: int) -> int:
+    """Queue the judgements of one submission by every active judge; say how many. Idempotent."""
+    return sum(plan_judgements(config=config, submission_id=submission_id) for config in active_configs())
+
+
+def _show_where_none_is(config: JudgeConfig, answers: QuerySet[Implementation]) -> None:
+    judged = answers.values("submission__suite_version__suite")
+    for suite in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
+        show_first(suite=suite, config=config)
+
+
+def judge_next(
+    *,
+    config: JudgeConfig | None = None,
+    suite: Suite | None = None,
+    submission_id: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Judgement | None:
+    """Do the next judgement that may be begun, by ``config``, of ``suite`` or of one submission only where given.
+
+    ``None`` without any.
+
+    The row that comes back says how it went: done, waiting again, or held, with the reason.
+    """
+    for row in _next(config, suite, submission_id):
+        token = claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
+        if token is not None:
+            _judge(row, token, stop)
+            row.refresh_from_db()
+            return row
+    return None
+
+
+def waiting(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> QuerySet[Judgement]:
+    """Judgements that are not done: queued, under way or held."""
+    rows = Judgement.objects.filter(state__in=[WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD])
+    if config is not None:
+        rows = rows.filter(config=config)
+    if suite is not None:
+        rows = rows.filter(implementation__submission__suite_version__suite=suite)
+    return rows
+
+
+def wake(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> int:
+    """Let what waits for a later time be tried now (the budget may be a new one); say how many rows there were."""
+    queued = waiting(config=config, suite=suite).filter(state=WorkState.QUEUED, not_before__isnull=False)
+    return queued.update(not_before=None)
+
+
+def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | None) -> list[Judgement]:
+    """The oldest ones that are due, of active judges whose provider did not ask to wait."""
+    due = leases.due(waiting(config=config, suite=suite)).filter(config__active=True)
+    if submission_id is not None:
+        due = due.filter(implementation__submission=submission_id)
+    asked = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
+    full = [endpoint.pk for endpoint in asked if not has_room(endpoint)]
+    return list(due.exclude(config__endpoint__in=full).select_related("config").order_by("pk")[:CANDIDATES])
+
+
+def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
+    """Vote and decide, or let the row wait, or hold it for a maintainer."""
+    # Web processes import this module to plan, and need no client.
+    from evaluator.providers.stored_clients import ClientUnavailableError, judge_client
+
+    fault = partial(leases.record_error, Judgement, row.pk, token)
+    release = partial(leases.release, Judgement, row.pk, token)
+    try:
+        with leases.heartbeat(Judgement, row.pk, token) as keeper:
+            _decide(row, token, judge_client, lambda: keeper.lost() or stop())
+    except (CallBusyError, BudgetSpentError) as wait:
+        patiently(partial(release, reason=str(wait), not_before=wait.until))
+    except StoppedError:
+        patiently(release)
+    except CallFaultError as error:
+        patiently(partial(fault, reason=str(error)))
+    except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
+        patiently(partial(fault, reason=str(error), hold=True))
+    except UNREADABLE as error:
+        reason = f"The task's reference cannot be read ({type(error).__name__}); import the suite again."
+        patiently(partial(fault, reason=reason, hold=True))
+    except KeyboardInterrupt:
+        release(reason="The worker was interrupted.")
+        raise
+    except Exception:  # a bug of ours must be retried and shown, never lose a judgement
+        log.exception("judging_failed", judgement=row.pk)
+        patiently(partial(fault, reason="a fault of this site"))
+
+
+class _StaleError(Exception):
+    """The judge can no longer be asked."""
+
+
+def _decide(
+    row: Judgement, token: uuid.UUID, connect: Callable[[JudgeConfig], ModelClient], stop: Callable[[], bool]
+) -> None:
+    config = row.config
+    if reason := stale(config):
+        raise _StaleError(reason)
+    shown = shown_of(row.implementation)
+    _supersede_votes_on_other_texts(row, token, digest(shown))
+    client = connect(config)
+    try:
+        asking = Asking(client=client, config=config, token=token, purpose=CallPurpose.JUDGE, stop=stop)
+        first = _labels(row, asking, shown, Variant.RAW, config.votes)
+        split = is_split(first)
+        label = majority(_labels(row, asking, shown, Variant.RAW, config.votes_when_split) if split else first)
+        sensitive = label is not None and _is_surface_sensitive(row, asking, shown, label)
+    finally:
+        client.close()
+    patiently(partial(_settle, row, token, label=label, split=split, surface_sensitive=sensitive))
+
+
+def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, label: Label) -> bool:
+    """Whether the label is another one without comments and docstrings.
+
+    Where there are none, nothing is asked. One vote is enough where it agrees; where it does not, as many are asked as
+    for the label itself, so that mere unsteadiness is not taken for sensitivity.
+    """
+    stripped = shown.stripped()
+    if stripped == shown or _labels(row, asking, stripped, Variant.STRIPPED, 1) in ([label], [None]):
+        return False
+    found = majority(_labels(row, asking, stripped, Variant.STRIPPED, row.config.votes))
+    return found is not None and found is not label
+
+
+def _labels(row: Judgement, asking: Asking, shown: JudgeInput, variant: Variant, count: int) -> list[Label | None]:
+    """The labels of the first ``count`` votes; those that were stored before are not asked again."""
+    stored = {vote.sample: vote.label for vote in row.votes.filter(variant=variant, superseded="")}
+    labels: list[Label | None] = []
+    for sample in range(1, count + 1):
+        if sample in stored:
+            labels.append(Label(stored[sample]) if stored[sample] else None)
+        else:
+            ballot = asking.vote(shown, variant, sample)
+            patiently(partial(_store, row, asking.token, ballot, variant, sample))
+            labels.append(ballot.label)
+    return labels
+
+
+def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, sample: int) -> None:
+    verdict = ballot.verdict
+    with transaction.atomic():
+        if not Judgement.objects.select_for_update().filter(pk=row.pk, state=WorkState.RUNNING, token=token).exists():
+            raise StoppedError
+        said = {
+            "label": verdict.label.value if verdict else "",
+            "abstention": ballot.abstention or "",
+            "findings": storable(verdict.findings_as_data()) if verdict else [],
+            "injection_suspected": bool(verdict and verdict.injection_suspected),
+            "rationale": storable(verdict.rationale) if verdict else [],
+        }
+        vote, _ = JudgeVote.objects.get_or_create(
+            judgement=row, variant=variant, sample=sample, superseded="", defaults=said
+        )
+        vote.calls.set(ballot.calls)
+
+
+def _supersede_votes_on_other_texts(row: Judgement, token: uuid.UUID, found: str) -> None:
+    """An answer that moved to another revision of its task has another reference: earlier votes do not count."""
+    with transaction.atomic():
+        if row.input_digest != found:
+            row.votes.filter(superseded="").update(superseded=_OTHER_TEXT)
+            Judgement.objects.filter(pk=row.pk, token=token).update(input_digest=found)
+            row.input_digest = found
+
+
+def _settle(row: Judgement, token: uuid.UUID, *, label: Label | None, split: bool, surface_sensitive: bool) -> None:
+    calls = ModelCall.objects.filter(votes__judgement=row, votes__superseded="").distinct()
+    prices = [price for _, price in calls.values_list("pk", "dollars")]
+    with transaction.atomic():
+        suspected = row.votes.filter(variant=Variant.RAW, superseded="", injection_suspected=True).exists()
+        done = leases.finish(
+            Judgement,
+            row.pk,
+            token,
+            label=label.value if label else "",
+            abstained=label is None,
+            split=split,
+            surface_sensitive=surface_sensitive,
+            injection_suspected=suspected,
+            dollars=None if None in prices else sum(price for price in prices if price is not None),
+            infra_count=0,
+        )
+        if done:
+            transaction.on_commit(partial(_tell, row.implementation))
+
+
+def _tell(implementation: Implementation) -> None:
+    implementation_rated.send(sender=Judgement, implementation=implementation)
+
+
+def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Submission | None = None) -> int:
+    """Queue held judgements again (all, or those of a judge or a submission); say how many. For maintainers.
+
+    Requests whose answer was lost twice are thereby allowed to be sent once more.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers retry held judgements."
+        raise NotAllowedError(msg)
+    rows = waiting(config=config).filter(state=WorkState.HELD)
+    if submission is not None:
+        rows = rows.filter(implementation__submission=submission)
+    rows = rows.select_related("config", "implementation__revision__task__paper")
+    with transaction.atomic():
+        for row in rows:
+            _allow_again(row)
+        held = [(row.pk, row.config, row.config_id) for row in rows]
+        count = Judgement.objects.filter(pk__in=[pk for pk, _, _ in held], state=WorkState.HELD).update(
+            state=WorkState.QUEUED, infra_count=0, not_before=None
+        )
+        for judge in {config_id: judge for _, judge, config_id in held}.values():
+            record(verb=Verb.RETRIED, subject=judge, actor=actor, data={"judgements": count})
+        transaction.on_commit(partial(push_models, count))
+    return count
+
+
+def _allow_again(row: Judgement) -> None:
+    try:
+        shown = shown_of(row.implementation)
+    except UNREADABLE:
+        return
+    samples = range(1, row.config.votes_when_split + 1)
+    keys = [
+        key
+        for variant, text in ((Variant.RAW, shown), (Variant.STRIPPED, shown.stripped()))
+        for sample in samples
+        for key in vote_keys(row.config, text, variant, sample)
+    ]
+    ModelCall.objects.filter(key__in=keys, state=CallState.IN_DOUBT).update(
+        state=CallState.FAILED, message="It was in doubt; a maintainer had it asked again."
+    )
+
+
+def cancel(*, config: JudgeConfig | None = None, submission_id: int | None = None) -> int:
+    """Drop what is not done, of a judge or a submission; say how many. Workers notice within seconds."""
+    rows = waiting(config=config)
+    if submission_id is not None:
+        rows = rows.filter(implementation__submission_id=submission_id)
+    return rows.update(state=WorkState.CANCELLED, token=None, lease_until=None, reason="It was cancelled.")

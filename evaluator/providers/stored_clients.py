@@ -1,0 +1,65 @@
+"""A client for an endpoint, a run or a judge, with the key that belongs to it. For workers and commands only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from evaluator.providers.clients import connect
+from evaluator.providers.endpoint_settings import settings_of
+from evaluator.providers.guard import Policy
+from evaluator.providers.types import EndpointSettings
+from submissions.domain.endpoints import KeyLostError, key_of
+from submissions.endpoints.addresses import same_origin
+
+if TYPE_CHECKING:
+    from evaluator.models import Generation, JudgeConfig
+    from evaluator.providers.types import ModelClient
+    from submissions.models import Endpoint
+
+
+class ClientUnavailableError(Exception):
+    """Nobody can be asked: endpoint or key are gone. The message is for whoever owns it."""
+
+
+def policy() -> Policy:
+    """Which addresses may be called: public ones, and the operator's own networks."""
+    return Policy(networks=tuple(ip_network(network.strip()) for network in settings.ENVIRONMENT.endpoint_networks))
+
+
+def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> ModelClient:
+    """A client for ``endpoint`` as it is now, with at most so many seconds for a request.
+
+    Raises ``KeyLostError``. An address that may not be called raises when the client is used, not here.
+    """
+    now = settings_of(endpoint)
+    bounded = replace(now, request_seconds=min(now.request_seconds, most_seconds))
+    return connect(bounded, key=key_of(endpoint), policy=policy())
+
+
+def generation_client(generation: Generation) -> ModelClient:
+    """A client for a run, as the endpoint was when it began. Raises :class:`ClientUnavailableError`."""
+    stored = EndpointSettings.from_data(generation.settings)
+    return connect(stored, key=_key(generation.endpoint, stored.base_url), policy=policy())
+
+
+def judge_client(config: JudgeConfig) -> ModelClient:
+    """A client for a judge. Raises :class:`ClientUnavailableError`."""
+    return connect(settings_of(config), key=_key(config.endpoint, config.base_url), policy=policy())
+
+
+def _key(endpoint: Endpoint | None, base_url: str) -> str:
+    if endpoint is None:
+        msg = "The endpoint was deleted, and its key with it. Register it again and start anew."
+        raise ClientUnavailableError(msg)
+    if not same_origin(endpoint.base_url, base_url):
+        msg = "The endpoint has another address by now, and no key for the one that was asked. Start anew."
+        raise ClientUnavailableError(msg)
+    try:
+        return key_of(endpoint)
+    except KeyLostError as error:
+        raise ClientUnavailableError(str(error)) from None

@@ -1,0 +1,113 @@
+"""Choose which test run is measured next, and claim it: a lease (``evaluator.queue.leases``) and its attempt."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import F
+
+from evaluator.enums import AttemptState, RunState
+from evaluator.models import Attempt, TestRun
+from evaluator.queue import leases
+from submissions.enums import SubmissionState
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.models import QuerySet
+
+_RUN_LABEL = re.compile(r"run-(\d+)-(\d+)(?:-[a-z]+)*")
+_JOB_LABEL = re.compile(r"job-(\d+)(?:-[a-z0-9]+)*")
+
+CANDIDATES = 8
+"""How many queued runs of one owner are tried before the next owner's: other workers may be faster at some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt's right to decide one run."""
+
+    run_id: int
+    token: uuid.UUID
+    number: int
+
+    @property
+    def label(self) -> str:
+        """What this attempt's boxes are called on the machine."""
+        return f"run-{self.run_id}-{self.number}"
+
+
+def claim_next(*, worker: str, submission_id: int | None = None) -> Claim | None:
+    """Claim the queued run whose submitter has the fewest runs under way; ``None`` when nothing waits.
+
+    ``submission_id`` narrows it to one submission (``manage.py submit --wait``).
+    """
+    for run_id in fair_order(submission_id):
+        claim = _claim(run_id, worker)
+        if claim is not None:
+            return claim
+    return None
+
+
+def _waiting(submission_id: int | None) -> QuerySet[TestRun]:
+    waiting = leases.due(TestRun.objects.all())
+    if submission_id is not None:
+        waiting = waiting.filter(implementation__submission_id=submission_id)
+    return waiting
+
+
+def fair_order(submission_id: int | None = None) -> Iterator[int]:
+    """Run ids, oldest first within each owner, the owners with the fewest running first.
+
+    All owners come, so that a job finds work as long as anybody's waits. Later ones are looked up only when needed.
+    """
+    owner = "implementation__submission__owner_id"
+    running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
+    owners = sorted(
+        _waiting(submission_id).order_by(owner).values_list(owner, flat=True).distinct(),
+        key=lambda pk: (running[pk], pk),
+    )
+    for pk in owners:
+        # Who waits for a first result comes before what is only measured again.
+        in_order = _waiting(submission_id).filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
+        yield from list(in_order.values_list("pk", flat=True)[:CANDIDATES])
+
+
+def _claim(run_id: int, worker: str) -> Claim | None:
+    with transaction.atomic():
+        token = leases.claim(TestRun, run_id)
+        if token is None:
+            return None
+        number = Attempt.objects.filter(run_id=run_id).count() + 1
+        Attempt.objects.create(run_id=run_id, number=number, token=token, worker=worker)
+        Submission.objects.filter(implementations__test_runs=run_id, state=SubmissionState.QUEUED).update(
+            state=SubmissionState.RUNNING
+        )
+    return Claim(run_id=run_id, token=token, number=number)
+
+
+def is_live(label: str) -> bool:
+    """Whether a box's label belongs to somebody who still waits for it; the reaper asks.
+
+    ``run-<run>-<attempt>[-<part>]`` is a claim's, live while its token holds the run. ``job-<process>[-<part>]`` is
+    that of work outside the queue (an audit) on this machine, live while the process is.
+    """
+    if match := _RUN_LABEL.fullmatch(label):
+        attempt = Attempt.objects.filter(run_id=int(match[1]), number=int(match[2]), state=AttemptState.RUNNING)
+        return attempt.filter(run__state=RunState.RUNNING, run__token=F("token")).exists()
+    if match := _JOB_LABEL.fullmatch(label):
+        return Path("/proc", match[1]).exists()
+    return False
+
+
+def job_label() -> str:
+    """What the boxes of work outside the queue are called."""
+    return f"job-{os.getpid()}"

@@ -1,0 +1,126 @@
+"""Lease work to one worker at a time: test runs, questions to models and judgements (every :class:`Leased` model).
+
+Whoever holds the newest token decides the row; everybody else's result is discarded (SANDBOX, section f). All changes
+are conditional updates, so a job that is delivered twice works once. A lease that runs out is an infrastructure error
+and counts as one: work that kills its worker again and again is held in the end.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from evaluator.enums import WorkState
+from evaluator.models.leasing import Leased
+from evaluator.queue.heartbeat import Heartbeat
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+_Work = TypeVar("_Work", bound=Leased)
+
+LEASE_LOST = "its worker died or stopped renewing the lease"
+INFRA_TRIES = 3
+"""After so many infrastructure errors work is held for its owner or an operator (DESIGN, section 3)."""
+
+
+def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
+    """Those of ``queryset`` that wait and may be begun now."""
+    now = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
+    return queryset.filter(now, state=WorkState.QUEUED)
+
+
+def claim(model: type[Leased], pk: int) -> uuid.UUID | None:
+    """Take one row that waits; the token, or ``None`` when another worker was faster."""
+    token = uuid.uuid4()
+    waiting = model.rows().filter(pk=pk, state=WorkState.QUEUED)
+    taken = waiting.update(state=WorkState.RUNNING, token=token, lease_until=_lease_end(), not_before=None)
+    return token if taken else None
+
+
+def extend(model: type[Leased], pk: int, token: uuid.UUID) -> bool:
+    """Heartbeat: renew the lease. False when the claim is lost (expired and taken, or cancelled)."""
+    return bool(_held(model, pk, token).update(lease_until=_lease_end()))
+
+
+def release(
+    model: type[Leased], pk: int, token: uuid.UUID, *, reason: str = "", not_before: datetime | None = None
+) -> bool:
+    """Let work wait again without counting an error; return whether it was still held by ``token``."""
+    return bool(
+        _held(model, pk, token).update(
+            state=WorkState.QUEUED, token=None, lease_until=None, not_before=not_before, reason=reason
+        )
+    )
+
+
+def record_error(
+    model: type[Leased], pk: int, token: uuid.UUID, *, reason: str, hold: bool = False
+) -> WorkState | None:
+    """Count an infrastructure error: the work waits, longer each time, and is held after three (or at once).
+
+    Returns the work's new state, or ``None`` when ``token`` no longer held it.
+    """
+    held = _held(model, pk, token)
+    row = held.only("infra_count").first()
+    return _count_error(held, row, reason=reason, hold=hold) if row else None
+
+
+def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> bool:
+    """Decide the work if ``token`` still holds it; return whether it did."""
+    return bool(
+        _held(model, pk, token).update(
+            state=WorkState.DONE,
+            token=None,
+            lease_until=None,
+            not_before=None,
+            **{"finished": timezone.now(), "reason": "", **fields},
+        )
+    )
+
+
+def expire(model: type[Leased]) -> list[int]:
+    """Take back every row whose worker stopped renewing its lease, as an infrastructure error; return their keys."""
+    late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=timezone.now())
+    return [
+        row.pk
+        for row in late.only("token", "infra_count")
+        # Its worker may renew it, or end it, in this very moment.
+        if _count_error(late.filter(pk=row.pk, token=row.token), row, reason=LEASE_LOST)
+    ]
+
+
+def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:
+    """Keeps the lease on one row alive."""
+    return Heartbeat(partial(extend, model, pk, token), name=f"{model.__name__}-{pk}")
+
+
+def _count_error(held: QuerySet[Leased], row: Leased, *, reason: str, hold: bool = False) -> WorkState | None:
+    count = row.infra_count + 1
+    state = WorkState.HELD if hold or count >= INFRA_TRIES else WorkState.QUEUED
+    pause = timedelta(seconds=settings.ENVIRONMENT.infra_retry_seconds * count)
+    changed = held.update(
+        state=state,
+        token=None,
+        lease_until=None,
+        infra_count=count,
+        not_before=timezone.now() + pause if state == WorkState.QUEUED else None,
+        reason=reason,
+    )
+    return state if changed else None
+
+
+def _held(model: type[Leased], pk: int, token: uuid.UUID) -> QuerySet[Leased]:
+    return model.rows().filter(pk=pk, state=WorkState.RUNNING, token=token)
+
+
+def _lease_end() -> datetime:
+    return timezone.now() + timedelta(seconds=settings.ENVIRONMENT.lease_seconds)

@@ -1,0 +1,66 @@
+"""Where a submission stands, and how many of the counted tasks it passes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.queries import revisions_of
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from evaluator.testing.types import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from benchmark_tasks.models import TaskRevision
+    from submissions.models import Submission
+
+
+def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, int]:
+    """Id of each of ``revisions`` that counts -> in how many trials its newest result is a pass; 0 without a result.
+
+    pass@1 is the mean of these over the tasks and the submission's trials; board, pass@k and ``submit`` read them here.
+    """
+    newest: dict[tuple[int, int], bool] = {}
+    runs = TestRun.objects.current().filter(implementation__submission=submission, state=RunState.DONE).order_by("pk")
+    for revision, trial, outcome in runs.values_list("implementation__revision", "implementation__trial", "outcome"):
+        newest[revision, trial] = outcome == Outcome.PASSED.value
+    passes: dict[int, int] = defaultdict(int)
+    for (revision, _), passed in newest.items():
+        passes[revision] += passed
+    return {each.pk: passes[each.pk] for each in revisions if not each.why_left_out}
+
+
+def summary(submission: Submission) -> dict[str, Any]:
+    """What ``submit --json`` prints: submission, state, tests (passed, total), left_out and tasks.
+
+    ``tests`` counts as the board does: tasks that are not left out, each by the share of its trials that pass. In
+    ``tasks`` (task, outcome, seconds) every answer has a row, with several trials ``trial`` too. ``outcome`` is empty
+    while it is not decided.
+    """
+    runs = (
+        TestRun.objects.current()
+        .filter(implementation__submission=submission)
+        .select_related("implementation__revision__task")
+        .order_by(
+            "implementation__revision__task__paper__folder_name",
+            "implementation__revision__task__index",
+            "implementation__trial",
+        )
+    )
+    tasks = [
+        {"task": run.implementation.revision.task.slug, "outcome": run.outcome, "seconds": run.seconds}
+        | ({"trial": run.implementation.trial} if submission.trials > 1 else {})
+        for run in runs
+    ]
+    revisions = list(revisions_of(submission.suite_version))
+    passes = passed_trials(submission, revisions)
+    return {
+        "submission": submission.pk,
+        "state": submission.state,
+        "tests": {"passed": sum(passes.values()) / submission.trials, "total": len(passes)},
+        "left_out": tasks_left_out(revisions),
+        "tasks": tasks,
+    }

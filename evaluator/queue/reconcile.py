@@ -1,0 +1,101 @@
+"""The sweep: whatever crashed, was lost or came twice, afterwards the database's unfinished work is under way again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from django.utils import timezone
+
+from evaluator.auditing.auditing import waiting
+from evaluator.enums import GenerationState, RunState
+from evaluator.generation.generating import settle_generation, unsettled_generations
+from evaluator.judging.rechecking import recheck_shown
+from evaluator.models import AnswerRequest, Judgement, TestRun
+from evaluator.queue import leases
+from evaluator.queue.claims import is_live
+from evaluator.queue.finalising import settle, unsettled
+from evaluator.queue.queueing import plan, push_audit, push_check, push_uploads, top_up
+from evaluator.queue.results import expire_runs
+from evaluator.reevaluation.applying import settle_reevaluation, unsettled_reevaluations
+from evaluator.sandbox.configuration import configured_sandbox, golden_folder
+from evaluator.sandbox.types import SandboxError
+from evaluator.signals import reconciled
+from evaluator.testing.golden_store import sweep_golden
+from evaluator.testing.scratch import sweep_scratch
+from submissions.domain import checking, media, uploads
+from submissions.enums import EndpointCheck, SubmissionState
+from submissions.models import Endpoint, Submission
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep did."""
+
+    expired: int
+    planned: int
+    pushed: int
+    reaped: int
+
+
+def reconcile() -> Sweep:
+    """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead.
+
+    Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
+    for any more are discarded on the way.
+    """
+    expired = expire_leases()
+    planned = sum(
+        len(plan(pk))
+        for pk in Submission.objects.filter(state=SubmissionState.QUEUED, implementations__test_runs__isnull=True)
+        .distinct()
+        .values_list("pk", flat=True)
+    )
+    due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
+    pushed = top_up(due.count(), models=_waiting_for_models())
+    for pk in unsettled():
+        settle(pk)
+    for pk in unsettled_generations():
+        settle_generation(pk)
+    for pk in unsettled_reevaluations():
+        settle_reevaluation(pk)
+    if waiting():
+        push_audit()
+    for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
+        push_check(pk)
+    recheck_shown()
+    checking.sweep()
+    push_uploads(checking.waiting())
+    uploads.sweep()
+    media.sweep_when_due()
+    sweep_scratch()
+    sweep_golden(golden_folder())
+    # What a higher room fails at (Django logs it) must not keep a worker from its runs.
+    reconciled.send_robust(sender=Sweep)
+    return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+
+
+def expire_leases() -> int:
+    """Take all work back from workers that stopped renewing their leases, and close what is thereby held.
+
+    Returns how much it was. It counts as an infrastructure error of that work.
+    """
+    runs, requests, judgements = expire_runs(), leases.expire(AnswerRequest), leases.expire(Judgement)
+    for pk in set(AnswerRequest.objects.filter(pk__in=requests).values_list("generation", flat=True)):
+        settle_generation(pk)
+    return len(runs) + len(requests) + len(judgements)
+
+
+def _waiting_for_models() -> int:
+    asked = leases.due(AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING))
+    return asked.count() + leases.due(Judgement.objects.all()).count()
+
+
+def _reap() -> int:
+    try:
+        return configured_sandbox().reap(keep=is_live)
+    except SandboxError as error:
+        log.warning("reap_failed", error=str(error))
+        return 0

@@ -1,0 +1,170 @@
+"""Decide a test run: an accepted verdict, an infrastructure error, and what both mean for the submission."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
+from evaluator.generation.generating import resume
+from evaluator.models import Attempt, Generation, TestRun
+from evaluator.queue import leases
+from evaluator.queue.finalising import settle, stop_runs
+from evaluator.queue.queueing import push
+from evaluator.reevaluation.applying import settle_reevaluation
+from evaluator.sandbox import pinning
+from submissions.domain.audit import record
+from submissions.enums import SubmissionState, Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import Submission, User
+
+if TYPE_CHECKING:
+    from evaluator.queue.claims import Claim
+    from evaluator.testing.types import Verdict
+
+LONGEST_WAIT_SECONDS = 300
+"""How long a run waits at most between two tries while this machine can start no box at all."""
+
+WAITING = "waiting for the sandbox"
+
+
+def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environment: str = "") -> bool:
+    """Store the verdict if ``claim`` still holds its run; say whether it did. A late result is discarded.
+
+    Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
+    """
+    with transaction.atomic():
+        accepted = leases.finish(
+            TestRun,
+            claim.run_id,
+            claim.token,
+            environment=environment,
+            environment_digest=environment_digest,
+            outcome=verdict.outcome.value,
+            reason=verdict.reason,
+            cases=[asdict(case) for case in verdict.cases],
+            log=verdict.log,
+            seconds=verdict.seconds,
+        )
+        if accepted:
+            _pin(claim.run_id, environment, environment_digest)
+        _end_attempt(claim, AttemptState.ACCEPTED if accepted else AttemptState.LOST, "")
+    # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
+    settle_run(claim.run_id)
+    return accepted
+
+
+def _pin(run_id: int, environment: str, digest: str) -> None:
+    """The first decided run decides for all. The row lock puts two that end at the same moment one after the other."""
+    run = TestRun.objects.select_related("implementation").get(pk=run_id)
+    submission = Submission.objects.select_for_update().get(pk=run.implementation.submission_id)
+    pinning.require_same(run, environment=environment, digest=digest)
+    if run.reevaluation_id is None and not submission.environment_digest:
+        Submission.objects.filter(pk=submission.pk).update(environment_digest=digest)
+
+
+def settle_run(run_id: int) -> None:
+    """Move on what waits for the run: its submission, or its re-evaluation."""
+    run = (
+        TestRun.objects.select_related("implementation")
+        .only("reevaluation", "implementation__submission")
+        .get(pk=run_id)
+    )
+    if run.reevaluation_id is None:
+        settle(run.implementation.submission_id)
+    else:
+        settle_reevaluation(run.reevaluation_id)
+
+
+def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = False) -> None:
+    """Store an infrastructure error: try again later, and after three tries hold the run for an operator.
+
+    ``reason`` is for maintainers, ``public`` what the submitter reads. An error that lies ``everywhere`` on this
+    machine (no box can be started at all) is not the run's: it waits, longer each time, and is never held.
+    """
+    with transaction.atomic():
+        if everywhere:
+            kept = leases.release(
+                TestRun,
+                claim.run_id,
+                claim.token,
+                reason=f"{WAITING}: {public}",
+                not_before=timezone.now() + _longer_each_time(claim.run_id),
+            )
+        else:
+            kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
+        _end_attempt(claim, AttemptState.INFRA if kept else AttemptState.LOST, reason)
+    if kept:
+        settle_run(claim.run_id)
+
+
+def _longer_each_time(run_id: int) -> timedelta:
+    errors_before = Attempt.objects.filter(run=run_id, state=AttemptState.INFRA).count()
+    first = max(settings.ENVIRONMENT.infra_retry_seconds, 1)
+    return timedelta(seconds=min(first * 2 ** min(errors_before, 10), LONGEST_WAIT_SECONDS))
+
+
+def expire_runs() -> list[int]:
+    """Count an infrastructure error for every run whose worker stopped renewing its lease; return the runs' ids."""
+    with transaction.atomic():
+        lost = leases.expire(TestRun)
+        Attempt.objects.filter(run__in=lost, state=AttemptState.RUNNING).update(
+            state=AttemptState.INFRA, reason=leases.LEASE_LOST, ended=timezone.now()
+        )
+    for run_id in lost:
+        settle_run(run_id)
+    return lost
+
+
+def release(claim: Claim, *, reason: str) -> None:
+    """Give an unfinished run back at once (the worker is being stopped), without counting an error."""
+    with transaction.atomic():
+        freed = leases.release(TestRun, claim.run_id, claim.token)
+        _end_attempt(claim, AttemptState.LOST, reason)
+        if freed:
+            transaction.on_commit(partial(push, 1))
+
+
+def retry_held(*, submission: Submission, actor: User) -> int:
+    """Queue the held runs of ``submission`` again and say how many. For maintainers; recorded.
+
+    One that was held while a model was asked goes on with asking: its answers are not all there yet.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers retry held submissions."
+        raise NotAllowedError(msg)
+    generation = Generation.objects.filter(submission=submission, state=GenerationState.HELD).first()
+    if generation is not None:
+        resume(generation=generation, actor=actor)
+        submission.refresh_from_db()
+        return generation.requests.filter(state=WorkState.QUEUED).count()
+    with transaction.atomic():
+        if not Submission.objects.filter(pk=submission.pk, state=SubmissionState.HELD).update(
+            state=SubmissionState.QUEUED, held_reason=""
+        ):
+            msg = "Only a held submission can be retried."
+            raise WrongStateError(msg)
+        held = TestRun.objects.filter(implementation__submission=submission, state=RunState.HELD)
+        ids = list(held.values_list("pk", flat=True))
+        TestRun.objects.filter(pk__in=ids).update(state=RunState.QUEUED, infra_count=0, not_before=None)
+        record(verb=Verb.RETRIED, subject=submission, actor=actor, data={"runs": len(ids)})
+        transaction.on_commit(partial(push, len(ids)))
+    submission.refresh_from_db()
+    return len(ids)
+
+
+def cancel_runs(submission_id: int) -> None:
+    """Drop what waits for a submission and take the token from what runs; heartbeats then stop the boxes."""
+    stop_runs(TestRun.objects.filter(implementation__submission_id=submission_id), "The submission was cancelled.")
+
+
+def _end_attempt(claim: Claim, state: AttemptState, reason: str) -> None:
+    Attempt.objects.filter(token=claim.token, state=AttemptState.RUNNING).update(
+        state=state, reason=reason, ended=timezone.now()
+    )

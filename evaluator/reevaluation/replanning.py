@@ -1,0 +1,278 @@
+"""What would be measured again, and why. Pure reading: the dry run and the maintainers' page show exactly this."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
+from evaluator.enums import ReevaluationState
+from evaluator.models import Reevaluation, TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.offers import Offer
+from evaluator.sandbox.pinning import short
+from submissions.enums import SubmissionState
+from submissions.models import Implementation, Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from django.db.models import QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One answer to be measured again by the tests of ``revision``; ``why`` holds at least one reason.
+
+    ``before`` is the run that counts now.
+    """
+
+    implementation: Implementation
+    revision: TaskRevision
+    before: TestRun
+    why: tuple[str, ...]
+
+    @property
+    def needs_box(self) -> bool:
+        """False where there is no answer, or one that cannot be applied: that is decided without a box."""
+        return self.implementation.files is not None
+
+    @property
+    def task(self) -> str:
+        """The task's slug."""
+        return self.revision.task.slug
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedReevaluation:
+    """What a re-evaluation of ``submission`` would do: ``runs``, while ``kept`` answers keep the run they have.
+
+    It ends on the suite version ``target``. Where ``stale`` is not empty, that is the submission's own version: its
+    answers were given to something else than the current version asks, and each text says to what.
+    """
+
+    submission: Submission
+    target: SuiteVersion
+    runs: tuple[PlannedRun, ...]
+    kept: int
+    stale: tuple[str, ...]
+    under_way: bool
+
+    @property
+    def moves(self) -> bool:
+        """Whether the submission gets to another suite version."""
+        return self.target.pk != self.submission.suite_version_id
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do that is not being done already."""
+        return (bool(self.runs) or self.moves) and not self.under_way
+
+    @property
+    def reasons(self) -> tuple[tuple[str, int], ...]:
+        """Why, and for how many answers, the most frequent first."""
+        counts: dict[str, int] = defaultdict(int)
+        for run in self.runs:
+            for why in run.why:
+                counts[why] += 1
+        return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def candidates(*, suite: str = "", task: str = "", submission: Iterable[int] = ()) -> QuerySet[Submission]:
+    """The scored submissions of a suite (its slug), with answers to a task (``suite/paper/1``), or of these numbers."""
+    found = Submission.objects.filter(state=SubmissionState.SCORED)
+    numbers = list(submission)
+    if numbers:
+        found = found.filter(pk__in=numbers)
+    if suite:
+        found = found.filter(suite_version__suite__slug=suite)
+    if task:
+        of_suite, _, slug = task.partition("/")
+        answers = Implementation.objects.filter(revision__task__suite__slug=of_suite, revision__task__slug=slug)
+        found = found.filter(pk__in=answers.values("submission"))
+    return found
+
+
+def full_task_name(task: str, *, suite: str = "") -> str:
+    """``suite/paper/1`` of a task named so, or as ``paper/1`` beside its suite's slug; empty where there is none."""
+    for name in [f"{suite}/{task}", task] if suite else [task]:
+        of_suite, _, slug = name.partition("/")
+        if suite in ("", of_suite) and Task.objects.filter(suite__slug=of_suite, slug=slug).exists():
+            return name
+    return ""
+
+
+def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
+    """The version that a new seed epoch would make of ``current``, neither of the two saved."""
+    suite = current.suite
+    newest = suite.seed_epochs.order_by("-number").values_list("number", flat=True)[0]
+    epoch = SeedEpoch(suite=suite, number=newest + 1)
+    return SuiteVersion(
+        suite=suite,
+        number=current.number + 1,
+        seed_epoch=epoch,
+        changes=f"Private seeds were drawn anew (seed epoch {epoch.number}); no task changed.",
+    )
+
+
+def fits(submission: Submission, version: SuiteVersion) -> bool:
+    """Whether ``submission`` is of ``version``, or its answers can be taken for answers to it."""
+    if submission.suite_version_id == version.pk:
+        return True
+    return not _stale(_answers([submission])[submission.pk], _Target.of(version).revisions)
+
+
+def plan(
+    submissions: QuerySet[Submission],
+    *,
+    offered: Callable[[TaskRevision], Offer | None],
+    task: str = "",
+    new_seeds: bool = False,
+) -> list[PlannedReevaluation]:
+    """What re-evaluating each of ``submissions`` would do, whole: oldest first, a constant number of queries.
+
+    ``offered`` gives the environment that a revision would be measured in now; None where nobody knows, and then
+    environments are not compared. With ``task`` (``suite/paper/1``) only those in which that task has to be run again,
+    or is stale. What needs nothing is left in, so that one can see that it was looked at. ``new_seeds`` is as if the
+    suites had a new seed epoch; such a plan is to be read only, for the versions it leads to do not exist.
+    """
+    listed = list(
+        submissions.select_related("owner", "system", "suite_version__suite", "suite_version__seed_epoch").order_by(
+            "pk"
+        )
+    )
+    answers = _answers(listed)
+    runs = {
+        run.implementation_id: run
+        for run in TestRun.objects.current()
+        .filter(implementation__submission__in=listed)
+        .order_by("pk")
+        .defer("cases", "log")
+    }
+    busy = set(
+        Reevaluation.objects.filter(
+            submission__in=listed, state__in=[ReevaluationState.RUNNING, ReevaluationState.HELD]
+        ).values_list("submission_id", flat=True)
+    )
+    targets = {pk: _Target.of(version) for pk, version in _newest_versions(listed).items()}
+    if new_seeds:
+        targets = {pk: _Target(with_new_seeds(each.version), each.revisions) for pk, each in targets.items()}
+    plans = [
+        _planned(submission, answers[submission.pk], runs, targets[submission.suite_version.suite_id], offered)
+        if submission.pk not in busy
+        else PlannedReevaluation(submission, submission.suite_version, (), 0, (), under_way=True)
+        for submission in listed
+    ]
+    slug = task.partition("/")[2]
+    return [each for each in plans if not slug or _concerns(each, slug)]
+
+
+def fingerprint(plans: Iterable[PlannedReevaluation]) -> str:
+    """Changes when a plan does: so that nobody confirms another one than was shown."""
+    told = [
+        (each.submission.pk, each.target.pk, [(run.implementation.pk, run.why) for run in each.runs])
+        for each in plans
+        if each.needed
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A suite's newest version, and its revisions by task."""
+
+    version: SuiteVersion
+    revisions: Mapping[int, TaskRevision]
+
+    @classmethod
+    def of(cls, version: SuiteVersion) -> _Target:
+        return cls(version, {revision.task_id: revision for revision in revisions_of(version)})
+
+
+def _newest_versions(submissions: list[Submission]) -> dict[int, SuiteVersion]:
+    suites = {submission.suite_version.suite_id for submission in submissions}
+    versions = SuiteVersion.objects.filter(suite__in=Suite.objects.filter(pk__in=suites))
+    return {version.suite_id: version for version in versions.select_related("suite", "seed_epoch").order_by("number")}
+
+
+def _answers(submissions: list[Submission]) -> dict[int, list[Implementation]]:
+    grouped: dict[int, list[Implementation]] = {submission.pk: [] for submission in submissions}
+    found = (
+        Implementation.objects.filter(submission__in=submissions)
+        .select_related("revision__task__suite", "revision__task__paper")
+        .defer("diff", "goal_source", "raw_answer", "revision__masked_source")
+    )
+    for answer in found:
+        grouped[answer.submission_id].append(answer)
+    return grouped
+
+
+def _planned(
+    submission: Submission,
+    answers: list[Implementation],
+    runs: Mapping[int, TestRun],
+    newest: _Target,
+    offered: Callable[[TaskRevision], Offer | None],
+) -> PlannedReevaluation:
+    stale = _stale(answers, newest.revisions) if newest.version.pk != submission.suite_version_id else ()
+    version = submission.suite_version if stale else newest.version
+    planned = []
+    for answer in answers:
+        revision = answer.revision if stale else newest.revisions.get(answer.revision.task_id, answer.revision)
+        before = runs.get(answer.pk)
+        why = _differences(before, revision, version, offered) if before else ()
+        if before and why:
+            planned.append(PlannedRun(answer, revision, before, why))
+    return PlannedReevaluation(
+        submission, version, tuple(planned), kept=len(answers) - len(planned), stale=stale, under_way=False
+    )
+
+
+def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -> tuple[str, ...]:
+    """Why the answers cannot be taken for answers to the current version: what people then do is submit again."""
+    found = {}
+    for answer in answers:
+        old, new = answer.revision, current.get(answer.revision.task_id)
+        slug = old.task.slug
+        if new is None:
+            found[slug] = f"{slug} has left the suite"
+        elif not new.runnable:
+            found[slug] = f"{slug} cannot be run any more"
+        elif new.repository_hash != old.repository_hash:
+            found[slug] = f"{slug} has another masked repository"
+        elif new.statement_hash != old.statement_hash:
+            found[slug] = f"{slug} asks for something else"
+    answered = {answer.revision.task_id for answer in answers}
+    added = [revision.task.slug for task, revision in current.items() if revision.runnable and task not in answered]
+    return (*found.values(), *(f"{slug} is new" for slug in added))
+
+
+def _differences(
+    run: TestRun, revision: TaskRevision, version: SuiteVersion, offered: Callable[[TaskRevision], Offer | None]
+) -> tuple[str, ...]:
+    """What is different now from what ``run`` was measured with."""
+    why = []
+    if run.grading_hash != revision.grading_hash:
+        why.append("new grading content")
+    if run.seed_epoch != version.seed_epoch.number:
+        why.append(f"seed epoch {run.seed_epoch} → {version.seed_epoch.number}")
+    if run.evaluator_version != EVALUATOR_VERSION:
+        why.append(f"evaluator {run.evaluator_version} → {EVALUATOR_VERSION}")
+    # What was decided without a box was measured in no environment.
+    offer = offered(revision) if run.environment_digest else None
+    if offer and offer.name != run.environment:
+        why.append(f"environment {run.environment} → {offer.name}")
+    elif offer and offer.digest != run.environment_digest:
+        why.append(f"environment {short(run.environment_digest)} → {short(offer.digest)}")
+    return tuple(why)
+
+
+def _concerns(planned: PlannedReevaluation, slug: str) -> bool:
+    return (
+        planned.under_way
+        or any(run.task == slug for run in planned.runs)
+        or any(text.startswith(f"{slug} ") for text in planned.stale)
+    )

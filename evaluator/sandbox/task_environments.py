@@ -1,0 +1,150 @@
+"""Which environment each task is measured in, and whether it can be."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db.models import Max
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.enums import BuildState
+from evaluator.models import EnvironmentBuild
+from evaluator.sandbox.configuration import environment_list
+from evaluator.sandbox.environment_list import PAPER_NAME
+from evaluator.sandbox.packages import REQUIREMENTS
+from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evaluator.auditing.incomplete import Missing
+
+_SHOWN_CHARACTERS = 400
+
+
+class EnvironmentNotReadyError(SandboxUnavailableError):
+    """The environment of a task is not built on this machine, or its build failed; an operator has to build it."""
+
+
+def environment_name(revision: TaskRevision) -> str:
+    """The name of the environment that ``revision`` asks for, built or not.
+
+    The task's own word comes first, then the operator's ``[tasks]``, then the paper's Dockerfile.
+
+    Raises:
+        SandboxError: none of them says anything; with what to do.
+    """
+    if revision.environment:
+        return revision.environment
+    task = f"{revision.task.suite.slug}/{revision.task.slug}"
+    chosen = environment_list().environment_for(task)
+    if chosen is not None:
+        return chosen
+    if revision.dockerfile_hash:
+        return paper_environment(revision)
+    raise SandboxError(
+        f"{task} names no environment and its paper has no Dockerfile: give it one under [tasks] in the file that "
+        "ENVIRONMENTS_FILE names (docs/operating.md)",
+        public="the task names no environment that this site has",
+    )
+
+
+def environment_of(revision: TaskRevision) -> str:
+    """The environment to measure ``revision`` in.
+
+    Raises:
+        EnvironmentNotReadyError: it is not built, or could not be; the run waits and burns no try.
+        SandboxError: there is none.
+    """
+    name = environment_name(revision)
+    why = why_not_ready(name, newest_build(name))
+    if why:
+        raise EnvironmentNotReadyError(why, public="the task's environment is not built")
+    return name
+
+
+def why_no_environment(revision: TaskRevision) -> str:
+    """Why ``revision`` cannot be measured for want of an environment; empty when it can, as far as is known."""
+    try:
+        environment_of(revision)
+    except SandboxError as error:
+        return str(error)
+    return ""
+
+
+def paper_environment(revision: TaskRevision) -> str:
+    """The name of the environment that the paper's Dockerfile and masked repository make together."""
+    source = f"{revision.dockerfile_hash}{revision.repository_hash}"
+    return f"paper-{hashlib.sha256(source.encode()).hexdigest()[:12]}"
+
+
+def what_to_add(revision: TaskRevision, missing: Missing) -> str:
+    """How the environment of ``revision`` gets what it lacks, for everybody to read: no path of this machine."""
+    name = environment_name(revision)
+    needs = f"`{missing.package}`" if missing.package else f"the system package with `{missing.name}`"
+    task = f"{revision.task.suite.slug}/{revision.task.slug}"
+    entry = environment_list().entry(name)
+    if PAPER_NAME.fullmatch(name):
+        pip = f"`RUN python -m pip install {missing.package}`" if missing.package else f"a line that installs {needs}"
+        how = f"Add {pip} to the paper's Dockerfile and import the suite again"
+    elif entry.packages and missing.package:
+        how = f"Install {needs} into the folder of packages of environment `{name}` (pip install --target)"
+    elif entry.requirements and missing.package and not entry.requirements.is_relative_to(REQUIREMENTS):
+        how = f"Add the line {needs}, with its hashes, to the requirements of environment `{name}`"
+    elif entry.requirements or entry.packages:
+        how = (
+            f"Name an environment that has {needs} for the task in the file that ENVIRONMENTS_FILE names: under "
+            f'[tasks] `"{task}" = "NAME"`, and what NAME is made from under [environments.NAME]'
+        )
+    else:
+        how = f"Add {needs} to the image or root file system of environment `{name}`"
+    suite, slug = revision.task.suite.slug, revision.task.slug
+    return (
+        f"{how}. Then run `manage.py build_images --suite {suite} --task {slug}` and "
+        f"`manage.py audit_tasks --suite {suite} --failed`."
+    )
+
+
+def revisions_with_files() -> list[TaskRevision]:
+    """The revisions that need an environment, with task and suite: also those whose audit failed for want of one."""
+    found = TaskRevision.objects.exclude(repository_hash="").exclude(grading_hash="")
+    return [each for each in found.select_related("task__suite", "task__paper") if not each.not_runnable_reasons]
+
+
+def wanted_environments() -> list[str]:
+    """The environments that the catalogue's tasks ask for and that can be used, sorted."""
+    names = set()
+    for revision in revisions_with_files():
+        try:
+            names.add(environment_name(revision))
+        except SandboxError:
+            continue  # a task without environment is not measured: its page says why
+    builds = newest_builds(names)
+    return sorted(name for name in names if not why_not_ready(name, builds.get(name)))
+
+
+def newest_build(name: str, *, sandbox: str | None = None) -> EnvironmentBuild | None:
+    """How the environment ``name`` was made last for ``sandbox``, by default for any that may be in use here."""
+    return newest_builds([name], sandbox=sandbox).get(name)
+
+
+def newest_builds(names: Iterable[str], *, sandbox: str | None = None) -> dict[str, EnvironmentBuild]:
+    """The same for several environments, by name, in one query; those that were never made are not in it."""
+    builds = EnvironmentBuild.objects.filter(name__in=list(names))
+    kind = sandbox or settings.ENVIRONMENT.evaluator_sandbox
+    if kind != "auto":
+        builds = builds.filter(sandbox=kind)
+    newest = builds.order_by().values("name").annotate(newest=Max("pk")).values("newest")
+    return {build.name: build for build in EnvironmentBuild.objects.filter(pk__in=newest)}
+
+
+def why_not_ready(name: str, build: EnvironmentBuild | None) -> str:
+    """What keeps the environment ``name`` from being used, by its newest ``build``; empty when nothing is known."""
+    if build is not None and build.state == BuildState.FAILED:
+        end = build.log.strip()[-_SHOWN_CHARACTERS:]
+        return f"environment {name} could not be built (manage.py build_images tries again): {end}"
+    if build is None and PAPER_NAME.fullmatch(name):
+        return f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
+    return ""

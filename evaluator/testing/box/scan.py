@@ -1,0 +1,135 @@
+"""A box's program that looks for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
+
+``scan.py NONCE``; stdin is one frame, ``{"name": goal's name, "packages": [top-level names of the repository]}``. After
+the hello come frames of the kinds ``distributions`` (what is installed), ``module`` (an installed module of such a
+name), ``definition`` (the source of an installed definition of the goal's name) and in the end ``done``. It reads
+files and imports none of them; what is found is data for the worker to judge.
+
+Python 3.9 or newer and the standard library; frames.py needs NumPy.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.util
+import os
+import re
+import sys
+import sysconfig
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.testing.box import frames
+
+BOX = Path(__file__).resolve().parent
+MAX_SECONDS = 25.0
+MAX_FILES = 60000
+MAX_FILE_BYTES = 1024 * 1024
+MAX_DEFINITIONS = 200
+MAX_SOURCE_CHARACTERS = 50000
+
+
+def main(nonce: str) -> None:
+    """Say hello, search, and tell what was found."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+
+    def emit(message: dict[str, object]) -> None:
+        view = memoryview(frames.encode(message))
+        while view:
+            view = view[os.write(out, view) :]
+
+    emit({"kind": "hello", "nonce": nonce, "cpu_family": ""})
+    order: Any = frames.decode(sys.stdin.buffer.read())
+    folders = package_folders()
+    emit({"kind": "distributions", "names": distributions(folders)})
+    modules = {name: place for name in order["packages"] for place in [installed_module(name, folders)] if place}
+    for name, place in sorted(modules.items()):
+        emit({"kind": "module", "name": name, "path": place})
+    complete = search(order["name"], folders, emit)
+    emit({"kind": "done", "complete": complete})
+
+
+def package_folders() -> list[Path]:
+    """Where packages are installed: the folders of the search path that are not the standard library's."""
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    own = {library, library / "lib-dynload", BOX}
+    return [path for path in map(Path, sys.path) if path.is_dir() and path.resolve() not in own]
+
+
+def distributions(folders: list[Path]) -> list[str]:
+    """``name version`` of what is installed, by the names of the metadata folders."""
+    found = set()
+    for folder in folders:
+        for entry in folder.iterdir():
+            if entry.suffix in (".dist-info", ".egg-info"):
+                found.add(" ".join(entry.stem.split("-")[:2]))
+    return sorted(found)[:2000]
+
+
+def installed_module(name: str, folders: list[Path]) -> str | None:
+    """Where the module ``name`` is installed, or None; it is not imported."""
+    spec = importlib.machinery.PathFinder.find_spec(name, [str(folder) for folder in folders])
+    if spec is None:
+        return None
+    return str(spec.origin or next(iter(spec.submodule_search_locations or []), "")) or None
+
+
+def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:
+    """Emit the installed definitions called ``name``; say whether every file was looked at."""
+    ends = time.monotonic() + MAX_SECONDS
+    wanted = re.compile(rb"(?:def|class)[ \t]+" + re.escape(name).encode() + rb"\b")
+    files = emitted = 0
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for file in sorted(names):
+                if not file.endswith(".py"):
+                    continue
+                files += 1
+                if files > MAX_FILES or time.monotonic() > ends or emitted >= MAX_DEFINITIONS:
+                    return False
+                path = Path(place) / file
+                for source in definitions(path, name, wanted):
+                    emitted += 1
+                    emit({"kind": "definition", "path": str(path.relative_to(folder)), "source": source})
+    return True
+
+
+def definitions(path: Path, name: str, wanted: re.Pattern[bytes]) -> list[str]:
+    """The sources (whole lines) of the definitions called ``name`` in a file; none where it cannot be read."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            return []
+        content = path.read_bytes()
+        if not wanted.search(content):
+            return []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(content)
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    lines = content.decode("utf-8", "replace").splitlines(keepends=True)
+    return [
+        "".join(lines[node.lineno - 1 : node.end_lineno])[:MAX_SOURCE_CHARACTERS]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name
+    ]
+
+
+def _load_frames() -> Any:
+    spec: Any = importlib.util.spec_from_file_location("box_frames", BOX / "frames.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["box_frames"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    frames = _load_frames()
+    main(sys.argv[1])

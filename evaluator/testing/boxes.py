@@ -1,0 +1,154 @@
+"""Which boxes a sealed task needs, and how what they write is read. Everything read here is hostile or may be."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox, SandboxError
+from evaluator.testing import box
+from evaluator.testing.box import frames
+from evaluator.testing.logs import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.testing.types import Data, SealedTask
+
+REFERENCE_OUTPUT_BYTES = 128 * 1024 * 1024
+HELLO_SECONDS = 30.0
+WALL_PER_PROCESSOR_SECOND = 4
+_BOX_FILES = Path(box.__file__).parent
+_DRIVER = (
+    Mount(_BOX_FILES / "driver.py", "/box/driver.py"),
+    Mount(_BOX_FILES / "frames.py", "/box/frames.py"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What a box said after its hello: the whole messages in order, and whether something else came between.
+
+    ``forged`` means that bytes followed which the driver never writes; an unfinished last frame is none (a killed
+    box leaves one) and is only reported by ``unfinished``.
+    """
+
+    result: BoxResult
+    cpu_family: str
+    messages: tuple[Data, ...]
+    forged: bool
+    unfinished: bool
+
+
+def candidate_box(
+    task: SealedTask,
+    *,
+    tree: Path,
+    cases: list[Data],
+    expected_bytes: int,
+    label: str,
+    limit_seconds: float | None = None,
+) -> tuple[BoxSpec, str]:
+    """The box that runs the candidate's tree on ``cases``, numbered from 0, and the nonce that its hello must carry.
+
+    ``expected_bytes`` is the size of the golden outputs: the candidate may write four times as much, and never less
+    than the sandbox's usual limit. With ``limit_seconds`` it gets that much processor time at most.
+    """
+    stdin = b"".join(frames.encode({"case": number, "input": case}) for number, case in enumerate(cases))
+    limits = _limits(task, boxes_worth=1, output_bytes=max(Limits().output_bytes, 4 * expected_bytes))
+    if limit_seconds is not None:
+        # The clock on the wall is generous: a busy machine must not look like an endless loop.
+        wall = min(limits.wall_seconds, WALL_PER_PROCESSOR_SECOND * limit_seconds)
+        limits = replace(limits, wall_seconds=wall, cpu_seconds=math.ceil(limit_seconds))
+    mounts = (*_DRIVER, Mount(tree, "/box/repository"), Mount(task.run_file, "/box/run.py"))
+    return _spec("candidate", task.environment, mounts, limits=limits, stdin=stdin, label=label)
+
+
+def reference_box(
+    task: SealedTask, *, seeds: tuple[int, ...], label: str, variables: tuple[tuple[str, str], ...] = ()
+) -> tuple[BoxSpec, str]:
+    """The box that makes the cases of ``seeds`` and runs the golden function on them, and its nonce.
+
+    It may take twice the candidate's time for each seed: the code in it is the task's own. ``variables`` are added to
+    the box's environment variables.
+    """
+    mounts = (
+        *_DRIVER,
+        Mount(task.reference_repository, "/box/repository"),
+        Mount(task.run_file, "/box/run.py"),
+        Mount(task.cases_file, "/box/cases.py"),
+    )
+    limits = _limits(task, boxes_worth=2 * len(seeds), output_bytes=REFERENCE_OUTPUT_BYTES)
+    stdin = frames.encode([str(seed) for seed in seeds])
+    spec, nonce = _spec("reference", task.environment, mounts, limits=limits, stdin=stdin, label=label)
+    return replace(spec, variables=variables), nonce
+
+
+def hello_box(environment: str, *, label: str) -> tuple[BoxSpec, str]:
+    """A box that only says what it computes with, and its nonce."""
+    limits = Limits(wall_seconds=HELLO_SECONDS, cpu_seconds=int(HELLO_SECONDS))
+    return _spec("hello", environment, _DRIVER, limits=limits, stdin=b"", label=label)
+
+
+def talk(
+    sandbox: Sandbox, spec: BoxSpec, nonce: str, *, cancelled: Callable[[], bool], family: str | None = None
+) -> Talk:
+    """Run the box and read its messages.
+
+    Raises :class:`SandboxError` when no hello with ``nonce`` came (the candidate's code was not reachable before it,
+    so the fault is ours), or one from another processor family than ``family``.
+    """
+    return read_talk(sandbox.run(spec, cancelled=cancelled), spec, nonce, family=family)
+
+
+def read_talk(result: BoxResult, spec: BoxSpec, nonce: str, *, family: str | None = None) -> Talk:
+    """What the box said in all, see :func:`talk`."""
+    whole, rest = frames.split(result.stdout)
+    forged = not frames.begins_frame(rest)
+    messages: list[Data] = []
+    for frame in whole:
+        try:
+            messages.append(frames.decode(frame))
+        except frames.FrameError:
+            forged = True
+            break
+    found = _cpu_family(messages, nonce, spec, result)
+    if family not in (None, found):
+        raise SandboxError(
+            f"box {spec.label} reports the processor family {found}, an earlier box {family}. Golden outputs are only "
+            "compared within one family: boxes of one sandbox must run on machines of one kind."
+        )
+    return Talk(result, found, tuple(messages[1:]), forged, unfinished=bool(rest))
+
+
+def _cpu_family(messages: list[Data], nonce: str, spec: BoxSpec, result: BoxResult) -> str:
+    hello = messages[0] if messages else None
+    if isinstance(hello, dict) and hello.get("kind") == "hello" and hello.get("nonce") == nonce:
+        return str(hello.get("cpu_family"))
+    said = clean_text(result.stderr[-1000:].decode("utf-8", "replace")).strip()
+    raise SandboxError(
+        f"box {spec.label} ended ({result.ending}, exit code {result.exit_code}, signal {result.signal}) before its "
+        f"driver said hello. Check that the {spec.environment} environment has Python 3.9 or newer with NumPy and that "
+        f"its memory limit leaves room to import it. The box's stderr ends with: {said or 'nothing'}"
+    )
+
+
+def _spec(
+    mode: str, environment: str, mounts: tuple[Mount, ...], *, limits: Limits, stdin: bytes, label: str
+) -> tuple[BoxSpec, str]:
+    nonce = secrets.token_hex(16)
+    argv = ("python", "/box/driver.py", mode, nonce)
+    return BoxSpec(label, argv, mounts, stdin=stdin, limits=limits, environment=environment), nonce
+
+
+def _limits(task: SealedTask, *, boxes_worth: int, output_bytes: int) -> Limits:
+    wall = task.check.wall_seconds * boxes_worth
+    return Limits(
+        wall_seconds=wall,
+        cpu_seconds=math.ceil(wall),
+        memory_bytes=task.check.memory_bytes,
+        output_bytes=output_bytes,
+    )

@@ -1,0 +1,137 @@
+"""Evaluating one claimed run: candidate's tree, heartbeat, boxes, verdict."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from benchmark_tasks.domain.content import tree_path
+from evaluator.models import Attempt, TestRun
+from evaluator.queue import claims, leases, results
+from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.queue.retry import patiently
+from evaluator.sandbox import pinning
+from evaluator.sandbox.configuration import configured_sandbox, worker_name
+from evaluator.sandbox.types import RunCancelledError, SandboxError
+from evaluator.testing.graders import Grader, writable_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evaluator.queue.claims import Claim
+    from evaluator.queue.heartbeat import Heartbeat
+    from submissions.models import Implementation
+
+log = structlog.get_logger(__name__)
+
+
+def evaluate_next(*, submission_id: int | None = None) -> bool:
+    """Claim the next run, evaluate it and decide it. False when nothing waits."""
+    claim = claims.claim_next(worker=worker_name(), submission_id=submission_id)
+    if claim is None:
+        return False
+    with structlog.contextvars.bound_contextvars(run=claim.run_id, attempt=claim.number):
+        evaluate(claim)
+    return True
+
+
+def evaluate(claim: Claim) -> None:
+    """Measure the claimed run. Every infrastructure error becomes an infra attempt with its reason; none escapes."""
+    try:
+        with leases.heartbeat(TestRun, claim.run_id, claim.token) as heartbeat:
+            _measure(claim, heartbeat)
+    except RunCancelledError:
+        log.info("run_stopped", why="cancelled, or its lease was lost")
+    except KeyboardInterrupt:
+        results.release(claim, reason="The worker was interrupted.")
+        raise
+    except Exception as error:  # a bug of ours must be retried and shown, never a candidate's failure
+        fault = fault_of(error)
+        log.warning("infra", reason=fault.reason, everywhere=fault.everywhere, exc_info=fault.is_bug)
+        patiently(
+            lambda: results.record_infra(claim, reason=fault.reason, public=fault.public, everywhere=fault.everywhere)
+        )
+
+
+def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
+    run = TestRun.objects.select_related(
+        "implementation__submission__suite_version__seed_epoch",
+        "implementation__revision__task__suite",
+        "implementation__revision__task__paper",
+        "revision__task__suite",
+        "revision__task__paper",
+        "reevaluation__to_version__seed_epoch",
+    ).get(pk=claim.run_id)
+    implementation = run.implementation
+    version = run.reevaluation.to_version if run.reevaluation else implementation.submission.suite_version
+    grader = Grader(run.graded_revision, version.seed_epoch)
+    Attempt.objects.filter(token=claim.token).update(sandbox=configured_sandbox().name)
+    environment, digest = grader.environment, grader.environment_digest()
+    # Looked at again when the verdict is stored; now it saves the effort.
+    pinning.require_same(run, environment=environment, digest=digest)
+    with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
+        verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
+    accepted = patiently(
+        lambda: results.accept(claim, verdict=verdict, environment=environment, environment_digest=digest)
+    )
+    # Pages show how many private cases passed; how the others ended is for operators.
+    private = Counter(case.outcome.value for case in verdict.cases if not case.public)
+    log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
+
+
+class OverdueError(SandboxError):
+    """A run took longer than all its boxes may together: something outside of them hangs."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise :class:`OverdueError` here after ``seconds``.
+
+    The queue knows no limit for a job, since it does not know which run the job will claim. Signals come to the main
+    thread alone, which is where workers and commands evaluate.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        msg = f"The run took more than {seconds:.0f} seconds, which is more than all of its boxes may take together."
+        raise OverdueError(msg, public="the evaluation hung")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def candidate_tree(implementation: Implementation) -> Iterator[Path]:
+    """A fresh copy of the masked repository with the answer's files in it, removed afterwards."""
+    with writable_copy(tree_path(implementation.revision.repository_hash)) as folder:
+        for name in implementation.deleted:
+            (folder / name).unlink(missing_ok=True)
+            _drop_empty_folders((folder / name).parent, folder)
+        for name, text in (implementation.files or {}).items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="")
+        yield folder
+
+
+def _drop_empty_folders(place: Path, root: Path) -> None:
+    """Remove ``place`` and its parents up to ``root`` where nothing is left in them, as git does.
+
+    An answer may put a file where a folder was; with the folder still there the copy would fail as a fault of ours.
+    """
+    while place != root and place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+        place = place.parent

@@ -1,0 +1,180 @@
+"""Golden cases: the inputs that ``cases(seed)`` made and what the golden function answered, made in the reference box.
+
+They are kept by whoever implements :class:`GoldenStore`, where no candidate's box can see them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from evaluator.sandbox.types import Ending, Sandbox, SandboxError
+from evaluator.testing import boxes
+from evaluator.testing.box import frames
+from evaluator.testing.logs import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.testing.types import Data, SealedTask
+
+_STORED_FORMAT = 1
+_families: dict[tuple[str, str], str] = {}
+
+
+class GoldenError(SandboxError):
+    """The reference box did not produce golden outputs: a fault of the task or of this machine, never the candidate's.
+
+    The message is for the operator.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenKey:
+    """What golden outputs depend on. ``cpu_family`` is as the box's own driver reports it."""
+
+    grading_hash: str
+    seed: int
+    environment_digest: str
+    cpu_family: str
+
+    def text(self) -> str:
+        """The key as 64 hexadecimal characters, fit for a file name or a column."""
+        parts = (_STORED_FORMAT, self.grading_hash, self.seed, self.environment_digest, self.cpu_family)
+        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+
+
+class GoldenStore(Protocol):
+    """Keeps golden bytes. Losing an entry costs a run of the reference box, nothing else."""
+
+    def get(self, key: GoldenKey) -> bytes | None:
+        """The bytes stored under ``key``, or None."""
+
+    def put(self, key: GoldenKey, value: bytes) -> None:
+        """Store ``value``; a later one under the same key may replace it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenCase:
+    """One case of a seed: its number within the seed, its input, and the golden function's outputs."""
+
+    index: int
+    case: dict[str, Data]
+    output: dict[str, Data]
+
+
+def box_family(*, sandbox: Sandbox, environment: str, label: str, cancelled: Callable[[], bool]) -> str:
+    """The processor and BLAS family of this sandbox's boxes, asked of a box once per process and environment."""
+    known = (sandbox.name, sandbox.environment_digest(environment))
+    if known not in _families:
+        spec, nonce = boxes.hello_box(environment, label=f"{label}-hello")
+        _families[known] = boxes.talk(sandbox, spec, nonce, cancelled=cancelled).cpu_family
+    return _families[known]
+
+
+def compute_golden(
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    seeds: tuple[int, ...],
+    golden: GoldenStore,
+    label: str,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> dict[int, tuple[GoldenCase, ...]]:
+    """Return the golden cases of every seed, from the store where it has them, else from one reference box.
+
+    What the store returns is checked; a damaged entry is computed anew. Raises :class:`GoldenError` when the reference
+    box fails, :class:`SandboxError` when it cannot run.
+    """
+    family = box_family(sandbox=sandbox, environment=task.environment, label=label, cancelled=cancelled)
+    digest = sandbox.environment_digest(task.environment)
+    keys = {seed: GoldenKey(task.grading_hash, seed, digest, family) for seed in seeds}
+    found = {seed: _load(golden.get(key)) for seed, key in keys.items()}
+    missing = tuple(seed for seed, cases in found.items() if cases is None)
+    if missing:
+        fresh = run_reference(
+            sandbox=sandbox, task=task, seeds=missing, label=label, cancelled=cancelled, family=family
+        )
+        for seed, cases in fresh.items():
+            golden.put(keys[seed], _dump(cases))
+            found[seed] = cases
+    return {seed: cases for seed, cases in found.items() if cases is not None}
+
+
+def run_reference(
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    seeds: tuple[int, ...],
+    label: str,
+    cancelled: Callable[[], bool],
+    family: str | None = None,
+    variables: tuple[tuple[str, str], ...] = (),
+) -> dict[int, tuple[GoldenCase, ...]]:
+    """The golden cases of ``seeds`` from one reference box, whatever is stored; ``variables`` go into its environment.
+
+    Raises as :func:`compute_golden` does, and :class:`SandboxError` for a box of another processor family.
+    """
+    spec, nonce = boxes.reference_box(task, seeds=seeds, label=f"{label}-golden", variables=variables)
+    talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
+    made: dict[int, list[GoldenCase]] = {seed: [] for seed in seeds}
+    for message in talk.messages:
+        seed, case = _read_golden(message, task, seeds)
+        made[seed].append(case)
+    complete = talk.result.ending is Ending.EXITED and talk.result.exit_code == 0 and all(made.values())
+    if not complete or talk.forged or talk.unfinished:
+        raise GoldenError(
+            f"task {task.name}: the reference box ended with {talk.result.ending} (exit code {talk.result.exit_code}) "
+            f"before all of its seeds {list(seeds)} were answered. Its stderr ends with: "
+            f"{clean_text(talk.result.stderr[-1000:].decode('utf-8', 'replace')) or 'nothing'}"
+        )
+    return {seed: tuple(cases) for seed, cases in made.items()}
+
+
+def _read_golden(message: Data, task: SealedTask, seeds: tuple[int, ...]) -> tuple[int, GoldenCase]:
+    if not isinstance(message, dict) or message.get("kind") != "golden":
+        raise GoldenError(f"task {task.name}: the reference failed: {_failure_text(message)}")
+    case = _as_case([message.get("index"), message.get("case"), message.get("output")])
+    seed = next((seed for seed in seeds if str(seed) == message.get("seed")), None)
+    if case is None or seed is None:
+        raise GoldenError(
+            f"task {task.name}: run(case) of {task.run_file.name} must return a dict of outputs for the golden "
+            f"function, and cases(seed) of {task.cases_file.name} dicts"
+        )
+    return seed, case
+
+
+def _failure_text(message: Data) -> str:
+    error = message.get("error") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(error, dict):
+        return "it sent an unknown message"
+    trace = error.get("traceback")
+    lines = [f"  {line}" for line in trace] if isinstance(trace, list) else []
+    return "\n".join([f"seed {message.get('seed')}: {error.get('type')}: {error.get('message')}", *lines])
+
+
+def _dump(cases: tuple[GoldenCase, ...]) -> bytes:
+    # The count comes first, so that an entry cut between two frames is noticed.
+    return b"".join([frames.encode(len(cases)), *(frames.encode([c.index, c.case, c.output]) for c in cases)])
+
+
+def _load(stored: bytes | None) -> tuple[GoldenCase, ...] | None:
+    if not stored:
+        return None
+    whole, _ = frames.split(stored)
+    try:
+        values = [frames.decode(frame) for frame in whole]
+    except frames.FrameError:
+        return None
+    cases = [case for case in map(_as_case, values[1:]) if case is not None]
+    return tuple(cases) if cases and values[0] == len(cases) else None
+
+
+def _as_case(stored: Data) -> GoldenCase | None:
+    if not isinstance(stored, list) or len(stored) != 3:
+        return None
+    index, case, output = stored
+    if not isinstance(index, int) or not isinstance(case, dict) or not isinstance(output, dict):
+        return None
+    return GoldenCase(index, case, output)

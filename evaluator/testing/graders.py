@@ -1,0 +1,198 @@
+"""How a task revision is graded, whatever its protocol: what audits, runs and attacks call alike."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.domain.seeds import private_seeds
+from benchmark_tasks.enums import Protocol
+from evaluator.sandbox.configuration import (
+    EVALUATOR_VERSION,
+    configured_sandbox,
+    environment_list,
+    golden_folder,
+    sealed_task,
+)
+from evaluator.sandbox.task_environments import environment_of
+from evaluator.testing.boxes import HELLO_SECONDS
+from evaluator.testing.golden_store import FileGoldenStore, ModeFile
+from evaluator.testing.scratch import scratch_folder
+from evaluator.testing.sealed import grade
+from evaluator.testing.upstream import choose_mode, grade_upstream
+from evaluator.testing.upstream_boxes import SERVE_SLACK_SECONDS
+from evaluator.testing.upstream_types import DEFAULT_MEMORY_BYTES, DEFAULT_WALL_SECONDS, UpstreamTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmark_tasks.models import SeedEpoch, TaskRevision
+    from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.types import SealedTask, Verdict
+    from evaluator.testing.upstream_types import ModeChoice
+
+
+OUTSIDE_SECONDS = 1800.0
+"""What grading may take outside of its boxes: copying trees, starting containers, comparing."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Grades candidates' trees by the tests of ``revision``, with the private seeds of ``epoch``."""
+
+    revision: TaskRevision
+    epoch: SeedEpoch
+
+    @property
+    def environment(self) -> str:
+        """The environment that the tests run in. Raises ``SandboxError`` when a task of upstream's has none."""
+        return environment_of(self.revision) if self._is_upstream else self.revision.environment
+
+    @property
+    def _is_upstream(self) -> bool:
+        return self.revision.protocol == Protocol.UPSTREAM
+
+    @property
+    def masked_tree(self) -> Path:
+        """The masked repository, as candidates get it. Read-only."""
+        return tree_path(self.revision.repository_hash)
+
+    @property
+    def reference_tree(self) -> Path:
+        """The same with the golden file in the goal file's place. Read-only, and never in a candidate's box."""
+        return tree_path(self.revision.grading_hash) / "reference"
+
+    @cached_property
+    def task(self) -> SealedTask:
+        """The sealed task in its pure form."""
+        return sealed_task(self.revision)
+
+    @cached_property
+    def upstream_task(self) -> UpstreamTask:
+        """The upstream task in its pure form. Raises ``SandboxError`` when it has no environment."""
+        revision = self.revision
+        entry = environment_list().entry(self.environment)
+        return UpstreamTask(
+            name=revision.task.slug,
+            repository=self.masked_tree,
+            reference_repository=self.reference_tree,
+            repository_name=PurePosixPath(revision.task.paper.repository_folder).name,
+            unit_test_file=revision.unit_test_file,
+            goal_file=revision.goal_file,
+            goal_function=revision.goal_function,
+            class_name=revision.class_name,
+            environment=entry.name,
+            wall_seconds=entry.wall_seconds or DEFAULT_WALL_SECONDS,
+            memory_bytes=entry.memory_mb * 2**20 if entry.memory_mb else DEFAULT_MEMORY_BYTES,
+        )
+
+    @cached_property
+    def private_seeds(self) -> tuple[int, ...]:
+        """The seeds of this epoch that nobody is shown; upstream's tests have none."""
+        if self._is_upstream:
+            return ()
+        count, public = self.task.check.private_seed_count, self.task.check.public_seeds
+        return private_seeds(self.epoch.key, self.revision.task.slug, count, public_seeds=public)
+
+    @property
+    def most_seconds(self) -> float:
+        """How long :meth:`grade` can take while every box keeps to its own limit."""
+        if self._is_upstream:
+            # The answer, and before it the reference where the mode is not known yet; each a test and a remote goal.
+            return 2 * (2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS) + OUTSIDE_SECONDS
+        check = self.task.check
+        seeds = len(check.public_seeds) + len(self.private_seeds)
+        # The reference gets twice the time for each seed; the answer has a public and a private box.
+        return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + OUTSIDE_SECONDS
+
+    def environment_digest(self) -> str:
+        """What a submission is pinned to when it is measured here now. Raises ``SandboxError``."""
+        return configured_sandbox().environment_digest(self.environment)
+
+    def grade(
+        self,
+        tree: Path,
+        *,
+        label: str,
+        cancelled: Callable[[], bool] = lambda: False,
+        private: bool = True,
+        sandbox: Sandbox | None = None,
+        limit_seconds: float | None = None,
+    ) -> Verdict:
+        """Grade the repository ``tree`` with an answer in it; without ``private`` by the public seeds alone.
+
+        With ``limit_seconds`` everything runs in one box that gets so much processor time (the audit's short cut).
+
+        Raises ``SandboxError`` for faults of ours and ``RunCancelledError``.
+        """
+        sandbox = sandbox or configured_sandbox()
+        if self._is_upstream:
+            choice = self._mode(sandbox, label, cancelled)
+            task = self.upstream_task.limited(limit_seconds) if limit_seconds else self.upstream_task
+            return grade_upstream(
+                sandbox=sandbox,
+                task=task,
+                tree=tree,
+                choice=choice,
+                scratch=scratch_folder(),
+                label=label,
+                cancelled=cancelled,
+            )
+        return grade(
+            sandbox=sandbox,
+            task=self.task,
+            candidate_tree=tree,
+            private_seeds=self.private_seeds if private else (),
+            golden=FileGoldenStore(golden_folder()),
+            label=label,
+            cancelled=cancelled,
+            limit_seconds=limit_seconds,
+        )
+
+    def choose_mode(self, *, label: str = "mode", sandbox: Sandbox | None = None) -> tuple[str, str]:
+        """How answers to a task of upstream's are tested, ``remote`` or ``in_process``, and why; found out anew.
+
+        Runs the reference in boxes. Raises ``SandboxError`` for faults of ours.
+        """
+        choice = self._choose(sandbox or configured_sandbox(), label, lambda: False)
+        return choice.mode.value, choice.why
+
+    def _mode(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
+        known = ModeFile(golden_folder(), self._mode_key(sandbox)).read()
+        return known or self._choose(sandbox, label, cancelled)
+
+    def _choose(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
+        choice = choose_mode(
+            sandbox=sandbox, task=self.upstream_task, scratch=scratch_folder(), label=label, cancelled=cancelled
+        )
+        ModeFile(golden_folder(), self._mode_key(sandbox)).write(choice)
+        stored = {"mode": choice.mode.value, "mode_why": choice.why}
+        if {key: self.revision.audit.get(key) for key in stored} != stored:
+            self.revision.audit = {**self.revision.audit, **stored}
+            type(self.revision).objects.filter(pk=self.revision.pk).update(audit=self.revision.audit)
+        return choice
+
+    def _mode_key(self, sandbox: Sandbox) -> str:
+        """The choice is the reference's doing, so it is as good as golden outputs: for one content and environment."""
+        digest = sandbox.environment_digest(self.environment)
+        return hashlib.sha256(f"{self.revision.grading_hash}\0{digest}\0{EVALUATOR_VERSION}".encode()).hexdigest()
+
+
+@contextmanager
+def writable_copy(tree: Path) -> Iterator[Path]:
+    """A copy of a stored tree in a scratch folder, for an answer to be put into; removed afterwards."""
+    folder = Path(mkdtemp(prefix="tree-", dir=scratch_folder()))
+    try:
+        shutil.copytree(tree, folder, copy_function=shutil.copyfile, symlinks=True, dirs_exist_ok=True)
+        for path in (folder, *(found for found in folder.rglob("*") if found.is_dir())):
+            path.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

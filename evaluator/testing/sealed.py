@@ -1,0 +1,235 @@
+"""Grade one candidate by the sealed protocol: it computes, it never sees what is expected. DESIGN, section 4.
+
+The candidate's tree runs in one box on the cases of the public seeds and in another one on those of the private
+seeds. What the boxes send back is compared here, outside, with the golden outputs. Outcomes of a case:
+
+``passed``, ``wrong_output``   by comparison; also ``wrong_output`` when the output is no plain data
+``raised``                     the goal function or an import raised (``sys.exit`` too), or the process ended early
+                               (``os._exit``, a signal) before it answered the case
+``timeout``, ``out_of_memory``, ``output_limit``   how the box ended before it answered the case
+``tampering``                  only for frames that the driver cannot have written: bytes that are no frame, unknown
+                               kinds or fields, case numbers out of order, repeated or unknown. Then nothing from that
+                               box is believed, and a person looks at the answer.
+
+Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
+
+Faults of ours raise :class:`~evaluator.sandbox.types.SandboxError` and are tried again; they are never a verdict.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
+from evaluator.testing import boxes
+from evaluator.testing.box import frames
+from evaluator.testing.comparison import compare
+from evaluator.testing.golden import (
+    GoldenCase,
+    GoldenError,
+    GoldenStore,
+    box_family,
+    compute_golden,
+)
+from evaluator.testing.logs import clean_log, clean_text
+from evaluator.testing.types import CaseResult, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evaluator.sandbox.types import Sandbox
+    from evaluator.testing.types import Check, Data, SealedTask
+
+__all__ = ["GoldenError", "compute_golden", "grade"]
+
+MAX_ERROR_CHARACTERS = 4000
+MAX_REASON_CHARACTERS = 300
+_OUTCOME_OF_ENDING = {
+    Ending.EXITED: Outcome.RAISED,
+    Ending.SIGNALLED: Outcome.RAISED,
+    Ending.WALL_TIMEOUT: Outcome.TIMEOUT,
+    Ending.CPU_TIMEOUT: Outcome.TIMEOUT,
+    Ending.OUT_OF_MEMORY: Outcome.OUT_OF_MEMORY,
+    Ending.OUTPUT_LIMIT: Outcome.OUTPUT_LIMIT,
+}
+_COSTLY = frozenset({Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY})
+_FIELDS_BY_STATUS = {
+    "ok": {"kind", "case", "status", "output"},
+    "raised": {"kind", "case", "status", "error"},
+    "unsupported_output": {"kind", "case", "status", "error"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What became of one case, before it is decided how much of it may be shown."""
+
+    seed: int
+    index: int
+    outcome: Outcome
+    difference: str = ""
+    error: str = ""
+
+
+def grade(
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    candidate_tree: Path,
+    private_seeds: tuple[int, ...],
+    golden: GoldenStore,
+    label: str,
+    cancelled: Callable[[], bool] = lambda: False,
+    limit_seconds: float | None = None,
+) -> Verdict:
+    """Run ``candidate_tree`` (the repository with the answer in it) and return the verdict.
+
+    Boxes are labelled ``label`` plus a suffix. The private seeds are not run after a public box that ran out of time or
+    memory; their cases are then missing from the verdict. With ``limit_seconds`` all seeds run in one box that gets so
+    much processor time: the audit's short cut, for trees that nobody submitted.
+
+    Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for faults of ours and
+    :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
+    """
+    seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
+    expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)
+    family = box_family(sandbox=sandbox, environment=task.environment, label=label, cancelled=cancelled)
+
+    def run(seeds: tuple[int, ...], name: str) -> tuple[list[_Judged], BoxResult]:
+        cases = [(seed, case) for seed in seeds for case in expected[seed]]
+        spec, nonce = boxes.candidate_box(
+            task,
+            tree=candidate_tree,
+            cases=[case.case for _, case in cases],
+            expected_bytes=sum(len(frames.encode(case.output)) for _, case in cases),
+            label=f"{label}-{name}",
+            limit_seconds=limit_seconds,
+        )
+        talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
+        return _judge_box(talk, spec, cases, task.check), talk.result
+
+    if limit_seconds is not None:
+        judged, result = run(seeds, "quick")
+        count = sum(len(expected[seed]) for seed in task.check.public_seeds)
+        return _verdict(judged[:count], judged[count:], result)
+    public, result = run(task.check.public_seeds, "public")
+    private: list[_Judged] = []
+    if private_seeds and not any(case.outcome in _COSTLY for case in public):
+        private, _ = run(private_seeds, "private")
+    return _verdict(public, private, result)
+
+
+def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[_Judged]:
+    answers = _read_answers(talk, len(cases))
+    if answers is None:
+        error = "the box sent bytes that the driver does not write; nothing from it is believed"
+        return [_Judged(seed, case.index, Outcome.TAMPERING, error=error) for seed, case in cases]
+    judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
+    outcome = outcome_of_ending(talk.result.ending)
+    error = ending_text(talk.result, spec)
+    for seed, case in cases[len(answers) :]:
+        judged.append(_Judged(seed, case.index, outcome, error=error))
+        error = "not reached"
+    return judged
+
+
+def _read_answers(talk: boxes.Talk, count: int) -> list[dict[str, Data]] | None:
+    """The answers to the first cases, in order, or None when a message cannot be the driver's."""
+    answers: list[dict[str, Data]] = []
+    for message in talk.messages:
+        if len(answers) == count or not isinstance(message, dict) or not _answers(message, len(answers)):
+            return None
+        answers.append(message)
+    late = talk.unfinished and len(answers) == count
+    return None if talk.forged or late else answers
+
+
+def _answers(message: dict[str, Data], number: int) -> bool:
+    """Whether this is an answer to case ``number`` in the driver's form. Any field may hold an array."""
+    kind, case, status, error = (message.get(field) for field in ("kind", "case", "status", "error"))
+    if not isinstance(kind, str) or kind != "output" or type(case) is not int or case != number:
+        return False
+    if not isinstance(status, str) or set(message) != _FIELDS_BY_STATUS.get(status):
+        return False
+    return status == "ok" or (isinstance(error, dict) and set(error) == {"type", "message", "traceback"})
+
+
+def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Check) -> _Judged:
+    if answer["status"] == "ok":
+        difference = compare(case.output, answer["output"], check)
+        if difference is None:
+            return _Judged(seed, case.index, Outcome.PASSED)
+        return _Judged(seed, case.index, Outcome.WRONG_OUTPUT, difference=clean_text(difference.text))
+    text = _error_text(answer["error"])
+    if answer["status"] == "raised":
+        return _Judged(seed, case.index, Outcome.RAISED, error=text)
+    return _Judged(seed, case.index, Outcome.WRONG_OUTPUT, difference=f"the output is not plain data: {text}")
+
+
+def _error_text(error: Data) -> str:
+    """``Type: message`` and the candidate's traceback lines; the content may be forged, so it is bounded again."""
+    if not isinstance(error, dict):
+        return ""
+    trace = error["traceback"]
+    lines = [f"  at {line}" for line in trace if isinstance(line, str)] if isinstance(trace, list) else []
+    heading = ": ".join(part for part in (error["type"], error["message"]) if isinstance(part, str) and part)
+    return clean_text("\n".join([heading, *lines]))[:MAX_ERROR_CHARACTERS]
+
+
+def outcome_of_ending(ending: Ending) -> Outcome:
+    """What a box's end means for what it had not answered yet."""
+    return _OUTCOME_OF_ENDING[ending]
+
+
+def ending_text(result: BoxResult, spec: BoxSpec) -> str:
+    """How the box ended before it had answered everything, in words."""
+    limits = spec.limits
+    if result.ending is Ending.SIGNALLED:
+        return f"the process was killed by {_signal_name(result.signal)} before all cases were answered"
+    return {
+        Ending.EXITED: f"the process ended early, with exit code {result.exit_code}, before all cases were answered",
+        Ending.WALL_TIMEOUT: f"stopped after {limits.wall_seconds:g} seconds",
+        Ending.CPU_TIMEOUT: f"stopped after {limits.cpu_seconds} seconds of processor time",
+        Ending.OUT_OF_MEMORY: f"used more than {limits.memory_bytes // 2**20} MiB of memory",
+        Ending.OUTPUT_LIMIT: f"sent more than {limits.output_bytes // 2**20} MiB of output",
+    }[result.ending]
+
+
+def _signal_name(number: int | None) -> str:
+    try:
+        return signal.Signals(number or 0).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxResult) -> Verdict:
+    """Where the public cases pass, all that outcome, reason and time tell of the private ones is how many passed.
+
+    An answer could otherwise report their inputs, bit by bit, by the way in which it fails. How each of them ended is
+    in ``cases``, for whoever reads the database.
+    """
+    failing = next((case for case in public if case.outcome is not Outcome.PASSED), None)
+    passed = sum(case.outcome is Outcome.PASSED for case in private)
+    outcome, reason = Outcome.PASSED, ""
+    if failing is not None:
+        outcome, reason = failing.outcome, _reason(failing)
+    elif passed < len(private):
+        outcome, reason = Outcome.WRONG_OUTPUT, f"{passed} of {len(private)} private cases passed"
+    return Verdict(
+        outcome=outcome,
+        cases=(
+            *(CaseResult(c.seed, c.index, True, c.outcome, c.difference, c.error) for c in public),
+            *(CaseResult(None, number, False, c.outcome) for number, c in enumerate(private)),
+        ),
+        log=clean_log(public_result.stderr, truncated=public_result.stderr_truncated),
+        seconds=public_result.wall_seconds,
+        reason=reason,
+    )
+
+
+def _reason(failing: _Judged) -> str:
+    first_line = (failing.error or failing.difference).partition("\n")[0]
+    return f"seed {failing.seed}, case {failing.index}: {first_line}"[:MAX_REASON_CHARACTERS]

@@ -1,0 +1,110 @@
+"""Outcomes of test runs and of their cases, in words, as pages of every room show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluator.enums import RunState
+from evaluator.testing.types import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evaluator.models import TestRun
+
+OUTCOME_TEXTS: Final[Mapping[str, str]] = {
+    Outcome.PASSED: "passed",
+    Outcome.WRONG_OUTPUT: "wrong output",
+    Outcome.RAISED: "raised an error",
+    Outcome.TIMEOUT: "timed out",
+    Outcome.OUT_OF_MEMORY: "out of memory",
+    Outcome.OUTPUT_LIMIT: "too much output",
+    Outcome.BAD_PATCH: "bad patch",
+    Outcome.NOT_ATTEMPTED: "not attempted",
+    Outcome.TAMPERING: "tampering",
+    Outcome.INFRA: "a fault of ours",
+}
+_STATE_TEXTS: Final[Mapping[str, str]] = {
+    RunState.QUEUED: "waiting",
+    RunState.RUNNING: "running",
+    RunState.HELD: "held",
+    RunState.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """An outcome (or, before there is one, a state) in words, and the CSS class of its colour."""
+
+    text: str
+    css: str
+
+
+def badge_of(run: TestRun | None, *, counts: bool = True) -> Badge:
+    """How a test run is shown; None is an answer whose run was not planned yet.
+
+    A task without an answer has failed only where that ``counts``: its submission is scored (before that, this is
+    decided first of all), and the task is in a percentage.
+    """
+    if run is None:
+        return Badge("waiting", "pending")
+    if run.state != RunState.DONE:
+        return Badge(_STATE_TEXTS[run.state], "pending")
+    if run.outcome == Outcome.NOT_ATTEMPTED and not counts:
+        return Badge(OUTCOME_TEXTS[Outcome.NOT_ATTEMPTED], "pending")
+    return outcome_badge(run.outcome)
+
+
+def outcome_badge(outcome: str) -> Badge:
+    """How an outcome of a run or of one case is shown."""
+    return Badge(OUTCOME_TEXTS.get(outcome, outcome), "passed" if outcome == Outcome.PASSED else "failed")
+
+
+def newest(runs: Iterable[TestRun]) -> TestRun | None:
+    """The run that decides an answer: the newest that ended, else the newest of all. ``runs`` are oldest first."""
+    ordered = list(runs)
+    ended = [run for run in ordered if run.state == RunState.DONE]
+    return ended[-1] if ended else ordered[-1] if ordered else None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One public case. ``headline`` is the first line of its difference or error, ``detail`` all of it where there
+    is more. The first failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
+    """
+
+    number: int
+    seed: int | None
+    badge: Badge
+    headline: str
+    detail: str
+    opened: bool
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateCases:
+    """All that anybody is shown of a run's private cases, whatever lies in the database."""
+
+    passed: int
+    total: int
+
+
+def case_rows(run: TestRun | None) -> tuple[list[CaseRow], PrivateCases]:
+    """The public cases of a run, and how many private ones passed."""
+    public: list[CaseRow] = []
+    private: list[bool] = []
+    for case in run.cases if run else []:
+        if case["public"]:
+            opened = all(row.badge.css == "passed" for row in public)
+            public.append(_public_case(case, outcome_badge(case["outcome"]), opened=opened))
+        else:
+            private.append(case["outcome"] == Outcome.PASSED)
+    return public, PrivateCases(sum(private), len(private))
+
+
+def _public_case(case: dict[str, Any], badge: Badge, *, opened: bool) -> CaseRow:
+    text = "\n".join(part for part in (case.get("difference"), case.get("error")) if part)
+    headline, _, more = text.partition("\n")
+    return CaseRow(case["index"], case["seed"], badge, headline, text if more else "", opened, case.get("name", ""))

@@ -1,0 +1,146 @@
+"""Who rates, and what may be asked about it: raters, filters, and the names that the page and the command accept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.models import Category, SuiteVersion
+from evaluator.models import JudgeConfig
+from leaderboard.board.board import visible_entries
+from submissions.enums import Inputs, Kind
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import Suite
+    from leaderboard.models import Entry
+
+REST: Final = "rest"
+"""What a test run that did not pass says: something other than CC, but not which."""
+
+JUDGE_PREFIX: Final = "judge:"
+
+
+class UnknownChoiceError(Exception):
+    """A category, system, rater, … was named that there is not. The message lists those that there are."""
+
+
+class RaterKind(StrEnum):
+    """What a rater is."""
+
+    HUMANS = "humans"
+    TESTS = "tests"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Somebody, or something, that labels answers. ``address`` is its page, empty where it has none.
+
+    ``judge`` is the number of a judge of this site, 0 for all others.
+    """
+
+    slug: str
+    name: str
+    kind: RaterKind
+    address: str = ""
+    judge: int = 0
+
+    @property
+    def binary_only(self) -> bool:
+        """Whether it only tells CC from the rest."""
+        return self.kind == RaterKind.TESTS
+
+    @property
+    def column(self) -> str:
+        """What its labels are called in a query."""
+        return f"judge_{self.judge}" if self.judge else self.slug.replace("-", "_")
+
+
+HUMANS: Final = Rater("humans", "Annotators, first label", RaterKind.HUMANS)
+HUMANS_SECOND: Final = Rater("humans-second", "Annotators, second label", RaterKind.HUMANS)
+DECISION: Final = Rater("decision", "Decisions", RaterKind.HUMANS)
+REPORTED_HUMANS: Final = Rater("reported-humans", "Reported humans", RaterKind.HUMANS)
+REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
+TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
+REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants to know, as the page's address and the command's options name it; empty: all.
+
+    ``samples`` asks for calibration samples instead of ranked answers, since the two are never mixed; ``binary`` for CC
+    against the rest.
+    """
+
+    category: str = ""
+    system: str = ""
+    inputs: str = ""
+    samples: bool = False
+    binary: bool = False
+    first: str = ""
+    second: str = ""
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it is about a part of the suite, which may be a single answer."""
+        return bool(self.category or self.system or self.inputs)
+
+
+def raters() -> tuple[Rater, ...]:
+    """Every rater that there is, people first, then tests, then judges: rows come before columns. One query."""
+    judges = (
+        Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url(), config.pk)
+        for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
+    )
+    return (REPORTED_HUMANS, DECISION, HUMANS, HUMANS_SECOND, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
+
+
+def shown_systems(suite: Suite) -> list[System]:
+    """The systems with something published on a suite, by name. No other name may become known here. One query."""
+    shown = visible_entries().filter(suite_version__suite=suite).values("system")
+    return list(System.objects.filter(pk__in=shown).order_by("name", "pk"))
+
+
+def suite_categories(suite: Suite) -> list[Category]:
+    """The categories in which any version of a suite has tasks, in the paper's order. One query."""
+    versions = SuiteVersion.objects.filter(suite=suite)
+    return list(Category.objects.filter(revisions__suite_versions__in=versions).distinct().order_by("position"))
+
+
+def asked_entries(*, suite: Suite, asked: Asked) -> QuerySet[Entry]:
+    """The published rows that are asked for; their answers may still have to be filtered by category. No query."""
+    kind = Kind.CALIBRATION if asked.samples else Kind.RANKED
+    entries = visible_entries().filter(suite_version__suite=suite, kind=kind)
+    if asked.system:
+        entries = entries.filter(system__slug=asked.system)
+    if asked.inputs:
+        entries = entries.filter(inputs=asked.inputs)
+    return entries
+
+
+def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
+    """Raise :class:`UnknownChoiceError` for what there is not, or for one rater named twice. Two queries at most."""
+    if asked.category:
+        _check("category", asked.category, [each.slug for each in suite_categories(suite)])
+    if asked.system:
+        _check("system", asked.system, [each.slug for each in shown_systems(suite)])
+    if asked.inputs:
+        _check("kind of inputs", asked.inputs, Inputs.values)
+    for slug in filter(None, (asked.first, asked.second)):
+        _check("rater", slug, [rater.slug for rater in known])
+    if asked.first and asked.first == asked.second:
+        msg = f"The rater {asked.first!r} is named twice. Name two different ones."
+        raise UnknownChoiceError(msg)
+
+
+def _check(kind: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known) or 'none'}."
+        raise UnknownChoiceError(msg)

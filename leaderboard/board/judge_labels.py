@@ -1,0 +1,208 @@
+"""Labels in board rows: how they are counted, whose judge's they are, and choosing another judge for a suite."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+from redis.exceptions import RedisError
+from rq.exceptions import DuplicateJobError
+
+from evaluator.enums import WorkState
+from evaluator.judging.judgements import plan_judgements
+from evaluator.judging.labels import Label
+from evaluator.models import JudgeConfig, Judgement, ShownJudge
+from evaluator.queue.queueing import UNLIMITED, audit_queue, connect_briefly
+from leaderboard.board.human_labels import SOURCES, people_shares
+from leaderboard.models import Entry, EntryMetric
+from leaderboard.published.labels import RaterAxis
+from submissions.domain.audit import record
+from submissions.enums import Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from benchmark_tasks.models import Suite
+    from submissions.models import Submission, User
+
+log = structlog.get_logger(__name__)
+
+RECOUNT_JOB: Final = "leaderboard.jobs.recount_rows"
+LABELS: Final = tuple(label.value for label in (Label.CC, Label.LC, Label.LI))
+ABSTAINED: Final = "abstained"
+COUNTED: Final = (*LABELS, ABSTAINED)
+
+# Shares of trials are sums of fractions such as 1/3; more digits would only be noise.
+_DIGITS = 6
+
+Shares: TypeAlias = dict[tuple[int | None, int], dict[str, float]]
+Counts: TypeAlias = dict[str, dict[str, float]]
+"""Rater -> label -> number of tasks; ``final`` also has each source of final labels."""
+
+
+def shown_judge(suite_id: int) -> JudgeConfig | None:
+    """The judge whose labels a suite's board shows; None where none was chosen yet. One query."""
+    return JudgeConfig.objects.filter(shown_for__suite=suite_id).first()
+
+
+def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
+    """(category id, task revision id) -> label (or ``abstained``) -> share of the trials that ``judge`` gave it to.
+
+    What is not judged, or was not answered, is missing. One query.
+    """
+    shares: Shares = defaultdict(lambda: dict.fromkeys(COUNTED, 0.0))
+    rows = Judgement.objects.filter(
+        config=judge, implementation__submission=submission, state=WorkState.DONE
+    ).values_list("implementation__revision__category_id", "implementation__revision_id", "label", "abstained")
+    for category, revision, label, abstained in rows:
+        shares[category, revision][ABSTAINED if abstained or not label else label] += 1 / submission.trials
+    return shares
+
+
+def count_labels(
+    submission: Submission, judge: JudgeConfig | None, *, without: Collection[int]
+) -> dict[int | None, Counts]:
+    """Category id (None: overall) -> what judge, humans and the final labels say, ``without`` some task revisions.
+
+    A rater that said nothing is missing. Five queries.
+    """
+    raters = {RaterAxis.JUDGE.value: judged_shares(submission, judge)} if judge else {}
+    counted: dict[int | None, Counts] = defaultdict(dict)
+    for rater, shares in (raters | people_shares(submission, judge)).items():
+        for (category, revision), labels in shares.items():
+            for key in {None, category} if revision not in without else ():
+                counts = counted[key].setdefault(rater, dict.fromkeys(COUNTED, 0.0))
+                for label, share in labels.items():
+                    counts[label] = counts.get(label, 0.0) + share
+    return counted
+
+
+def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
+    """``EntryMetric.labels`` of a metric of so many ``tasks``. ``judge`` is named where this site asked it."""
+    return {
+        rater: distribution(said, tasks, judge if rater == RaterAxis.JUDGE.value else None)
+        for rater, said in counts.items()
+    }
+
+
+def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
+    """One rater's part of ``EntryMetric.labels``; ``sources`` only where the counts name any."""
+    exact = {label: _whole(counts.get(label, 0)) for label in COUNTED}
+    made: dict[str, Any] = {
+        **exact,
+        "none": _whole(tasks - sum(counts.get(label, 0) for label in COUNTED)),
+        "percent": {label: round(100 * counts.get(label, 0) / tasks, 1) for label in LABELS},
+    }
+    if judge is not None:
+        made["by"] = {"slug": judge.slug, "name": judge.name, "model": judge.model}
+    if counts.keys() & set(SOURCES):
+        made["sources"] = {source: _whole(counts.get(source, 0)) for source in SOURCES}
+    return made
+
+
+def recount_labels(submission_id: int) -> bool:
+    """Count what judge and humans say in the row of a submission anew; say whether it has a row.
+
+    Cheap, since nothing but labels is touched: this happens after every verdict and every settled case. Two at once
+    count one after the other, and the row is as old as what was read for it: what comes later makes it outdated.
+    """
+    with transaction.atomic():
+        begun = timezone.now()
+        entry = (
+            Entry.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("submission", "suite_version")
+            .prefetch_related("metrics")
+            .filter(submission=submission_id)
+            .first()
+        )
+        if entry is None or entry.submission is None:
+            return False
+        judge = shown_judge(entry.suite_version.suite_id)
+        counted = count_labels(entry.submission, judge, without=_left_out_revisions(entry))
+        for metric in entry.metrics.all():
+            metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
+        EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
+        Entry.objects.filter(pk=entry.pk).update(computed=begun)
+    return True
+
+
+def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -> int:
+    """Make ``config`` the judge of a suite's board; return how many rows a worker has to count anew.
+
+    Until it has, a row shows the labels of the judge before, with that judge's name. Raises ``NotAllowedError`` for
+    whoever is no maintainer, ``WrongStateError`` when it is the shown one already or has judged nothing on the suite.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers choose the judge that a board shows."
+        raise NotAllowedError(msg)
+    with transaction.atomic():
+        before = shown_judge(suite.pk)
+        if before == config:
+            msg = f"{config.name} is the judge that this board shows already."
+            raise WrongStateError(msg)
+        judged = Judgement.objects.filter(
+            config=config, implementation__submission__suite_version__suite=suite, state=WorkState.DONE
+        )
+        if not judged.exists():
+            msg = f"{config.name} has judged nothing on {suite.title} yet. Have the suite judged by it first."
+            raise WrongStateError(msg)
+        ShownJudge.objects.update_or_create(suite=suite, defaults={"config": config})
+        record(
+            verb=Verb.JUDGE_SHOWN,
+            subject=suite,
+            actor=actor,
+            reason=reason,
+            data={"changed": {"judge": [before.slug if before else "", config.slug]}},
+        )
+        transaction.on_commit(push_recount)
+    return Entry.objects.filter(suite_version__suite=suite, submission__isnull=False).count()
+
+
+def push_recount() -> None:
+    """Have a worker that nobody's answer waits for count the rows of another judge; if it is lost, the sweep asks."""
+    try:
+        with connect_briefly() as connection, suppress(DuplicateJobError):
+            audit_queue(connection).enqueue_call(
+                RECOUNT_JOB,
+                job_id="recount-rows",
+                unique=True,
+                timeout=UNLIMITED,
+                result_ttl=0,
+                failure_ttl=1,
+                at_front=True,
+            )
+    except RedisError as error:
+        log.info("queue_unreachable", error=str(error), jobs=1)
+
+
+def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
+    """Have every answer of a suite judged by ``config`` in the background; say how many wait for it newly.
+
+    Raises ``NotAllowedError`` for whoever is no maintainer, ``WrongStateError`` for a judge that is retired.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers have a suite judged: it spends a maintainer's key."
+        raise NotAllowedError(msg)
+    if not config.active:
+        msg = f"{config.name} is retired, so it judges nothing more."
+        raise WrongStateError(msg)
+    with transaction.atomic():
+        number = plan_judgements(suite=suite, config=config)
+        record(verb=Verb.JUDGED_AGAIN, subject=suite, actor=actor, data={"judge": config.slug, "answers": number})
+    return number
+
+
+def _left_out_revisions(entry: Entry) -> set[int]:
+    slugs = [each["task"] for each in entry.left_out]
+    return set(entry.suite_version.revisions.filter(task__slug__in=slugs).values_list("pk", flat=True))
+
+
+def _whole(number: float) -> float | int:
+    """``number`` without the noise of adding thirds; whole where it is whole."""
+    rounded = round(number, _DIGITS)
+    return int(rounded) if rounded == int(rounded) else rounded
