@@ -17,7 +17,7 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from reviews.domain import appeals, claiming, triggers, voiding
+from reviews.domain import appeals, holding, triggers, voiding
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed
@@ -56,7 +56,7 @@ def follow_visibility(submission: Submission, **_: Any) -> None:
 @receiver(reconciled)
 def catch_up(**_: Any) -> None:
     """End late leases, and open the cases whose news was lost in a crash."""
-    claiming.expire()
+    holding.expire()
     triggers.consider_missed()
 
 

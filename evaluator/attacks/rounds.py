@@ -33,8 +33,9 @@ from evaluator.attacks.types import (
 from evaluator.sandbox.types import BoxSpec, SandboxError
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
-from submissions.answers.check import BundleRequest, TaskFiles
+from submissions.answers.check import BundleRequest
 from submissions.answers.limited import apply_limited, check_limited
+from submissions.answers.protection import TaskFiles
 from submissions.answers.types import AnswerError, AnswerKind, BundleError, ProtectedPathError, RawAnswer
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Whether an environment holds an installed copy of a task's reference, which an answer could just import.
 
-A box lists what is installed (:mod:`evaluator.testing.box.scan`); whether a definition found there is the golden one is decided
-here, by its syntax tree. No Django here.
+A box lists what is installed (:mod:`evaluator.testing.box.scan`); whether a definition found there is the golden one is
+decided here, by its syntax tree. No Django here.
 """
 
 from __future__ import annotations

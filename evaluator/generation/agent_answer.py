@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.domain.goals import Goal
     from evaluator.generation.agent_types import AgentResult
-    from submissions.answers.check import TaskFiles
+    from submissions.answers.protection import TaskFiles
 
 PLACE: Final = "repository"
 """What the agent's repository is called in messages."""

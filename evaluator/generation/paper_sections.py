@@ -5,14 +5,39 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
-
-from evaluator.generation.papers import Section, SectionKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evaluator.generation.paper_layout import Line
+
+
+class SectionKind(StrEnum):
+    """What a section is, by what can be left out of a prompt first."""
+
+    FRONT = "front"
+    ABSTRACT = "abstract"
+    BODY = "body"
+    REFERENCES = "references"
+    APPENDIX = "appendix"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, its depth (from 1), the text up to the next heading, and the page (from 1) where it begins.
+
+    ``number`` is what stood before the heading (``3.1``, ``A``). The text before the first heading has none.
+    """
+
+    heading: str
+    level: int
+    text: str
+    page: int
+    kind: SectionKind = SectionKind.BODY
+    number: str = ""
+
 
 _LONGEST_HEADING: Final = 120
 _LARGER: Final = 0.4

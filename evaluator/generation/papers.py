@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
 from evaluator.generation.limited_child import ChildError, ChildLimits, answer, ask
 from evaluator.generation.paper_layout import Page, in_reading_order, page_of
+from evaluator.generation.paper_sections import Section, SectionKind, sections_of, title_of
 
 MAX_BYTES: Final = 60 * 1024 * 1024
 MAX_PAGES: Final = 150
@@ -25,31 +25,6 @@ LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
 class PaperError(Exception):
     """The PDF cannot be read as a paper. The message says why, in a sentence."""
-
-
-class SectionKind(StrEnum):
-    """What a section is, by what can be left out of a prompt first."""
-
-    FRONT = "front"
-    ABSTRACT = "abstract"
-    BODY = "body"
-    REFERENCES = "references"
-    APPENDIX = "appendix"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading, its depth (from 1), the text up to the next heading, and the page (from 1) where it begins.
-
-    ``number`` is what stood before the heading (``3.1``, ``A``). The text before the first heading has none.
-    """
-
-    heading: str
-    level: int
-    text: str
-    page: int
-    kind: SectionKind = SectionKind.BODY
-    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +53,6 @@ def read_paper(pdf: bytes) -> Paper:
     """The paper in ``pdf``. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
     # Web pages import this module, and PyMuPDF takes its time.
     import pymupdf as untyped
-
-    from evaluator.generation.paper_sections import sections_of, title_of
 
     pymupdf: Any = untyped
     if b"%PDF-" not in pdf[:1024]:
@@ -147,8 +120,6 @@ def serve(limits_text: str) -> None:
     """The child: read the PDF from standard input, write the paper as JSON to standard output."""
     # Their files are opened here, before the limits close the way to more.
     import pymupdf  # noqa: F401
-
-    import evaluator.generation.paper_sections  # noqa: F401
 
     answer(limits_text, _read)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final
 
-from evaluator.generation.papers import Paper, Section, SectionKind
+from evaluator.generation.paper_sections import Section, SectionKind
+from evaluator.generation.papers import Paper
 from evaluator.generation.tokens import count
 from evaluator.providers.types import Message, ModelRequest
 

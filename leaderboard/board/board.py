@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from benchmark_tasks.models import Category
-from leaderboard.board.closed_rows import few_answers, without_numbers
+from leaderboard.board.closed_rows import few_answers
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.domain.flags import raised_flags
@@ -182,6 +182,11 @@ def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None, closed
     rows = entry_rows(entries, category=query.category)
     few = few_answers(entries) if closed else ()
     return sorted_rows((without_numbers(row) if pk in few else row for pk, row in rows), query.sort)
+
+
+def without_numbers(row: BoardRow) -> BoardRow:
+    """``row`` as it is shown where its numbers are closed; remarks repeat numbers."""
+    return replace(row, tests=None, judge=None, human=None, final=None, remarks=(), closed=True)
 
 
 def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[tuple[int, BoardRow]]:

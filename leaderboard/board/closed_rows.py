@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, Subquery, Value
@@ -14,7 +13,6 @@ from submissions.models import Implementation
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from leaderboard.board.board import BoardRow
     from leaderboard.models import Entry
 
 LEAST_ANSWERS: Final = 5
@@ -40,11 +38,6 @@ def few_answers(entries: QuerySet[Entry]) -> frozenset[int]:
         | (Q(reported_run__isnull=False, told__lt=LEAST_ANSWERS) & ~Exists(totals))
     )
     return frozenset(counted.filter(few).values_list("pk", flat=True))
-
-
-def without_numbers(row: BoardRow) -> BoardRow:
-    """``row`` as it is shown where its numbers are closed; remarks repeat numbers."""
-    return replace(row, tests=None, judge=None, human=None, final=None, remarks=(), closed=True)
 
 
 def _number(rows: QuerySet[Any], by: str, count: Count) -> Coalesce:

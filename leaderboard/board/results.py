@@ -25,8 +25,9 @@ from leaderboard.board.board import (
     tests_cell,
     unpublished_count,
     visible_entries,
+    without_numbers,
 )
-from leaderboard.board.closed_rows import few_answers, without_numbers
+from leaderboard.board.closed_rows import few_answers
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.published.labels import RaterAxis
 from submissions.enums import Inputs, Kind

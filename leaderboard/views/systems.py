@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.board.board import board_row, visible_entries
-from leaderboard.board.closed_rows import few_answers, without_numbers
+from leaderboard.board.board import board_row, visible_entries, without_numbers
+from leaderboard.board.closed_rows import few_answers
 from leaderboard.board.results import (
     CONFUSION_ORDER,
     category_numbers,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from reviews.domain import holding
 from reviews.enums import AssignmentState, CaseKind
 from reviews.exceptions import LeaseLostError, ReviewError
 from reviews.models import Assignment, Case, Conflict, Reviewer
@@ -99,12 +100,10 @@ def hand_back_conflicting(reviewer: Reviewer) -> int:
 
 def hand_back(assignments: QuerySet[Assignment]) -> int:
     """Hand items back; answer how many these were. A label that was locked meanwhile stays locked."""
-    from reviews.domain import claiming  # claiming asks this room who may label what
-
     returned = 0
     for assignment in list(assignments):
         with suppress(LeaseLostError):
-            claiming.hand_back(assignment)
+            holding.hand_back(assignment)
             returned += 1
     return returned
 

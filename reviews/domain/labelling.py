@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, guidelines, items, repeats, settling, states
+from reviews.domain import claiming, drafts, guidelines, holding, items, repeats, settling, states
 from reviews.domain.findings import Given, clean_label
 from reviews.domain.readiness import MissingStepError, what_is_missing
 from reviews.domain.states import LIVE, TO_LABEL
@@ -108,7 +108,7 @@ def _require_place(case: Case, held: Assignment) -> None:
     elif claiming.workable(held.reviewer, Role(held.role)).filter(pk=case.pk).exists():
         return
     if held.state == AssignmentState.SKIPPED:
-        raise LeaseLostError(claiming.why_lost(held))
+        raise LeaseLostError(holding.why_lost(held))
     msg = (
         "This item takes no label from you any more: others have it, or its review has ended. "
         "Your label is kept as a draft."
@@ -121,7 +121,7 @@ def _go_on_to_evidence(case: Case, held: Assignment, review: Review) -> None:
     fresh = {} if held.state in LIVE else {"token": uuid.uuid4(), "ended": None}
     Assignment.objects.filter(pk=held.pk).update(
         state=AssignmentState.EVIDENCE,
-        lease_until=claiming.lease_end(),
+        lease_until=holding.lease_end(),
         active_seconds=review.active_seconds,
         # What is typed from now on explains a decision.
         draft={field: value for field, value in held.draft.items() if field in {"paper_page", "view"}},

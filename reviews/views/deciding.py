@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.deciding_forms import BecauseForm, DecideForm
-from reviews.domain import adjudicating, appeals, claiming, flags
+from reviews.domain import adjudicating, appeals, flags, holding
 from reviews.domain.evidence import evidence
 from reviews.domain.guidelines import current
 from reviews.domain.items import blind_item
@@ -60,7 +60,7 @@ def _own(request: HttpRequest, pk: int) -> Assignment:
     if reviewer is None:
         raise Http404
     try:
-        assignment = claiming.held(pk=pk, reviewer=reviewer)
+        assignment = holding.held(pk=pk, reviewer=reviewer)
     except Assignment.DoesNotExist as error:
         raise Http404 from error
     if assignment.role != Role.ADJUDICATOR:
@@ -80,7 +80,7 @@ def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
         messages.info(request, "You have decided this case.")
         return redirect("reviews")
     if assignment.state != AssignmentState.EVIDENCE:
-        return _lost(request, assignment, claiming.why_lost(assignment), DecideForm(), status=HTTPStatus.OK)
+        return _lost(request, assignment, holding.why_lost(assignment), DecideForm(), status=HTTPStatus.OK)
     return _page(request, assignment, DecideForm(initial=_typed_before(assignment)))
 
 
@@ -106,7 +106,7 @@ def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, "Decided. The label is final now, and the case is public.")
             return redirect("reviews")
     if assignment.state != AssignmentState.EVIDENCE:
-        return _lost(request, assignment, claiming.why_lost(assignment), form, status=HTTPStatus.GONE)
+        return _lost(request, assignment, holding.why_lost(assignment), form, status=HTTPStatus.GONE)
     return _page(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
@@ -117,9 +117,9 @@ def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
     """Heartbeat of the open page: renew the lease and say until when it lasts (ISO 8601); 410 once it is lost."""
     assignment = _own(request, pk)
     if assignment.state != AssignmentState.EVIDENCE:
-        return JsonResponse({"error": claiming.why_lost(assignment)}, status=HTTPStatus.GONE)
+        return JsonResponse({"error": holding.why_lost(assignment)}, status=HTTPStatus.GONE)
     try:
-        until = claiming.extend(assignment)
+        until = holding.extend(assignment)
     except LeaseLostError as error:
         return JsonResponse({"error": str(error)}, status=HTTPStatus.GONE)
     return JsonResponse({"lease_until": until.isoformat()})

@@ -15,7 +15,7 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
-from reviews.domain import claiming, guidelines
+from reviews.domain import guidelines, holding
 from reviews.domain.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
 from reviews.domain.keys import ACTIONS, keys_of
 from reviews.domain.reviewers import reviewer_of
@@ -118,7 +118,7 @@ def asked(request: HttpRequest, pk: int) -> Assignment:
     if reviewer is None:
         raise Http404("There is no such item.")
     try:
-        return claiming.held(pk=pk, reviewer=reviewer)
+        return holding.held(pk=pk, reviewer=reviewer)
     except Assignment.DoesNotExist as error:
         raise Http404("There is no such item.") from error
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from reviews.domain import claiming, drafts, labelling, practice
+from reviews.domain import claiming, drafts, holding, labelling, practice
 from reviews.domain.readiness import what_is_missing
 from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, CaseKind, Role
@@ -53,7 +53,7 @@ def label_draft(request: HttpRequest, pk: int) -> HttpResponse:
         version = assignment.draft_version
         if sent.draft is not None:
             version = _save(assignment, sent)
-        until = claiming.extend(assignment)
+        until = holding.extend(assignment)
     except LabelError as error:
         return _wrong(error)
     except StaleDraftError as error:
@@ -96,7 +96,7 @@ def label_resume(request: HttpRequest, pk: int) -> HttpResponse:
     assignment = asked(request, pk)
     try:
         if assignment.state == AssignmentState.ACTIVE:
-            claiming.extend(assignment)
+            holding.extend(assignment)
         else:
             assignment = claiming.take_up(assignment)
     except (LeaseLostError, NotReadyError) as error:
@@ -116,7 +116,7 @@ def label_resume(request: HttpRequest, pk: int) -> HttpResponse:
 def label_return(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand the item back to the queue."""
     try:
-        claiming.hand_back(asked(request, pk))
+        holding.hand_back(asked(request, pk))
     except LeaseLostError as error:
         messages.error(request, str(error))
     else:
@@ -132,7 +132,7 @@ def label_skip(request: HttpRequest, pk: int) -> HttpResponse:
     assignment = asked(request, pk)
     reason = request.POST.get("reason", "")
     try:
-        claiming.skip(assignment, reason=reason)
+        holding.skip(assignment, reason=reason)
     except LabelError as error:
         entry = entry_of(assignment.draft)
         return page(request, assignment, entry, status=BAD_REQUEST, skip_error=str(error), skip_reason=reason)
@@ -186,7 +186,7 @@ def _draft_by_form(request: HttpRequest, assignment: Assignment) -> HttpResponse
     sent = sent_form(request.POST, view=view_of(assignment))
     try:
         _save(assignment, sent)
-        claiming.extend(assignment)
+        holding.extend(assignment)
     except LabelError as error:
         return page(request, assignment, entry_of(sent.draft or {}, error.errors), status=BAD_REQUEST)
     except StaleDraftError as error:

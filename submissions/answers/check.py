@@ -15,7 +15,6 @@ from submissions.answers.bundle import BundleReading, read_bundle
 from submissions.answers.intake import readable, refuse
 from submissions.answers.manifest import nearest
 from submissions.answers.patches import apply_diff, apply_files, apply_source
-from submissions.answers.protection import Protection
 from submissions.answers.tree_answers import answers_of, remarks_on
 from submissions.answers.types import (
     AnswerError,
@@ -30,10 +29,9 @@ from submissions.answers.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
-    from benchmark_tasks.domain.goals import Goal
     from submissions.answers.intake import ArchiveLimits
+    from submissions.answers.protection import TaskFiles
     from submissions.answers.tree_index import TreeIndex
     from submissions.answers.types import Manifest
 
@@ -41,20 +39,6 @@ MAX_APPLIED_BYTES = 64 * 1024 * 1024
 """What the changed files of all answers of a bundle may hold together."""
 
 _NAMED_TASKS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFiles:
-    """What is needed of a task to try an answer on it. ``closed`` says why it takes none (not runnable), if so.
-
-    With the ``reference`` file, answers are compared with the golden definition in it.
-    """
-
-    goal: Goal
-    repository: Path
-    protection: Protection = field(default_factory=Protection)
-    closed: str = ""
-    reference: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

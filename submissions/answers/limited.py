@@ -42,7 +42,7 @@ from submissions.answers.types import (
 )
 
 if TYPE_CHECKING:
-    from submissions.answers.check import TaskFiles
+    from submissions.answers.protection import TaskFiles
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from submissions.answers.types import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from submissions.answers.check import TaskFiles
+    from submissions.answers.protection import TaskFiles
     from submissions.answers.tree_reader import TreeFolder
 
 _LONGEST_DIFF = 16 * 1024

@@ -19,9 +19,10 @@ from benchmark_tasks.domain.references import golden_file
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.archives import is_packed
 from submissions.answers.bundle import Bundle, BundleReading
-from submissions.answers.check import BundleRequest, TaskFiles
+from submissions.answers.check import BundleRequest
 from submissions.answers.intake import ArchiveLimits, ProblemList, refuse
 from submissions.answers.limited import check_packed, unpack
+from submissions.answers.protection import TaskFiles
 from submissions.answers.types import AppliedAnswer, BundleError, Manifest, Problem, Severity
 from submissions.domain.audit import record
 from submissions.domain.masked import closed_reason, index_of, tree_limits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from reviews.domain import adjudicating, claiming
+from reviews.domain import adjudicating, claiming, holding
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
@@ -39,7 +39,7 @@ def assignment(adjudicator: Reviewer) -> Assignment:
 def expired(assignment: Assignment) -> None:
     """Its lease has run out, and the case was given back."""
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
 
 
 def test_a_decision_settles_the_case(

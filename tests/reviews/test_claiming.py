@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from reviews.domain import claiming
+from reviews.domain import claiming, holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
 from reviews.models import Assignment, Case, CaseEvent
@@ -148,15 +148,15 @@ def test_severe_cases_come_first_then_old_ones_then_by_place(annotator: Reviewer
     for _ in range(4):
         assignment = claim(annotator)
         order.append(assignment.case)
-        claiming.skip(assignment, reason=REASON)
+        holding.skip(assignment, reason=REASON)
     assert order == [first, second, old_audit, late_audit]
 
 
 def test_what_one_handed_back_comes_last(annotator: Reviewer) -> None:
     severe, mild = case_of(severity=Severity.CONFLICT), case_of()
-    claiming.hand_back(claim(annotator))
+    holding.hand_back(claim(annotator))
     assert claim(annotator).case == mild
-    claiming.hand_back(Assignment.objects.get(case=mild))
+    holding.hand_back(Assignment.objects.get(case=mild))
     assert claim(annotator).case == severe
 
 
@@ -175,7 +175,7 @@ def test_a_repeat_is_for_its_person_when_it_is_due_and_stands_among_the_most_sev
     for _ in range(4):
         assignment = claim(annotator)
         order.append(assignment.case)
-        claiming.skip(assignment, reason=REASON)
+        holding.skip(assignment, reason=REASON)
     assert order == [older, repeat, newer, mild]
 
 
@@ -191,7 +191,7 @@ def test_a_heartbeat_renews_the_lease_even_late(annotator: Reviewer) -> None:
     case_of()
     assignment = claim(annotator)
     late(assignment)
-    until = claiming.extend(assignment)
+    until = holding.extend(assignment)
     assert until == assignment.lease_until == Assignment.objects.get().lease_until
     assert until > timezone.now() + timedelta(minutes=29)
 
@@ -201,27 +201,27 @@ def test_a_heartbeat_of_what_is_not_held_any_more_says_why(annotator: Reviewer) 
     assignment = claim(annotator)
     stale = Assignment.objects.get()
     late(assignment)
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
     with pytest.raises(LeaseLostError, match="ran out"):
-        claiming.extend(stale)
+        holding.extend(stale)
     claim(annotator)
     with pytest.raises(LeaseLostError, match="another tab"):
-        claiming.extend(stale)
+        holding.extend(stale)
     assert Assignment.objects.get().lease_until > timezone.now()
 
 
 def test_late_leases_expire_and_the_case_goes_back_to_the_queue(annotator: Reviewer, other_annotator: Reviewer) -> None:
     case = case_of()
     first, second = claim(annotator), claim(other_annotator)
-    assert claiming.expire() == 0
+    assert holding.expire() == 0
     late(first)
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
     first.refresh_from_db()
     assert (first.state, first.lease_until) == (AssignmentState.EXPIRED, None)
     case.refresh_from_db()
     assert case.state == CaseState.LEASED
     late(second)
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
     case.refresh_from_db()
     assert case.state == CaseState.QUEUED
     assert what_happened(case)[2:] == [("leased", "leased", "lease ran out"), ("leased", "queued", "lease ran out")]
@@ -239,7 +239,7 @@ def test_a_case_with_a_label_keeps_it_when_a_lease_runs_out(annotator: Reviewer,
     case = case_of(state=CaseState.ONE_LABEL)
     reviewed(case, annotator, "CC")
     late(claim(other_annotator))
-    claiming.expire()
+    holding.expire()
     case.refresh_from_db()
     assert case.state == CaseState.ONE_LABEL
 
@@ -249,7 +249,7 @@ def test_an_expired_case_is_taken_up_again_with_draft_and_new_token(annotator: R
     first = claim(annotator)
     Assignment.objects.update(draft={"note": "half a thought"}, draft_version=3)
     late(first)
-    claiming.expire()
+    holding.expire()
     again = claim(annotator)
     assert again.pk == first.pk
     assert (again.state, again.draft, again.draft_version) == ("active", {"note": "half a thought"}, 3)
@@ -260,7 +260,7 @@ def test_an_expired_case_is_taken_up_again_with_draft_and_new_token(annotator: R
 def test_an_adjudicators_lease_runs_out_for_another_one(adjudicator: Reviewer) -> None:
     case = case_of(state=CaseState.DISPUTED)
     late(claim(adjudicator, Role.ADJUDICATOR))
-    claiming.expire()
+    holding.expire()
     case.refresh_from_db()
     assert case.state == CaseState.DISPUTED
     rival = ready(annotator=False, adjudicator=True)
@@ -271,7 +271,7 @@ def test_who_has_locked_the_blind_label_takes_the_case_up_at_the_evidence(adjudi
     case = case_of(state=CaseState.ADJUDICATING)
     assignment = labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR)
     late(assignment)
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
     again = claim(adjudicator, Role.ADJUDICATOR)
     assert (again.pk, again.state) == (assignment.pk, AssignmentState.EVIDENCE)
 
@@ -280,17 +280,17 @@ def test_only_ones_own_assignments_are_held(annotator: Reviewer, other_annotator
     case_of()
     assignment = claim(annotator)
     Assignment.objects.update(state=AssignmentState.EXPIRED)
-    assert claiming.held(pk=assignment.pk, reviewer=annotator).state == AssignmentState.EXPIRED
+    assert holding.held(pk=assignment.pk, reviewer=annotator).state == AssignmentState.EXPIRED
     with pytest.raises(Assignment.DoesNotExist):
-        claiming.held(pk=assignment.pk, reviewer=other_annotator)
+        holding.held(pk=assignment.pk, reviewer=other_annotator)
 
 
 def test_handing_back_frees_the_place_and_keeps_the_draft(annotator: Reviewer) -> None:
     case = case_of()
     assignment = claim(annotator)
     Assignment.objects.update(draft={"note": "kept"})
-    claiming.hand_back(assignment)
-    claiming.hand_back(assignment)
+    holding.hand_back(assignment)
+    holding.hand_back(assignment)
     stored = Assignment.objects.get()
     assert (stored.state, stored.lease_until, stored.draft) == (AssignmentState.RETURNED, None, {"note": "kept"})
     case.refresh_from_db()
@@ -301,7 +301,7 @@ def test_handing_back_frees_the_place_and_keeps_the_draft(annotator: Reviewer) -
 def test_a_skipped_case_never_comes_back_to_the_same_person(annotator: Reviewer, other_annotator: Reviewer) -> None:
     case = case_of()
     assignment = claim(annotator)
-    claiming.skip(assignment, reason=f"  {REASON} ")
+    holding.skip(assignment, reason=f"  {REASON} ")
     stored = Assignment.objects.get()
     assert (stored.state, stored.skip_reason) == (AssignmentState.SKIPPED, REASON)
     assert claiming.claim(reviewer=annotator, role=Role.ANNOTATOR) is None
@@ -313,7 +313,7 @@ def test_skipping_needs_a_reason(annotator: Reviewer, reason: str) -> None:
     case_of()
     assignment = claim(annotator)
     with pytest.raises(LabelError) as caught:
-        claiming.skip(assignment, reason=reason)
+        holding.skip(assignment, reason=reason)
     assert set(caught.value.errors) == {"reason"}
     assert Assignment.objects.get().state == AssignmentState.ACTIVE
 
@@ -322,17 +322,17 @@ def test_an_expired_case_can_be_skipped_too(annotator: Reviewer) -> None:
     case_of()
     assignment = claim(annotator)
     late(assignment)
-    claiming.expire()
-    claiming.skip(assignment, reason=REASON)
+    holding.expire()
+    holding.skip(assignment, reason=REASON)
     assert Assignment.objects.get().state == AssignmentState.SKIPPED
 
 
 def test_a_locked_label_is_neither_handed_back_nor_skipped(annotator: Reviewer) -> None:
     assignment = labelled(case_of(state=CaseState.ONE_LABEL), annotator, "CC")
     with pytest.raises(LeaseLostError, match="locked"):
-        claiming.hand_back(assignment)
+        holding.hand_back(assignment)
     with pytest.raises(LeaseLostError, match="locked"):
-        claiming.skip(assignment, reason=REASON)
+        holding.skip(assignment, reason=REASON)
     assert Assignment.objects.get().state == AssignmentState.DONE
 
 
@@ -361,11 +361,11 @@ def test_a_practice_item_is_always_taken_up_again() -> None:
     newcomer = ReviewerFactory()
     practice = case_of(kind=CaseKind.PRACTICE, known_label="LI")
     handed_back = assigned(practice, newcomer)
-    claiming.hand_back(handed_back)
+    holding.hand_back(handed_back)
     taken = claiming.take_up(handed_back)
     assert taken.state == AssignmentState.ACTIVE
     late(taken)
-    assert claiming.expire() == 0
+    assert holding.expire() == 0
     assert not CaseEvent.objects.exists()
 
 

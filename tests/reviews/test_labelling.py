@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, labelling
+from reviews.domain import claiming, drafts, holding, labelling
 from reviews.domain.readiness import MissingStepError
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError
@@ -42,7 +42,7 @@ def lock(assignment: Assignment, label: str = "LI", **given: Any) -> Review:
 def expired(assignment: Assignment) -> None:
     """Its lease has run out, and the case was given back."""
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert claiming.expire() == 1
+    assert holding.expire() == 1
 
 
 def test_a_label_is_locked_with_all_that_explains_it(annotator: Reviewer) -> None:
@@ -151,7 +151,7 @@ def test_a_late_label_without_a_place_stays_a_draft(annotator: Reviewer) -> None
 def test_what_was_skipped_takes_no_label(annotator: Reviewer) -> None:
     case_of()
     assignment = claimed(annotator)
-    claiming.skip(assignment, reason="I know the authors well.")
+    holding.skip(assignment, reason="I know the authors well.")
     with pytest.raises(LeaseLostError, match="skipped"):
         lock(assignment)
     assert not Review.objects.exists()
@@ -199,10 +199,10 @@ def test_an_adjudicators_late_label_takes_the_case_back_unless_another_has_it(ad
     rival = claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
     with pytest.raises(LeaseLostError, match="others have it"):
         lock(assignment)
-    claiming.hand_back(rival)
+    holding.hand_back(rival)
     lock(assignment)
     assert (assignment.state, Case.objects.get().state) == (AssignmentState.EVIDENCE, CaseState.ADJUDICATING)
-    claiming.extend(assignment)
+    holding.extend(assignment)
 
 
 def test_practice_is_labelled_by_anybody_and_changes_no_state(annotator: Reviewer, other_annotator: Reviewer) -> None:

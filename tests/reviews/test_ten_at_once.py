@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models import Count
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, labelling
+from reviews.domain import claiming, drafts, holding, labelling
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, StaleDraftError
 from reviews.models import Assignment, Case, CaseEvent, Review
@@ -54,7 +54,7 @@ class Person:
         version = assignment.draft_version
         drafts.save_draft(assignment=assignment, draft={"note": note}, version=version, active_seconds=1)
         if hands_back:
-            claiming.hand_back(assignment)
+            holding.hand_back(assignment)
             return
         if self.number < LATE:
             Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
@@ -145,7 +145,7 @@ def test_one_label_sent_from_two_tabs_at_once_is_stored_once() -> None:
     def lock(_: int) -> int:
         try:
             start.wait(timeout=30)
-            own = claiming.held(pk=held.pk, reviewer=reviewer)
+            own = holding.held(pk=held.pk, reviewer=reviewer)
             return labelling.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
         finally:
             connections.close_all()
@@ -163,7 +163,7 @@ def test_of_two_tabs_that_save_at_once_one_is_told_that_it_is_stale() -> None:
 
     def save(number: int) -> int:
         try:
-            own = claiming.held(pk=held.pk, reviewer=reviewer)
+            own = holding.held(pk=held.pk, reviewer=reviewer)
             start.wait(timeout=30)
             return drafts.save_draft(assignment=own, draft={"note": f"tab {number}"}, version=0)
         except StaleDraftError:

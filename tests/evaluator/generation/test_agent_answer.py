@@ -10,7 +10,8 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.agent_answer import as_answer
 from evaluator.generation.agent_types import AgentResult
-from submissions.answers.check import TaskFiles, apply_answer
+from submissions.answers.check import apply_answer
+from submissions.answers.protection import TaskFiles
 from submissions.answers.types import AnswerError, AnswerKind
 from submissions.trajectories.steps import Trajectory
 from tests.evaluator.generation.agent_runs import FILES, GOLDEN, STUB, make_task

@@ -14,7 +14,7 @@ from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import same_code, without_docstrings
 from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract, extract_limited
 from evaluator.generation.limited_child import ChildLimits
-from submissions.answers.check import TaskFiles
+from submissions.answers.protection import TaskFiles
 from tests.evaluator.generation.mini_goldens import mini_goldens
 from tests.evaluator.generation.shapes import NOT_TAKEN, TAKEN
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from evaluator.generation import prompting
-from evaluator.generation.papers import Paper, Section, SectionKind
+from evaluator.generation.paper_sections import Section, SectionKind
+from evaluator.generation.papers import Paper
 from evaluator.generation.prompting import PromptTask, PromptTooLongError, build_prompt, delimited, signature_lines
 
 FILLER = "many words of a paper " * 60

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import TaskFiles
 from submissions.answers.patches import apply_files
+from submissions.answers.protection import TaskFiles
 from submissions.answers.tree_answers import answers_of
 from submissions.answers.tree_reader import TreeFolder
 from submissions.answers.types import ProtectedPathError

@@ -8,7 +8,8 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
-from submissions.answers.check import BundleRequest, TaskFiles, check_answers, check_bundle
+from submissions.answers.check import BundleRequest, check_answers, check_bundle
+from submissions.answers.protection import TaskFiles
 from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import BundleRequest, TaskFiles
+from submissions.answers.check import BundleRequest
 from submissions.answers.limited import check_limited
+from submissions.answers.protection import TaskFiles
 from submissions.answers.types import AnswerKind
 from tests.submissions.answers.archive_makers import make_zip
 

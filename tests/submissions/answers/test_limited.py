@@ -11,10 +11,18 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import read_bundle
-from submissions.answers.check import BundleRequest, TaskFiles, check_bundle
+from submissions.answers.check import BundleRequest, check_bundle
 from submissions.answers.intake import ArchiveLimits
 from submissions.answers.limited import ChildLimits, apply_limited, check_limited
-from submissions.answers.types import AnswerError, AnswerKind, BundleError, Manifest, ProtectedPathError, RawAnswer
+from submissions.answers.protection import TaskFiles
+from submissions.answers.types import (
+    AnswerError,
+    AnswerKind,
+    BundleError,
+    Manifest,
+    ProtectedPathError,
+    RawAnswer,
+)
 from tests.submissions.answers.archive_makers import GOOD_FILES, gzip_of_zeros, make_zip, tar_header
 
 FILES = {

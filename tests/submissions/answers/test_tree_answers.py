@@ -17,7 +17,7 @@ from tests.submissions.answers.tree_makers import ALPHA, IN_TEST, SCORES, answer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from submissions.answers.check import TaskFiles
+    from submissions.answers.protection import TaskFiles
 
 FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
 SECOND = SCORES.replace(b"def second(x):\n    raise NotImplementedError\n", b"def second(x):\n    return 2 * x\n")

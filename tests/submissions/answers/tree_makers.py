@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import BundleReading, read_bundle
-from submissions.answers.check import TaskFiles
+from submissions.answers.protection import TaskFiles
 from submissions.answers.tree_answers import answers_of
 from submissions.answers.tree_index import IndexedPaper, TreeIndex, mark_of
 from submissions.answers.types import Manifest
