@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,21 +15,27 @@ import pytest
 from tests.conftest import PROJECT_ROOT
 
 ROOMS = ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard")
-PURE = (
-    "benchmark_tasks/facts",
-    "submissions/answers",
-    "submissions/endpoints",
-    "evaluator/attacks",
-    "evaluator/testing/box",
-    "evaluator/generation",
-    "evaluator/grading",
-    "evaluator/judging",
-    "evaluator/providers",
-    "evaluator/sandbox",
-    "leaderboard/agreement",
-    "leaderboard/published",
-    "reviews/comparison",
-)
+PURE = {
+    # Folder without Django: the modules in it that do use the database.
+    "benchmark_tasks/facts": set[str](),
+    "submissions/answers": set[str](),
+    "submissions/endpoints": set[str](),
+    "evaluator/attacks": set[str](),
+    "evaluator/auditing": {"auditing", "measurements", "self_checks"},
+    "evaluator/generation": {
+        *("agent_answers", "answers", "asking", "estimating", "generating", "generation_progress", "prompt_tasks"),
+        "reading_trajectories",
+    },
+    "evaluator/judging": {
+        *("configs", "health_rounds", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes"),
+    },
+    "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
+    "evaluator/sandbox": {"building", "configuration", "offers", "pinning", "task_environments"},
+    "evaluator/testing": {"evaluate", "graders", "scratch", "shown_outcomes"},
+    "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},
+    "leaderboard/published": {"importing_results", "reported"},
+    "reviews/comparison": set[str](),
+}
 LONGEST_MODULE = 400
 WORKERS_LIBRARIES = (
     *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "pydantic", "pymupdf", "rs_bpe"),
@@ -38,31 +45,17 @@ WORKERS_LIBRARIES = (
 WORKERS_PACKAGES = {
     # Package of machinery: the modules of it that pages show something from.
     "evaluator.attacks": {"types"},
-    "evaluator.testing.box": set[str](),
-    "evaluator.grading": {"types"},
-    "evaluator.sandbox": {"environment_list", "ownership", "packages", "settings", "types"},
-    "evaluator.providers": {"guard", "types"},
+    "evaluator.testing": {"box", "types", "shown_outcomes"},
+    "evaluator.auditing": {"audit_result", "self_checks"},
+    "evaluator.sandbox": {
+        *("configuration", "environment_list", "offers", "ownership", "packages", "pinning", "settings"),
+        *("task_environments", "types"),
+    },
+    "evaluator.providers": {"calling", "checking_endpoints", "endpoint_settings", "guard", "types"},
 }
 WORKERS_MODULES = (
-    *(
-        "evaluator.generation.answers",
-        "evaluator.generation.asking",
-        "evaluator.auditing.auditing",
-        "evaluator.queue.claims",
-    ),
-    *(
-        "evaluator.providers.stored_clients",
-        "evaluator.testing.evaluate",
-        "evaluator.testing.golden_store",
-        "evaluator.testing.graders",
-    ),
-    *(
-        "evaluator.judging.health_rounds",
-        "evaluator.testing.scratch",
-        "evaluator.auditing.measurements",
-        "evaluator.jobs",
-    ),
-    "evaluator.generation.extraction",
+    *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),
+    *("evaluator.judging.health_rounds", "evaluator.jobs", "evaluator.generation.extraction"),
 )
 
 
@@ -104,6 +97,88 @@ def test_imports_point_one_way() -> None:
     assert wrong == []
 
 
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports for types and inside functions count: what knows each other in a circle cannot be read one by one."""
+    graph = {dotted(file): uses(file) for room in ROOMS for file in modules(room)}
+    assert [list(nodes) for nodes in circles(graph)] == []
+
+
+def uses(file: Path) -> set[str]:
+    """The modules that the file imports, also by ``from package import module``."""
+    names = imported(file)
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """What is left when the modules that import nothing of the rest are taken away, again and again."""
+    left = {name: used & graph.keys() for name, used in graph.items()}
+    while free := {name for name, used in left.items() if not used}:
+        left = {name: used - free for name, used in left.items() if name not in free}
+    return [[name, *sorted(used)] for name, used in sorted(left.items())]
+
+
+def test_templates_of_a_room_use_no_higher_room_s_tags_and_templates() -> None:
+    """Links between pages are no dependence: one site shows them all. Tags and included templates are."""
+    rooms_of_tags = {
+        file.stem: number
+        for number, room in enumerate(ROOMS)
+        for file in modules(room)
+        if file.parent.name == "templatetags"
+    }
+    wrong = [
+        f"{file.relative_to(PROJECT_ROOT)} uses {name}"
+        for number, room in enumerate(ROOMS)
+        for file in sorted((PROJECT_ROOT / "templates" / room).rglob("*.html"))
+        for name in template_uses(file)
+        if rooms_of_tags.get(name, 0) > number or name.split("/")[0] in ROOMS[number + 1 :]
+    ]
+    assert wrong == []
+
+
+def template_uses(file: Path) -> list[str]:
+    """Tag libraries that a template loads, and templates that it extends or includes."""
+    text = file.read_text(encoding="utf-8")
+    loaded = [name for names in re.findall(r"{% load ([^%]+)%}", text) for name in names.split()]
+    return [*loaded, *re.findall(r"""{% (?:include|extends) ["']([^"']+)["']""", text)]
+
+
+def test_no_room_makes_addresses_of_a_higher_one() -> None:
+    """But for ``get_absolute_url``, Django's own way for an object to say where it is shown."""
+    wrong = [
+        f"{file.relative_to(PROJECT_ROOT)} reverses {name}"
+        for number, room in enumerate(ROOMS)
+        for file in modules(room)
+        for name in reversed_names(file)
+        if any(f'name="{name}"' in urls for higher in ROOMS[number + 1 :] for urls in addresses_of(higher))
+    ]
+    assert wrong == []
+
+
+def addresses_of(room: str) -> list[str]:
+    return [file.read_text(encoding="utf-8") for file in (PROJECT_ROOT / room).glob("*urls.py")]
+
+
+def reversed_names(file: Path) -> list[str]:
+    """The names of addresses that the file's functions reverse or redirect to, but for ``get_absolute_url``."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    excepted = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "get_absolute_url"
+        for inner in ast.walk(node)
+    }
+    return [
+        str(node.args[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and id(node) not in excepted
+        if isinstance(node.func, ast.Name) and node.func.id in {"reverse", "reverse_lazy", "redirect"}
+        if node.args and isinstance(node.args[0], ast.Constant)
+    ]
+
+
 def test_a_web_process_imports_only_what_it_serves_with(tmp_path: Path) -> None:
     """In a process of its own, as each of gunicorn's: what is imported there costs memory and start time, each time."""
     code = (
@@ -134,9 +209,10 @@ def test_a_web_process_imports_only_what_it_serves_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", PURE)
-def test_pure_packages_import_no_django(folder: str) -> None:
+def test_pure_modules_import_no_django(folder: str) -> None:
     """Imported for real, in a process of their own: an import deep inside another module counts too."""
-    names = [dotted(file) for file in modules(folder)]
+    assert {file.stem for file in modules(folder)} >= PURE[folder]
+    names = [dotted(file) for file in modules(folder) if file.stem not in PURE[folder]]
     assert names
     code = (
         "import importlib, sys\n"

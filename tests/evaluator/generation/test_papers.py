@@ -10,13 +10,8 @@ import pymupdf as untyped
 import pytest
 
 from evaluator.generation.limited_child import ChildLimits
-from evaluator.generation.papers import (
-    Paper,
-    PaperError,
-    SectionKind,
-    read_paper,
-    read_paper_limited,
-)
+from evaluator.generation.paper_sections import SectionKind
+from evaluator.generation.papers import Paper, PaperError, read_paper, read_paper_limited
 from tests.evaluator.generation.mini_goldens import SUITE
 
 pymupdf: Any = untyped
