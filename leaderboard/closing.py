@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 
 from benchmark_tasks.models import Suite
-from reviews.domain.blindness import closed_suites, unlocked
+from reviews.labelling.blindness import closed_suites, unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from django.db.models import Q
 
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import titles_told_apart
-from leaderboard.domain.own_submissions import DEFAULT_SORT, SORT_KEYS
 from leaderboard.http import query_with
+from leaderboard.runs.own_submissions import DEFAULT_SORT, SORT_KEYS
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.forms import LONGEST_REASON
 from submissions.models import AuditEvent, Submission, User

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
-from reviews.domain import keys
-from reviews.domain.conflicts import NO_AFFILIATION, UNCONFIRMED, conflicts_confirmed, systems_to_choose
-from reviews.domain.guidelines import LONGEST_CHANGES, LONGEST_TEXT
+from reviews.labelling import keys
+from reviews.people.conflicts import (
+    NO_AFFILIATION,
+    UNCONFIRMED,
+    conflicts_confirmed,
+    systems_to_choose,
+)
+from reviews.people.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
 if TYPE_CHECKING:
@@ -118,7 +123,7 @@ class ProfileForm(forms.Form):
         return data
 
     def facts(self) -> dict[str, Any]:
-        """What :func:`reviews.domain.reviewers.update_profile` takes."""
+        """What :func:`reviews.people.reviewers.update_profile` takes."""
         return self.cleaned_data
 
 

@@ -17,7 +17,8 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from reviews.domain import appeals, holding, triggers, voiding
+from reviews.cases import appeals, triggers, voiding
+from reviews.labelling import holding
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed

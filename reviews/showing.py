@@ -60,7 +60,7 @@ class Rest:
 def side_by_side(
     golden: str, candidate: str, *, ignore_whitespace: bool = False, is_diff: bool = False
 ) -> tuple[Block, ...]:
-    """``golden`` beside ``candidate``, both as :func:`~reviews.domain.items.shown_definition` made them.
+    """``golden`` beside ``candidate``, both as :func:`~reviews.labelling.items.shown_definition` made them.
 
     ``is_diff`` says that ``candidate`` is a unified diff. What is too long is left to :func:`beyond_comparison`.
     """

@@ -42,7 +42,7 @@ from leaderboard.agreement.asked import (
 )
 from leaderboard.agreement.types import LABELS
 from leaderboard.models import ReportedResult
-from reviews.domain.triggers import eligible
+from reviews.cases.triggers import eligible
 from reviews.enums import CaseKind, CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Case as ReviewCase
 from reviews.models import Review

@@ -14,7 +14,7 @@ from benchmark_tasks.models import Category
 from leaderboard.board.closed_rows import few_answers
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import FINAL, RaterAxis
-from reviews.domain.flags import raised_flags
+from reviews.cases.flags import raised_flags
 from reviews.enums import FinalSource
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission

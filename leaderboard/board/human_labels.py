@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import F
 
 from leaderboard.published.labels import FINAL, RaterAxis
-from reviews.domain.final_labels import final_labels
+from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
 from reviews.models import CaseEvent
 from submissions.models import Implementation

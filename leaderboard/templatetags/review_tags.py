@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from django import template
 
-from leaderboard.domain.case_pages import public_cases
-from reviews.domain.flags import raised_flags
+from leaderboard.cases.case_pages import public_cases
+from reviews.cases.flags import raised_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,9 +17,9 @@ from leaderboard.board.board import (
 )
 from leaderboard.board.judge_labels import shown_judge
 from leaderboard.closing import AnswersClosedError, closed, closes
-from leaderboard.domain.action_charts import has_trajectories
 from leaderboard.filters import BoardFilterForm
 from leaderboard.http import asked_version, query_with
+from leaderboard.runs.action_charts import has_trajectories
 
 if TYPE_CHECKING:
     from typing import Any

@@ -16,15 +16,15 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import visible_entries
 from leaderboard.case_forms import AppealForm, CaseFilterForm
+from leaderboard.cases.answer_review import may_appeal
+from leaderboard.cases.case_lists import CaseList
+from leaderboard.cases.case_pages import case_page, disagreements, public_cases
 from leaderboard.closing import AnswersClosedError, closed, closed_to, closes, require_open
-from leaderboard.domain.answer_review import may_appeal
-from leaderboard.domain.case_lists import CaseList
-from leaderboard.domain.case_pages import case_page, disagreements, public_cases
-from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.http import query_with
 from leaderboard.models import ReportedResult
+from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.submissions import answer_page, open_answer
-from reviews.domain.appeals import appeal as appeal_against
+from reviews.cases.appeals import appeal as appeal_against
 from submissions.exceptions import SubmissionError
 from submissions.models import User
 from submissions.views.acting import action

@@ -19,9 +19,9 @@ from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.board.board import titles_told_apart, visible_entries
 from leaderboard.board.results import results_of_task
 from leaderboard.closing import closed
-from leaderboard.domain.audits import may_see_reference, why_outdated
-from leaderboard.domain.environments import environment_states
 from leaderboard.http import asked_version
+from leaderboard.operation.audits import may_see_reference, why_outdated
+from leaderboard.operation.environments import environment_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
 from leaderboard import documentation
 from leaderboard.board.board import visible_entries
-from leaderboard.domain.case_pages import public_cases
+from leaderboard.cases.case_pages import public_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

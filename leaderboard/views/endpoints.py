@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluator.providers.checking_endpoints import request_check
-from leaderboard.domain import endpoint_pages
+from leaderboard.runs import endpoint_pages
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
 from submissions.enums import EndpointCheck

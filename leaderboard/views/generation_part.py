@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.enums import GenerationState
-from leaderboard.domain import generation_pages
-from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.generation_forms import LimitsForm
+from leaderboard.runs import generation_pages
+from leaderboard.runs.submission_pages import may_see_code
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evaluator.generation import estimating, generating
 from evaluator.models import ModelCall
 from leaderboard.closing import closes, require_open
-from leaderboard.domain import call_texts, generation_pages
-from leaderboard.domain.submission_pages import may_see_code
 from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
+from leaderboard.runs import call_texts, generation_pages
+from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.endpoints import own_endpoint
 from leaderboard.views.generation_part import generation_context
 from leaderboard.views.submissions import visible_submission

@@ -21,8 +21,8 @@ from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
+from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.closing import closed
-from leaderboard.domain.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from reviews.views.guards import maintainers_only

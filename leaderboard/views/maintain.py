@@ -15,10 +15,10 @@ from django.views.decorators.http import require_safe
 from evaluator.models import Reevaluation
 from evaluator.queue.results import retry_held
 from evaluator.reevaluation import reevaluating
-from leaderboard.domain.held import held_in_full
-from leaderboard.domain.queue_state import infra_causes, queue_state
 from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm
 from leaderboard.http import query_with
+from leaderboard.operation.held import held_in_full
+from leaderboard.operation.queue_state import infra_causes, queue_state
 from reviews.views.guards import maintainers_only
 from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility

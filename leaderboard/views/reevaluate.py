@@ -14,8 +14,8 @@ from django.views.decorators.http import require_safe
 from evaluator.reevaluation import reevaluating, replanning
 from evaluator.sandbox.offers import LastSeen
 from leaderboard.closing import closed_to
-from leaderboard.domain import reevaluations
-from leaderboard.domain.held import reevaluations_held_in_full
+from leaderboard.operation import reevaluations
+from leaderboard.operation.held import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
 from reviews.views.guards import maintainers_only
 from submissions.exceptions import SubmissionError

@@ -11,8 +11,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from leaderboard.domain.status import as_data
-from leaderboard.domain.status import status as current_status
+from leaderboard.operation.status import as_data
+from leaderboard.operation.status import status as current_status
 
 logger = structlog.get_logger(__name__)
 

@@ -21,14 +21,17 @@ from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.case_forms import AppealForm
+from leaderboard.cases.answer_review import may_appeal, review_of
 from leaderboard.closing import closed_submission, closes, require_open
 from leaderboard.diffs import LONGEST_DIFF, DiffFile, read_diff
-from leaderboard.domain import reevaluations
-from leaderboard.domain.answer_review import may_appeal, review_of
-from leaderboard.domain.audits import reference_is_shipped
-from leaderboard.domain.held import held_in_full
-from leaderboard.domain.own_submissions import own_submissions, upload_state
-from leaderboard.domain.submission_pages import (
+from leaderboard.forms import OwnSubmissionsForm
+from leaderboard.http import query_with
+from leaderboard.models import EntryMetric
+from leaderboard.operation import reevaluations
+from leaderboard.operation.audits import reference_is_shipped
+from leaderboard.operation.held import held_in_full
+from leaderboard.runs.own_submissions import own_submissions, upload_state
+from leaderboard.runs.submission_pages import (
     OPEN_STATES,
     environments_of,
     may_see_code,
@@ -42,9 +45,6 @@ from leaderboard.domain.submission_pages import (
     tombstone,
     without_outcomes,
 )
-from leaderboard.forms import OwnSubmissionsForm
-from leaderboard.http import query_with
-from leaderboard.models import EntryMetric
 from leaderboard.views.generation_part import generation_context
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.models import Trajectory
 from leaderboard.closing import AnswersClosedError, closed_to, closes, require_open
-from leaderboard.domain import action_charts
-from leaderboard.domain.submission_pages import may_see_code
-from leaderboard.domain.trajectory_pages import shown_trajectory
 from leaderboard.http import asked_version, query_with
+from leaderboard.runs import action_charts
+from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.runs.trajectory_pages import shown_trajectory
 from leaderboard.views.submissions import visible_submission
 from submissions.models import Implementation
 from submissions.trajectories.steps import Action

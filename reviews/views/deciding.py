@@ -14,16 +14,17 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from reviews.cases import adjudicating, appeals, flags
+from reviews.cases.evidence import evidence
 from reviews.deciding_forms import BecauseForm, DecideForm
-from reviews.domain import adjudicating, appeals, flags, holding
-from reviews.domain.evidence import evidence
-from reviews.domain.guidelines import current
-from reviews.domain.items import blind_item
-from reviews.domain.keys import keys_of
-from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LabelError, LeaseLostError
+from reviews.labelling import holding
+from reviews.labelling.items import blind_item
+from reviews.labelling.keys import keys_of
 from reviews.models import Assignment, Case, TaskFlag
+from reviews.people.guidelines import current
+from reviews.people.reviewers import reviewer_of
 from reviews.showing import beyond_comparison, side_by_side
 from submissions.exceptions import SubmissionError
 from submissions.models import User

@@ -14,11 +14,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from reviews.domain import readiness, reviewers
-from reviews.domain.claiming import queue_counts
 from reviews.enums import AssignmentState, CaseKind
 from reviews.exceptions import ReviewError
+from reviews.labelling.claiming import queue_counts
 from reviews.models import Assignment, Review, Reviewer
+from reviews.people import readiness, reviewers
 from reviews.views.guards import user_of
 from submissions.views.acting import SIGNED_OUT
 

@@ -1,4 +1,4 @@
-"""The labelling page, and the paper beside it. See ``reviews/domain/items.py`` for what one may see."""
+"""The labelling page, and the paper beside it. See ``reviews/labelling/items.py`` for what one may see."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
-from reviews.domain import guidelines, holding
-from reviews.domain.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
-from reviews.domain.keys import ACTIONS, keys_of
-from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, CaseKind, Confidence, ErrorClass, FindingSide, Role
 from reviews.label_forms import Entry, entry_of
+from reviews.labelling import holding
+from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
+from reviews.labelling.keys import ACTIONS, keys_of
 from reviews.models import Assignment, Review
+from reviews.people import guidelines
+from reviews.people.reviewers import reviewer_of
 from reviews.showing import beyond_comparison, numbered, side_by_side
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from reviews.domain import claiming, drafts, holding, labelling, practice
-from reviews.domain.readiness import what_is_missing
-from reviews.domain.reviewers import reviewer_of
 from reviews.enums import AssignmentState, CaseKind, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError, StaleDraftError
 from reviews.label_forms import Sent, entry_of, is_json, sent_form, sent_json
+from reviews.labelling import claiming, drafts, holding, locking
+from reviews.people import practice
+from reviews.people.readiness import what_is_missing
+from reviews.people.reviewers import reviewer_of
 from reviews.views.labelling import asked, locked, page, view_of
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _next_place(request: HttpRequest, reviewer: Reviewer, role: Role) -> str:
 def _lock(request: HttpRequest, assignment: Assignment, sent: Sent) -> str:
     """Lock, and answer where to go on."""
     draft = sent.draft or {}
-    labelling.lock(
+    locking.lock(
         assignment=assignment,
         label=draft.get("label", ""),
         confidence=draft.get("confidence"),

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from reviews.domain import practice, reviewers
 from reviews.enums import CaseKind
 from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
+from reviews.people import practice, reviewers
 from reviews.views.guards import maintainers_only, user_of
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError

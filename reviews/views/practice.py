@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.domain import practice
-from reviews.domain.items import blind_item
-from reviews.domain.reviewers import roles_of
 from reviews.enums import CaseKind
+from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review
+from reviews.people import practice
+from reviews.people.reviewers import roles_of
 from reviews.views.guards import reviewers_only
 
 if TYPE_CHECKING:

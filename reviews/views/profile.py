@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from reviews.domain import conflicts, reviewers
 from reviews.exceptions import ReviewError
 from reviews.forms import ConflictForm, KeysForm, ProfileForm
 from reviews.models import Reviewer
+from reviews.people import conflicts, reviewers
 from reviews.views.guards import reviewers_only
 from submissions.views.acting import action
 

@@ -15,12 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmark_tasks.models import Suite
-from reviews.domain import dashboards
-from reviews.domain.blindness import closed_suites
-from reviews.domain.exporting import export
-from reviews.domain.importing import ImportRefusedError, import_labels
-from reviews.domain.label_values import STATES
-from reviews.domain.reviewers import reviewer_of
+from reviews.labelling.blindness import closed_suites
+from reviews.people.reviewers import reviewer_of
+from reviews.record import dashboards
+from reviews.record.exporting import export
+from reviews.record.importing import ImportRefusedError, import_labels
+from reviews.record.label_values import STATES
 from reviews.record_forms import ExportForm, ImportForm, StateForm
 from reviews.views.guards import maintainers_only, user_of
 

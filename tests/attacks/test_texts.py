@@ -16,7 +16,7 @@ import pytest
 
 from evaluator.testing.logs import clean_text
 from leaderboard.diffs import MOST_LINES, read_diff
-from leaderboard.domain.call_texts import pretty, reply_turns
+from leaderboard.runs.call_texts import pretty, reply_turns
 from reviews.comparison import Budget, opcodes
 from reviews.showing import beyond_comparison, numbered, side_by_side
 from submissions.highlighting import highlighted

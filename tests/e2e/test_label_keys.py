@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from reviews.domain.keys import DEFAULT_KEYS
+from reviews.labelling.keys import DEFAULT_KEYS
 from tests.e2e.keyboard import NEXT, Maintainer, Person
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board.entries import recompute_submission
-from leaderboard.domain import action_charts
+from leaderboard.runs import action_charts
 from submissions.enums import Visibility
 from submissions.models import Submission
 from submissions.trajectories.steps import Action

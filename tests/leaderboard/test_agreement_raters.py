@@ -17,7 +17,7 @@ from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_s
 from leaderboard.agreement.suite import RaterPair, data_version, items_of_cell, read_report
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
-from reviews.domain import states
+from reviews.cases import states
 from reviews.enums import CaseState, TriggerKind
 from reviews.models import Case, Trigger
 from submissions.domain.audit import record

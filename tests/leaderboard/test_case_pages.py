@@ -14,10 +14,10 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Suite
-from reviews.domain.flags import flag_task
-from reviews.domain.items import shown_golden
-from reviews.domain.states import note
+from reviews.cases.flags import flag_task
+from reviews.cases.states import note
 from reviews.enums import CaseKind, CaseState, FinalSource, ReasonCode, Role, TriggerKind
+from reviews.labelling.items import shown_golden
 from reviews.models import Case, TaskFlag, Trigger
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Submission

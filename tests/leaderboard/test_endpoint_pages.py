@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Generation
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
-from leaderboard.domain.endpoint_pages import duration, money
+from leaderboard.runs.endpoint_pages import duration, money
 from submissions.domain import endpoints
 from submissions.endpoint_forms import EndpointForm
 from submissions.enums import Api, EndpointCheck

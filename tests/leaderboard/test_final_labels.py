@@ -22,8 +22,8 @@ from leaderboard.board.entries import recompute_submission
 from leaderboard.board.judge_labels import recount_labels
 from leaderboard.board.recounting import catch_up
 from leaderboard.models import Entry
-from reviews.domain.states import move
-from reviews.domain.voiding import end, tell
+from reviews.cases.states import move
+from reviews.cases.voiding import end, tell
 from reviews.enums import CaseState
 from submissions.enums import SubmissionState
 from submissions.models import Submission

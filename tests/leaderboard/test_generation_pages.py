@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation
-from leaderboard.domain.generation_pages import calls_address, live
+from leaderboard.runs.generation_pages import calls_address, live
 from submissions.enums import Visibility
 from submissions.models import Endpoint, Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called

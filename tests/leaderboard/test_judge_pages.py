@@ -18,7 +18,7 @@ from django.utils.html import escape
 from evaluator.enums import WorkState
 from evaluator.judging.prompt import RUBRIC
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
-from leaderboard.domain.judge_pages import judge_facts, list_judges
+from leaderboard.board.judge_pages import judge_facts, list_judges
 from submissions.enums import Api, Provider, SubmissionState, Visibility
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import SuiteFactory

@@ -15,7 +15,7 @@ from redis import Redis
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from leaderboard.domain import queue_state
+from leaderboard.operation import queue_state
 from submissions.domain import publishing
 from submissions.domain.audit import history, record
 from submissions.enums import SubmissionState, Verb, Visibility

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from leaderboard.domain.maintainers import ALPHABET
+from leaderboard.operation.maintainers import ALPHABET
 from submissions.domain.audit import history
 from submissions.enums import Verb
 from submissions.models import User

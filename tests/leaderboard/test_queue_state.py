@@ -15,7 +15,7 @@ from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
 from evaluator.models import Attempt
 from evaluator.queue.queueing import connect, model_queue, queue
-from leaderboard.domain.queue_state import LISTENING, infra_summary, queue_state
+from leaderboard.operation.queue_state import LISTENING, infra_summary, queue_state
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked
 from tests.submissions.factories import UserFactory

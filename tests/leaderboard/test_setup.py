@@ -13,9 +13,9 @@ from django.contrib.staticfiles import finders
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from leaderboard.domain.maintainers import ensure_maintainer
-from leaderboard.domain.static_files import static_fingerprint
 from leaderboard.management.commands import setup
+from leaderboard.operation.maintainers import ensure_maintainer
+from leaderboard.operation.static_files import static_fingerprint
 from submissions.domain.audit import history
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb

@@ -18,8 +18,8 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from leaderboard.domain import status as domain
-from leaderboard.domain.queue_state import queue_state
+from leaderboard.operation import status as domain
+from leaderboard.operation.queue_state import queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory

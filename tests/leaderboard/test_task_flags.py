@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.board import BoardQuery, board_rows
-from reviews.domain.appeals import void
-from reviews.domain.flags import flag_task, lift
+from reviews.cases.appeals import void
+from reviews.cases.flags import flag_task, lift
 from reviews.enums import CaseState
 from reviews.models import TaskFlag
 from submissions.enums import Visibility

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluator.models import Trajectory
-from leaderboard.domain.trajectory_pages import LONG_TEXT, shown_trajectory
+from leaderboard.runs.trajectory_pages import LONG_TEXT, shown_trajectory
 from submissions.enums import Visibility
 from submissions.models import Submission
 from submissions.trajectories.steps import Action

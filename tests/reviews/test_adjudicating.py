@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from reviews.domain import adjudicating, claiming, holding
+from reviews.cases import adjudicating
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
 from reviews.signals import case_settled
 from submissions.enums import Verb

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from evaluator.models import TestRun
 from evaluator.signals import implementation_shown_in_part
-from reviews.domain.appeals import SHOWN_IN_PART, appeal, appeal_by_site, void
-from reviews.domain.final_labels import human_labels
+from reviews.cases.appeals import SHOWN_IN_PART, appeal, appeal_by_site, void
+from reviews.cases.final_labels import human_labels
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, CaseEvent, Trigger

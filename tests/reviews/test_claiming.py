@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from reviews.domain import claiming, holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, guideline, labelled, ready, reviewed
 

@@ -11,10 +11,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.domain.exporting import export
-from reviews.domain.states import note
+from reviews.cases.states import note
 from reviews.enums import CaseState, Severity, TriggerKind
 from reviews.models import Case, Review, Trigger
+from reviews.record.exporting import export
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, reviewed
 from tests.reviews.settled import forget_reviewing, record_of_everything, settled

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from reviews.domain.dashboards import OPEN, Pairs, Work, cases, people_at_work, queue, reasons, work
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
+from reviews.record.dashboards import (
+    OPEN,
+    Pairs,
+    Work,
+    cases,
+    people_at_work,
+    queue,
+    reasons,
+    work,
+)
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, reviewed
 from tests.reviews.settled import settled
 

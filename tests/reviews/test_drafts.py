@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import time_machine
 
-from reviews.domain.drafts import clean_draft, keep, save_draft
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LabelError, LeaseLostError, StaleDraftError
+from reviews.labelling.drafts import clean_draft, keep, save_draft
 from reviews.models import Assignment
 from tests.reviews.factories import FINDING, assigned, case_of, labelled
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from evaluator.testing.shown_outcomes import PrivateCases
-from reviews.domain.evidence import evidence, shown_tests, shuffled
+from reviews.cases.evidence import evidence, shown_tests, shuffled
 from reviews.enums import CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Review, Trigger
 from tests.evaluator.factories import TestRunFactory

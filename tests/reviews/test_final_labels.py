@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.domain.final_labels import final_labels, human_labels
+from reviews.cases.final_labels import final_labels, human_labels
 from reviews.enums import CaseKind, CaseState, Role
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided, reviewed

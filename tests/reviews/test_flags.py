@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.domain.flags import flag_task, flags_of, lift
+from reviews.cases.flags import flag_task, flags_of, lift
 from reviews.enums import ReasonCode
 from reviews.exceptions import ReviewError
 from reviews.models import TaskFlag

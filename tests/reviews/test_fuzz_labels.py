@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.queue.storable import storable
-from reviews.domain.drafts import clean_draft
-from reviews.domain.findings import clean_label, draft_findings
 from reviews.exceptions import LabelError
+from reviews.labelling.drafts import clean_draft
+from reviews.labelling.findings import clean_label, draft_findings
 from tests.reviews.factories import FINDING
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from reviews.domain import guidelines
 from reviews.models import GuidelineReading, GuidelineRevision, Reviewer
+from reviews.people import guidelines
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, guideline, ready
 from tests.submissions.factories import UserFactory

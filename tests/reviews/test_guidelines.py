@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.judging.labels import Label
-from reviews.domain import guidelines
-from reviews.domain.guidelines import Line, difference, publish
 from reviews.enums import Confidence, ErrorClass
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
+from reviews.people import guidelines
+from reviews.people.guidelines import Line, difference, publish
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError
 from submissions.models import AuditEvent

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.domain.reviewers import invite
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
 from reviews.models import Assignment, Invitation, Reviewer, Trigger
+from reviews.people.reviewers import invite
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, guideline, ready, reviewed
 from tests.submissions.factories import PASSWORD, SystemFactory, UserFactory

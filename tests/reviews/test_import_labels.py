@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.domain.exporting import export
-from reviews.domain.importing import Imported, ImportRefusedError, import_labels
-from reviews.domain.label_files import COLUMNS, read, written
 from reviews.enums import CaseState
 from reviews.models import Case, CaseEvent, Decision, GuidelineRevision, Review, Reviewer, TaskFlag
+from reviews.record.exporting import export
+from reviews.record.importing import Imported, ImportRefusedError, import_labels
+from reviews.record.label_files import COLUMNS, read, written
 from reviews.signals import case_settled
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from reviews.domain.label_files import Format
+    from reviews.record.label_files import Format
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmark_tasks.models import TaskRevision
-from reviews.domain.items import blind_item, line_count, shown_definition
+from reviews.labelling.items import blind_item, line_count, shown_definition
 from reviews.showing import Rest, beyond_comparison, numbered, side_by_side
 from submissions.answers.git_tool import unified_diff
 from tests.benchmark_tasks.factories import MASKED, STUB

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from reviews.domain import keys
-from reviews.domain.keys import DEFAULT_KEYS, changed_keys, keys_of, twice_used, written
+from reviews.labelling import keys
+from reviews.labelling.keys import DEFAULT_KEYS, changed_keys, keys_of, twice_used, written
 from reviews.models import Reviewer
 
 ROOT: Final = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, holding, labelling
-from reviews.domain.readiness import MissingStepError
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError
+from reviews.labelling import claiming, drafts, holding, locking
 from reviews.models import Assignment, Case, CaseEvent, GuidelineReading, Review
+from reviews.people.readiness import MissingStepError
 from tests.reviews.factories import FINDING, assigned, case_of, guideline, ready
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def claimed(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment:
 
 def lock(assignment: Assignment, label: str = "LI", **given: Any) -> Review:
     """Lock a label with everything that it needs."""
-    return labelling.lock(assignment=assignment, **{**GIVEN, "label": label, **given})
+    return locking.lock(assignment=assignment, **{**GIVEN, "label": label, **given})
 
 
 def expired(assignment: Assignment) -> None:
@@ -110,7 +110,7 @@ def test_an_incomplete_label_is_refused_by_field(annotator: Reviewer, given: dic
     case_of()
     assignment = claimed(annotator)
     with pytest.raises(LabelError) as caught:
-        labelling.lock(assignment=assignment, **{**GIVEN, **given})
+        locking.lock(assignment=assignment, **{**GIVEN, **given})
     assert set(caught.value.errors) == fields
     assert not Review.objects.exists()
     assert Assignment.objects.get().state == AssignmentState.ACTIVE

@@ -10,10 +10,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.domain.conflicts import add_conflict, remove_conflict
-from reviews.domain.reviewers import accept, invite, update_profile
 from reviews.enums import AssignmentState, CaseKind, CaseState
 from reviews.models import Assignment, Case, Conflict, Invitation, Reviewer
+from reviews.people.conflicts import add_conflict, remove_conflict
+from reviews.people.reviewers import accept, invite, update_profile
 from submissions.exceptions import QuotaExceededError
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, ready, reviewed
@@ -126,7 +126,7 @@ class TestInviting:
 
     def test_newcomers_find_the_practice_round(self, as_carol: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = list[bool]()
-        monkeypatch.setattr("reviews.domain.practice.ensure_practice", lambda: asked.append(True))
+        monkeypatch.setattr("reviews.people.practice.ensure_practice", lambda: asked.append(True))
         as_carol.post(INVITE, {"annotator": "on"})
         assert asked == [True]
 
@@ -136,7 +136,7 @@ class TestInviting:
         def fail() -> None:
             raise QuotaExceededError("No submission is left.")
 
-        monkeypatch.setattr("reviews.domain.practice.ensure_practice", fail)
+        monkeypatch.setattr("reviews.people.practice.ensure_practice", fail)
         page = as_carol.post(INVITE, {"annotator": "on"}, follow=True).content.decode()
         assert ("no practice items yet: No submission is left." in page, "/reviews/join/" in page) == (True, True)
 

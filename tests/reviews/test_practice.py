@@ -11,10 +11,16 @@ from django.utils import timezone
 
 from evaluator.models import TestRun
 from evaluator.testing.evaluate import evaluate_next
-from reviews.domain import practice
-from reviews.domain.practice import ensure_practice, next_practice, practice_cases, progress, remaining
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Case, Review
+from reviews.people import practice
+from reviews.people.practice import (
+    ensure_practice,
+    next_practice,
+    practice_cases,
+    progress,
+    remaining,
+)
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.evaluator.conftest import lmr_mini, real_sandbox  # noqa: F401 - fixtures

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from reviews.domain.practice import next_practice
 from reviews.enums import CaseKind
 from reviews.models import Assignment
+from reviews.people.practice import next_practice
 from tests.reviews.factories import ReviewerFactory, case_of, ready, reviewed
 from tests.submissions.factories import UserFactory
 

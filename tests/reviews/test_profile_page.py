@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from reviews.domain.keys import DEFAULT_KEYS, keys_of
 from reviews.enums import AssignmentState, CaseState
+from reviews.labelling.keys import DEFAULT_KEYS, keys_of
 from reviews.models import Conflict, Reviewer
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, ready
 from tests.submissions.factories import SystemFactory, UserFactory

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reviews.domain import guidelines
-from reviews.domain.readiness import MissingStepError, require_ready, what_is_missing
 from reviews.enums import AssignmentState, CaseKind, Role
 from reviews.models import Reviewer
+from reviews.people import guidelines
+from reviews.people.readiness import MissingStepError, require_ready, what_is_missing
 from tests.reviews.factories import ReviewerFactory, case_of, ready, reviewed
 from tests.submissions.factories import UserFactory
 

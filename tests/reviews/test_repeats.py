@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from reviews.domain.repeats import due_repeats, plan_repeat
 from reviews.enums import CaseKind, CaseState, Role
+from reviews.labelling.repeats import due_repeats, plan_repeat
 from reviews.models import Case, Reviewer
 from tests.reviews.factories import ReviewerFactory, answers, case_of, reviewed
 from tests.reviews.rating import shares
@@ -47,7 +47,7 @@ def test_only_what_is_drawn(settings: Any, monkeypatch: pytest.MonkeyPatch) -> N
     shares(settings, repeat=0.07)
     review = reviewed(case_of(), ReviewerFactory(), "LC")
     asked = []
-    monkeypatch.setattr("reviews.domain.repeats.drawn", lambda *args: asked.append(args))
+    monkeypatch.setattr("reviews.labelling.repeats.drawn", lambda *args: asked.append(args))
     assert plan_repeat(review) is None
     assert asked == [("repeat", review.pk, 0.07)]
 

@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from reviews.domain import conflicts, reviewers
-from reviews.domain.pseudonyms import unused_pseudonym
-from reviews.domain.reviewers import accept, invite, open_cases
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
 from reviews.models import Assignment, Case, Invitation, Reviewer
+from reviews.people import conflicts, reviewers
+from reviews.people.pseudonyms import unused_pseudonym
+from reviews.people.reviewers import accept, invite, open_cases
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError
 from submissions.models import AuditEvent, Implementation, Submission

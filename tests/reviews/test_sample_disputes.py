@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge
-from reviews.domain.sample_disputes import sample_disputes
+from reviews.cases.sample_disputes import sample_disputes
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from submissions.enums import Kind

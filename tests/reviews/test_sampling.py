@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reviews.domain.sampling import drawn
+from reviews.cases.sampling import drawn
 
 ROWS = range(1, 4001)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.domain.settling import settle
+from reviews.cases.closing import settle
 from reviews.enums import CaseKind, CaseState, FinalSource, Role, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from reviews.signals import case_settled

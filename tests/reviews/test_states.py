@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from reviews.domain import states
+from reviews.cases import states
 from reviews.enums import CaseState
 from reviews.models import Case, CaseEvent
 from tests.reviews.factories import ReviewerFactory, case_of

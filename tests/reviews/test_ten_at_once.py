@@ -12,9 +12,9 @@ from django.db import connections
 from django.db.models import Count
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, holding, labelling
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, StaleDraftError
+from reviews.labelling import claiming, drafts, holding, locking
 from reviews.models import Assignment, Case, CaseEvent, Review
 from tests.reviews.factories import FINDING, answers, case_of, ready
 
@@ -59,7 +59,7 @@ class Person:
         if self.number < LATE:
             Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
         try:
-            review = labelling.lock(
+            review = locking.lock(
                 assignment=assignment, label=self.label, confidence=3, findings=self.findings, note=note
             )
         except LeaseLostError:
@@ -146,7 +146,7 @@ def test_one_label_sent_from_two_tabs_at_once_is_stored_once() -> None:
         try:
             start.wait(timeout=30)
             own = holding.held(pk=held.pk, reviewer=reviewer)
-            return labelling.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
+            return locking.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
         finally:
             connections.close_all()
 

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.models import TestRun
-from reviews.domain import voiding
-from reviews.domain.triggers import (
+from reviews.cases import voiding
+from reviews.cases.triggers import (
     NewTrigger,
     after_labels,
     consider,
@@ -119,7 +119,7 @@ class TestRules:
     ) -> None:
         shares(settings, audit=0.25)
         monkeypatch.setattr(
-            "reviews.domain.triggers.drawn", lambda purpose, _, share: (purpose, share) == ("audit", 0.25)
+            "reviews.cases.triggers.drawn", lambda purpose, _, share: (purpose, share) == ("audit", 0.25)
         )
         case = consider(rated(judge, "passed", "CC"))
         assert of(case) == [("audit", 0.25)]
@@ -309,7 +309,7 @@ class TestAfterLabels:
             purposes.append((purpose, pk, share))
             return len(purposes) == 1
 
-        monkeypatch.setattr("reviews.domain.triggers.drawn", draw)
+        monkeypatch.setattr("reviews.cases.triggers.drawn", draw)
         assert self.found(case, "CC", "CC") == [("judge_gap", 20, 0.2)]
         assert self.found(case, "CC", "CC") == []
         assert purposes == [("judge gap", case.implementation_id, 0.2)] * 2

@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from evaluator.models import TestRun
-from reviews.domain import voiding
-from reviews.domain.triggers import consider
+from reviews.cases import voiding
+from reviews.cases.triggers import consider
 from reviews.enums import AssignmentState, CaseKind, CaseState
 from reviews.models import Case, CaseEvent
 from tests.evaluator.factories import TestRunFactory

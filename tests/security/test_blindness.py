@@ -18,8 +18,8 @@ from django.urls import reverse
 
 from evaluator.models import Judgement, JudgeVote, TestRun
 from leaderboard.board.entries import recompute_submission
-from reviews.domain.labelling import lock
 from reviews.enums import Confidence, Severity, TriggerKind
+from reviews.labelling.locking import lock
 from reviews.models import Assignment, Case, Review, Trigger
 from submissions.models import Implementation, Submission, System, User
 from tests.evaluator.factories import TestRunFactory

@@ -15,9 +15,9 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db.utils import OperationalError
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
-from leaderboard.domain.maintainers import ensure_maintainer
-from leaderboard.domain.static_files import static_fingerprint
 from leaderboard.management.database_faults import require_whole_database
+from leaderboard.operation.maintainers import ensure_maintainer
+from leaderboard.operation.static_files import static_fingerprint
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews.domain.importing import ImportRefusedError, import_labels
+from reviews.record.importing import ImportRefusedError, import_labels
 from submissions.domain.operators import local_operator
 
 if TYPE_CHECKING:

@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from django.utils import timezone
 
 from evaluator.queue.storable import storable
-from reviews.domain.findings import LABELS, LONGEST_NOTE, clean_text, draft_findings, whole_number
-from reviews.domain.holding import why_lost
-from reviews.domain.states import LIVE
+from reviews.cases.states import LIVE
 from reviews.enums import AssignmentState, Confidence, ReasonCode
 from reviews.exceptions import LabelError, LeaseLostError, StaleDraftError
+from reviews.labelling.findings import (
+    LABELS,
+    LONGEST_NOTE,
+    clean_text,
+    draft_findings,
+    whole_number,
+)
+from reviews.labelling.holding import why_lost
 from reviews.models import Assignment
 
 if TYPE_CHECKING:

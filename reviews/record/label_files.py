@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 from uuid import UUID
 
-from reviews.domain import label_values as values
+from reviews.record import label_values as values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

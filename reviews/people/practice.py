@@ -17,8 +17,8 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from evaluator.judging.labels import Label
-from reviews.domain.calibration import submit_answers, submitted_before, version_of
-from reviews.domain.states import move, note
+from reviews.cases.calibration import submit_answers, submitted_before, version_of
+from reviews.cases.states import move, note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Case, Review
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from leaderboard.board.judge_labels import shown_judge
-from leaderboard.domain.case_pages import SETTLED, public_cases
-from reviews.domain.final_labels import final_labels
-from reviews.domain.flags import flags_of
+from leaderboard.cases.case_pages import SETTLED, public_cases
+from reviews.cases.final_labels import final_labels
+from reviews.cases.flags import flags_of
 from reviews.enums import CaseKind, CaseState
 from reviews.models import Case
 from submissions.domain.access import may_manage
@@ -17,7 +17,7 @@ from submissions.enums import SubmissionState
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
-    from reviews.domain.final_labels import FinalLabel
+    from reviews.cases.final_labels import FinalLabel
     from reviews.models import TaskFlag
     from submissions.models import Implementation, User
 

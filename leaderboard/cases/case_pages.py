@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.judging.labels import Label
 from evaluator.judging.shown_judgements import judges_of
-from leaderboard.domain.audits import reference_is_shipped
-from reviews.domain.evidence import shown_label, shown_tests, why_here
-from reviews.domain.items import shown_candidate, shown_golden
+from leaderboard.operation.audits import reference_is_shipped
+from reviews.cases.evidence import shown_label, shown_tests, why_here
 from reviews.enums import CaseKind, CaseState, FindingSide, Role
+from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.models import Case
 from reviews.showing import side_by_side
 from submissions.domain.shown_changes import shown_other_changes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evaluator.judging.shown_judgements import AnswerJudgement
     from leaderboard.models import ReportedResult
-    from reviews.domain.evidence import ShownFinding, ShownLabel, ShownTests, WhyHere
+    from reviews.cases.evidence import ShownFinding, ShownLabel, ShownTests, WhyHere
     from reviews.models import Decision, Review, TaskFlag
     from reviews.showing import ShownRow
     from submissions.models import Implementation

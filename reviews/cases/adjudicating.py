@@ -9,12 +9,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator.judging.labels import Label
-from reviews.domain import claiming, drafts, flags, guidelines, states
-from reviews.domain.findings import LABELS, LONGEST_NOTE, clean_text
-from reviews.domain.labelling import require_guidelines_read
+from reviews.cases import flags, states
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.labelling import claiming, drafts
+from reviews.labelling.findings import LABELS, LONGEST_NOTE, clean_text
+from reviews.labelling.locking import require_guidelines_read
 from reviews.models import Assignment, Case, Decision, Review
+from reviews.people import guidelines
 from reviews.signals import case_settled
 from submissions.domain.audit import record
 from submissions.enums import Verb

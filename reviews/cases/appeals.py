@@ -8,8 +8,8 @@ from django.db import transaction
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from reviews.domain import states, voiding
-from reviews.domain.triggers import NewTrigger, open_case, store_triggers
+from reviews.cases import states, voiding
+from reviews.cases.triggers import NewTrigger, open_case, store_triggers
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Trigger

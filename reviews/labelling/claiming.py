@@ -15,15 +15,15 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, TruncDate
 
-from reviews.domain import states
-from reviews.domain.holding import LET_GO, expire, extend, lease_end, renew, why_lost
-from reviews.domain.readiness import require_ready
-from reviews.domain.repeats import due_repeats
-from reviews.domain.reviewers import open_cases, roles_of
-from reviews.domain.states import LIVE, TO_LABEL
+from reviews.cases import states
+from reviews.cases.states import LIVE, TO_LABEL
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError
+from reviews.labelling.holding import LET_GO, expire, extend, lease_end, renew, why_lost
+from reviews.labelling.repeats import due_repeats
 from reviews.models import Assignment, Case, Review, Reviewer
+from reviews.people.readiness import require_ready
+from reviews.people.reviewers import open_cases, roles_of
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

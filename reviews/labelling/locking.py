@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from reviews.domain import claiming, drafts, guidelines, holding, items, repeats, settling, states
-from reviews.domain.findings import Given, clean_label
-from reviews.domain.readiness import MissingStepError, what_is_missing
-from reviews.domain.states import LIVE, TO_LABEL
+from reviews.cases import closing, states
+from reviews.cases.states import LIVE, TO_LABEL
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, NotReadyError
+from reviews.labelling import claiming, drafts, holding, items, repeats
+from reviews.labelling.findings import Given, clean_label
 from reviews.models import Assignment, Review
+from reviews.people import guidelines
+from reviews.people.readiness import MissingStepError, what_is_missing
 
 if TYPE_CHECKING:
     from reviews.models import Case, Reviewer
@@ -81,7 +83,7 @@ def _lock(assignment: Assignment, given: Given, active_seconds: float) -> Review
         else:
             facts = {"state": AssignmentState.DONE, "lease_until": None, "ended": now}
             Assignment.objects.filter(pk=held.pk).update(active_seconds=review.active_seconds, **facts)
-            settling.settle(case, reviewer=held.reviewer)
+            closing.settle(case, reviewer=held.reviewer)
             if case.kind == CaseKind.REVIEW:
                 transaction.on_commit(partial(repeats.plan_repeat, review))
     return review

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from reviews.domain import states
-from reviews.domain.states import TO_LABEL
-from reviews.domain.triggers import after_labels, store_triggers
+from reviews.cases import states
+from reviews.cases.states import TO_LABEL
+from reviews.cases.triggers import after_labels, store_triggers
 from reviews.enums import CaseKind, CaseState, FinalSource, Role
 from reviews.models import Case, Review
 from reviews.signals import case_settled

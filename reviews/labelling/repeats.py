@@ -11,8 +11,8 @@ from django.db.models import Count, IntegerField, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from reviews.domain import states
-from reviews.domain.sampling import drawn
+from reviews.cases import states
+from reviews.cases.sampling import drawn
 from reviews.enums import CaseKind, CaseState, Role, Severity
 from reviews.models import Case, Review
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.generation_progress import Progress, progress
 from evaluator.models import AnswerRequest, Generation, ModelCall
-from leaderboard.domain.endpoint_pages import duration, money
+from leaderboard.runs.endpoint_pages import duration, money
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
 
-from reviews.domain import guidelines, practice
-from reviews.domain.reviewers import roles_of
 from reviews.exceptions import NotReadyError
+from reviews.people import guidelines, practice
+from reviews.people.reviewers import roles_of
 
 if TYPE_CHECKING:
     from reviews.enums import Role

@@ -1,7 +1,7 @@
 """How reviewing goes: what waits, what happens to each case, and how steady the people are.
 
 Nothing here tells what somebody said of a case that is not settled, nor anything of suites that are closed to the
-viewer (:func:`reviews.domain.blindness.closed_suites`).
+viewer (:func:`reviews.labelling.blindness.closed_suites`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Count, Min, Prefetch, Q
 from django.utils import timezone
 
-from reviews.domain.label_values import STATES
-from reviews.domain.ratings import steps_between
+from reviews.cases.ratings import steps_between
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Assignment, Case, CaseEvent, Decision, Review, Reviewer, Trigger
+from reviews.record.label_values import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews.domain import states
-from reviews.domain.states import LIVE
+from reviews.cases import states
+from reviews.cases.states import LIVE
 from reviews.enums import AssignmentState, CaseKind, CaseState
 from reviews.exceptions import LabelError, LeaseLostError
 from reviews.models import Assignment, Case, Reviewer

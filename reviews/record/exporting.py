@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Prefetch
 
-from reviews.domain.label_files import DECISION, REVIEW, LabelRow, written
-from reviews.domain.label_values import FINDING, KINDS, STATES
 from reviews.enums import Role
 from reviews.models import Case, Decision, Review
+from reviews.record.label_files import DECISION, REVIEW, LabelRow, written
+from reviews.record.label_values import FINDING, KINDS, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite
-    from reviews.domain.label_files import Format
     from reviews.models import Reviewer
+    from reviews.record.label_files import Format
 
 _AT_A_TIME: Final = 200
 _HEAVY: Final = ("files", "deleted", "diff", "goal_source", "raw_answer", "answer_error", "set_aside", "usage")

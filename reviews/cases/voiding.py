@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from reviews.domain import states
+from reviews.cases import states
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Case, CaseEvent
 from reviews.signals import case_settled

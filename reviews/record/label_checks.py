@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from reviews.domain.label_files import DECISION, REVIEW, LabelRow, Problem
 from reviews.enums import CaseKind, CaseState, FinalSource, Role
+from reviews.record.label_files import DECISION, REVIEW, LabelRow, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

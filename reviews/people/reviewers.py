@@ -11,7 +11,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from reviews.domain.conflicts import (
+from reviews.enums import CaseKind, CaseState, Role
+from reviews.exceptions import ReviewError
+from reviews.models import Case, Invitation, Review, Reviewer
+from reviews.people.conflicts import (
     CONFIRMED,
     UNCONFIRMED,
     conflicts_confirmed,
@@ -20,10 +23,7 @@ from reviews.domain.conflicts import (
     held_by,
     in_conflict,
 )
-from reviews.domain.pseudonyms import unused_pseudonym
-from reviews.enums import CaseKind, CaseState, Role
-from reviews.exceptions import ReviewError
-from reviews.models import Case, Invitation, Review, Reviewer
+from reviews.people.pseudonyms import unused_pseudonym
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError
@@ -208,7 +208,7 @@ def update_profile(
 
     ``confirmed`` says that the list of conflicts is complete. ``affiliation`` may be “none”, not empty: a profile with
     one is complete. Raises :class:`ReviewError` for an empty one, for a name to be shown that is not given, and for
-    conflicts that have to be confirmed (:func:`reviews.domain.conflicts.conflicts_confirmed`).
+    conflicts that have to be confirmed (:func:`reviews.people.conflicts.conflicts_confirmed`).
     """
     facts = {
         "name": " ".join(name.split()),

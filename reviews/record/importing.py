@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import IntegrityError, transaction
 
 from benchmark_tasks.models import Suite
-from reviews.domain.exporting import rows_of, settled_cases
-from reviews.domain.flags import flag_task
-from reviews.domain.label_checks import problems_within
-from reviews.domain.label_files import DECISION, REVIEW, LabelRow, Problem, read
-from reviews.domain.states import note
-from reviews.domain.voiding import tell
+from reviews.cases.flags import flag_task
+from reviews.cases.states import note
+from reviews.cases.voiding import tell
 from reviews.enums import CaseKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Decision, GuidelineRevision, Review, Reviewer, Trigger
+from reviews.record.exporting import rows_of, settled_cases
+from reviews.record.label_checks import problems_within
+from reviews.record.label_files import DECISION, REVIEW, LabelRow, Problem, read
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError

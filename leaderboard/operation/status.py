@@ -18,7 +18,7 @@ from evaluator.attacks.types import Group
 from evaluator.enums import SelfCheckKind
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from leaderboard.domain.queue_state import QueueState, infra_summary, queue_state
+from leaderboard.operation.queue_state import QueueState, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 

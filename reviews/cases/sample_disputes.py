@@ -24,8 +24,8 @@ from evaluator.judging.votes import shown_of
 from evaluator.judging.voting import is_split, majority
 from evaluator.models import JudgeConfig, Judgement, JudgeVote
 from evaluator.providers.calling import call_key
-from reviews.domain.calibration import submit_answers, submitted_before, version_of
-from reviews.domain.states import note
+from reviews.cases.calibration import submit_answers, submitted_before, version_of
+from reviews.cases.states import note
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Trigger

@@ -15,10 +15,10 @@ from django.utils import timezone
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.testing.types import Outcome
-from reviews.domain import states
-from reviews.domain.ratings import Rating, ratings_of, steps_between
-from reviews.domain.sampling import drawn
-from reviews.domain.voiding import is_revivable, revive, tell, voided_at
+from reviews.cases import states
+from reviews.cases.ratings import Rating, ratings_of, steps_between
+from reviews.cases.sampling import drawn
+from reviews.cases.voiding import is_revivable, revive, tell, voided_at
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from submissions.enums import Kind, SubmissionState, Visibility

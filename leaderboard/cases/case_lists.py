@@ -14,9 +14,9 @@ from evaluator.judging.labels import Label
 from evaluator.models import TestRun
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
 from leaderboard.board.board import visible_entries
-from leaderboard.domain.case_pages import public_cases
+from leaderboard.cases.case_pages import public_cases
 from leaderboard.models import ReportedResult
-from reviews.domain.ratings import ratings_of
+from reviews.cases.ratings import ratings_of
 from reviews.enums import Role
 from reviews.models import Review
 from submissions.enums import Inputs
