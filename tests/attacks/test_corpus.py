@@ -21,7 +21,7 @@ from evaluator.sandbox.types import BoxSpec, RunCancelledError, SandboxError
 from evaluator.testing.types import Outcome, Verdict
 from submissions.answers.limited import check_limited
 from tests.attacks.acceptance import LISTED
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from evaluator.generation.agent_types import AgentTask
 from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending, Sandbox, SandboxError
 from evaluator.testing.box import frames
 from tests.evaluator.generation.agent_runs import FINISH, GOLDEN, LABEL, LIMITS, SOLVE, edit, make_task, read, run, work
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
 from tests.evaluator.sandbox.boxes import leftovers
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 SOLVED = {"ranking/goal.py": GOLDEN.encode()}
 COUNT = "ls /proc | grep -c '^[0-9]'"

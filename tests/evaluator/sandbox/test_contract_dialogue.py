@@ -11,8 +11,8 @@ import pytest
 
 from evaluator.sandbox.feed import Feed
 from evaluator.sandbox.types import BoxResult, Ending, Limits, RunCancelledError, Sandbox
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
 from tests.evaluator.sandbox.boxes import QUICK, leftovers, order, own
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 MEBIBYTE = 1024 * 1024
 SHORT = Limits(wall_seconds=1.2, cpu_seconds=10)

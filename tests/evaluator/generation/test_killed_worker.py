@@ -20,7 +20,7 @@ from evaluator.queue import leases
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
-    from tests.evaluator.asking.conftest import StartRun
+    from tests.evaluator.generation.conftest import StartRun
     from tests.provider_server.server import ProviderServer
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaluator.testing.comparison import MAX_TEXT_CHARACTERS, Difference, compare
 from evaluator.testing.types import Check, Rule
-from tests.evaluator.box.data import data_values
+from tests.evaluator.testing.box.data import data_values
 
 NAN = math.nan
 EXACT = Rule(exact=True)

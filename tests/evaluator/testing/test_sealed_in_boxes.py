@@ -12,8 +12,8 @@ from evaluator.sandbox.types import Sandbox
 from evaluator.testing import golden
 from evaluator.testing.sealed import grade
 from evaluator.testing.types import Outcome, SealedTask, Verdict
-from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
 from tests.evaluator.sandbox.boxes import leftovers, own
+from tests.evaluator.testing.mini_task import GOLDEN, STUB, MemoryStore, write_task, write_tree
 
 LABEL = own("grading-test")
 EACH_CALL = "    weights = "

@@ -11,8 +11,8 @@ import pytest
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.golden import GoldenError, GoldenKey, compute_golden
 from evaluator.testing.types import SealedTask
-from tests.evaluator.grading.mini_task import GOLDEN, MemoryStore, write_task
-from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox
+from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
+from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox
 
 KEY = GoldenKey("hash", 1, "digest", "x86")
 

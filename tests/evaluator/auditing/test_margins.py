@@ -19,8 +19,8 @@ from evaluator.auditing.margins import (
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing.golden import compute_golden
 from evaluator.testing.types import Check, Rule
-from tests.evaluator.grading.mini_task import CHECK, MemoryStore, write_task
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
+from tests.evaluator.testing.mini_task import CHECK, MemoryStore, write_task
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import TestRunFactory, slow_submission
 from tests.evaluator.processes import running, wait_until
-from tests.evaluator.test_docker_evaluation import containers
+from tests.evaluator.testing.test_docker_evaluation import containers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
-DATASET = Path(__file__).parent / "upstream" / "dataset"
+DATASET = Path(__file__).parents[1] / "upstream" / "dataset"
 PAPER = "16-DecayArrays"
 
 

@@ -11,7 +11,7 @@ import pytest
 from evaluator.auditing.image_scan import ImageScan, scan_image, top_level_names
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing.box import frames, scan
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
     from pathlib import Path

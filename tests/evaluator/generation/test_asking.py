@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
     from evaluator.sandbox.types import Sandbox
-    from tests.evaluator.asking.conftest import StartRun
+    from tests.evaluator.generation.conftest import StartRun
     from tests.provider_server.server import ProviderServer
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,8 @@ import pytest
 from evaluator.testing import golden
 from evaluator.testing.sealed import grade
 from evaluator.testing.types import SealedTask, Verdict
-from tests.evaluator.grading.mini_task import MemoryStore, write_task, write_tree
-from tests.evaluator.grading.unconfined import UnconfinedSandbox
+from tests.evaluator.testing.mini_task import MemoryStore, write_task, write_tree
+from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 Grade = Callable[..., Verdict]
 

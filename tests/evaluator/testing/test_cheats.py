@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluator.testing.types import Outcome, SealedTask
-from tests.evaluator.grading.conftest import Grade
-from tests.evaluator.grading.mini_task import GOLDEN, MemoryStore, write_task
+from tests.evaluator.testing.conftest import Grade
+from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evaluator.testing.box import frames
 from evaluator.testing.box.frames import FrameError, decode, encode
-from tests.evaluator.box.data import DTYPES, data_values
+from tests.evaluator.testing.box.data import DTYPES, data_values
 
 
 def same(one: Any, other: Any) -> bool:

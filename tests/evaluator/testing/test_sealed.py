@@ -10,9 +10,9 @@ import pytest
 from evaluator.sandbox.types import Ending, SandboxError
 from evaluator.testing.sealed import grade
 from evaluator.testing.types import CaseResult, Outcome, SealedTask, Verdict
-from tests.evaluator.grading.conftest import Grade
-from tests.evaluator.grading.mini_task import GOLDEN, STUB, MemoryStore, write_tree
-from tests.evaluator.grading.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
+from tests.evaluator.testing.conftest import Grade
+from tests.evaluator.testing.mini_task import GOLDEN, STUB, MemoryStore, write_tree
+from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
 
 OTHER_WAY = """
 import numpy as np
