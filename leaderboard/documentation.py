@@ -35,6 +35,7 @@ _ORDER: Final = (
     "protocols",
     "security",
     "contributing",
+    "architecture",
     "development",
 )
 _PAGES_OF_THEIR_OWN: Final = {"index": "docs", "about": "about"}

@@ -9,6 +9,5 @@ from reviews.views import practice, record
 urlpatterns = [
     path("dashboard/", record.review_dashboard, name="review_dashboard"),
     path("labels/export/", record.labels_export, name="labels_export"),
-    path("labels/import/", record.labels_import, name="labels_import"),
     path("practice/<int:pk>/", practice.practice_answer, name="practice_answer"),
 ]

@@ -13,7 +13,7 @@ from submissions.models import System
 class Reviewer(models.Model):
     """A person who labels, known to the public by ``pseudonym`` unless ``shows_name``.
 
-    ``user`` is null for people whose labels were imported. ``keys`` maps actions of the labelling page to keys that
+    ``user`` is null for people without an account here. ``keys`` maps actions of the labelling page to keys that
     differ from the shipped ones; an empty key switches an action off, ``{"off": true}`` all of them.
     """
 

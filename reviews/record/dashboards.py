@@ -18,7 +18,7 @@ from django.utils import timezone
 from reviews.cases.ratings import steps_between
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Assignment, Case, CaseEvent, Decision, Review, Reviewer, Trigger
-from reviews.record.label_values import STATES
+from reviews.record.exporting import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -201,7 +201,7 @@ def _said() -> list[_Said]:
     )
     rows = Review.objects.exclude(case__kind=CaseKind.PRACTICE).order_by("locked", "pk").values_list(*fields)
     return [
-        _Said(case, kind, answer, state in STATES, person, role, label, seconds, locked)
+        _Said(case, kind, answer, state in CLOSED, person, role, label, seconds, locked)
         for case, kind, answer, state, person, role, label, seconds, locked in rows
     ]
 

@@ -1,27 +1,85 @@
-"""Taking labels away: a row for every locked label and decision of the settled cases."""
+"""Exporting labels: a row for every locked label and decision of the closed cases, as CSV or JSON Lines.
+
+A spreadsheet runs cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such cells get an apostrophe before
+them in CSV, and so do those that begin with one, so that a reader takes exactly one away again.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import csv
+import io
+import json
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from uuid import UUID
 
 from django.db.models import Prefetch
 
-from reviews.enums import Role
+from reviews.enums import CaseKind, CaseState, Role
 from reviews.models import Case, Decision, Review
-from reviews.record.label_files import DECISION, REVIEW, LabelRow, written
-from reviews.record.label_values import FINDING, KINDS, STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite
     from reviews.models import Reviewer
-    from reviews.record.label_files import Format
 
+Format: TypeAlias = Literal["csv", "jsonl"]
+CLOSED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
+"""States of cases whose labels are final, or were."""
+_KINDS: Final = (CaseKind.REVIEW, CaseKind.REPEAT)
+_FINDING: Final = ("side", "start", "end", "text", "error_class")
+# The last four are full-width forms of the first, which some spreadsheets take for them.
+_RUN_BY_SPREADSHEETS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 _AT_A_TIME: Final = 200
 _HEAVY: Final = ("files", "deleted", "diff", "goal_source", "raw_answer", "answer_error", "set_aside", "usage")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """A locked label (``record`` is ``review``) or a decision, with everything that it refers to.
+
+    ``at`` is when it was locked or made. ``submission`` is the number on the site that wrote the row. What a decision
+    does not have (confidence, findings, active seconds) is null or empty, as is a review's ``reason``: reason codes,
+    separated by commas.
+    """
+
+    record: str
+    identifier: UUID
+    case: UUID
+    kind: str
+    round: int
+    state: str
+    case_label: str
+    case_source: str
+    case_created: datetime
+    case_settled: datetime
+    triggers: list[dict[str, Any]]
+    suite: str
+    suite_version: int
+    submission: int
+    bundle_digest: str
+    task: str
+    trial: int
+    system: str
+    reviewer: UUID
+    pseudonym: str
+    name: str
+    role: str
+    label: str
+    confidence: int | None
+    findings: list[dict[str, Any]]
+    note: str
+    reason: str
+    guideline: int
+    active_seconds: int | None
+    at: datetime
+
+
+COLUMNS: Final = tuple(field.name for field in fields(LabelRow))
 
 
 def export(*, form: Format, suite: Suite | None = None, without: Collection[int] = ()) -> Iterator[str]:
@@ -33,13 +91,13 @@ def export(*, form: Format, suite: Suite | None = None, without: Collection[int]
     if suite is not None:
         cases = cases.filter(implementation__submission__suite_version__suite=suite)
     found = cases.order_by("settled", "identifier").iterator(chunk_size=_AT_A_TIME)
-    return written((row for case in found for row in rows_of(case)), form)
+    return _written((row for case in found for row in rows_of(case)), form)
 
 
 def settled_cases() -> QuerySet[Case]:
     """Settled cases with all that :func:`rows_of` needs; a constant number of queries for each chunk."""
     said = Review.objects.select_related("reviewer", "guideline").order_by("locked", "identifier")
-    cases = Case.objects.filter(kind__in=KINDS, state__in=STATES, settled__isnull=False).select_related(
+    cases = Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, settled__isnull=False).select_related(
         "implementation__submission__system",
         "implementation__submission__suite_version__suite",
         "implementation__revision__task",
@@ -59,14 +117,14 @@ def rows_of(case: Case) -> list[LabelRow]:
 
 def _of_review(case: Case, review: Review) -> LabelRow:
     return LabelRow(
-        record=REVIEW,
+        record="review",
         identifier=review.identifier,
         **_of_case(case),
         **_of_person(review.reviewer),
         role=review.role,
         label=review.label,
         confidence=review.confidence,
-        findings=[{name: finding.get(name, "") for name in FINDING} for finding in review.findings],
+        findings=[{name: finding.get(name, "") for name in _FINDING} for finding in review.findings],
         note=review.note,
         reason="",
         guideline=review.guideline.number,
@@ -77,7 +135,7 @@ def _of_review(case: Case, review: Review) -> LabelRow:
 
 def _of_decision(case: Case, decision: Decision) -> LabelRow:
     return LabelRow(
-        record=DECISION,
+        record="decision",
         identifier=decision.identifier,
         **_of_case(case),
         **_of_person(decision.adjudicator),
@@ -125,3 +183,40 @@ def _of_person(person: Reviewer) -> dict[str, Any]:
         "pseudonym": person.pseudonym,
         "name": person.name if person.shows_name else "",
     }
+
+
+def _written(rows: Iterable[LabelRow], form: Format) -> Iterator[str]:
+    """The file in pieces, a row each; CSV begins with its header."""
+    if form == "jsonl":
+        for row in rows:
+            yield json.dumps(_as_data(row), ensure_ascii=False) + "\n"
+        return
+    yield _csv_line(COLUMNS)
+    for row in rows:
+        yield _csv_line(_as_cell(value) for value in _as_data(row).values())
+
+
+def _as_data(row: LabelRow) -> dict[str, Any]:
+    return {name: _plain(getattr(row, name)) for name in COLUMNS}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return value
+
+
+def _as_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value.startswith((*_RUN_BY_SPREADSHEETS, "'")) else str(value)
+
+
+def _csv_line(cells: Iterable[str]) -> str:
+    target = io.StringIO(newline="")
+    csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerow(list(cells))
+    return target.getvalue()

@@ -1,8 +1,7 @@
-"""The dashboard, and taking labels away and bringing them back."""
+"""The dashboard, and the export of labels."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.contrib import messages
@@ -12,16 +11,14 @@ from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from reviews.labelling.blindness import closed_suites
 from reviews.people.reviewers import reviewer_of
 from reviews.record import dashboards
-from reviews.record.exporting import export
-from reviews.record.importing import ImportRefusedError, import_labels
-from reviews.record.label_values import STATES
-from reviews.record_forms import ExportForm, ImportForm, StateForm
+from reviews.record.exporting import CLOSED, export
+from reviews.record_forms import ExportForm, StateForm
 from reviews.views.guards import maintainers_only, user_of
 
 if TYPE_CHECKING:
@@ -66,7 +63,7 @@ def _for_maintainers(request: HttpRequest, closed: frozenset[int], reviewer: Rev
         "state": state,
         "page": page,
         # Whoever labels would learn from the words why a case is disputed.
-        "cases": [(case, reviewer is None or case.state in STATES) for case in page],
+        "cases": [(case, reviewer is None or case.state in CLOSED) for case in page],
         "export": ExportForm(auto_id="export_%s"),
     }
 
@@ -94,28 +91,3 @@ def labels_export(request: HttpRequest) -> HttpResponse:
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
     return cast("HttpResponse", streamed)
-
-
-@never_cache
-@maintainers_only
-@require_http_methods(["GET", "HEAD", "POST"])
-def labels_import(request: HttpRequest) -> HttpResponse:
-    """Bring labels back, or only check a file; what is wrong with it is shown line by line."""
-    if request.method != "POST":
-        return render(request, "reviews/labels_import.html", {"form": ImportForm()})
-    form = ImportForm(request.POST, request.FILES)
-    problems, checked = [], None
-    if form.is_valid():
-        dry_run = form.cleaned_data["dry_run"]
-        try:
-            imported = import_labels(actor=user_of(request), content=form.cleaned_data["file"].read(), dry_run=dry_run)
-        except ImportRefusedError as error:
-            problems = error.problems
-        else:
-            if not dry_run:
-                messages.success(request, f"Imported: {imported}")
-                return redirect("review_dashboard")
-            checked = imported
-    status = HTTPStatus.OK if checked else HTTPStatus.UNPROCESSABLE_ENTITY
-    context = {"form": form, "problems": problems, "checked": checked}
-    return render(request, "reviews/labels_import.html", context, status=status)

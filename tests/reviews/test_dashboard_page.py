@@ -1,23 +1,21 @@
-"""``/reviews/dashboard/``, and the export and import of labels on pages."""
+"""``/reviews/dashboard/``, and the export of labels on it."""
 
 from __future__ import annotations
 
-import io
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
 from reviews.cases.states import note
 from reviews.enums import CaseState, Severity, TriggerKind
-from reviews.models import Case, Review, Trigger
+from reviews.models import Case, Trigger
 from reviews.record.exporting import export
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, reviewed
-from tests.reviews.settled import forget_reviewing, record_of_everything, settled
+from tests.reviews.settled import record_of_everything, settled
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ def body(answer: HttpResponse | Any) -> bytes:
 
 
 def test_strangers_sign_in_and_other_accounts_find_nothing(client: Client) -> None:
-    for address in (ADDRESS, "/reviews/labels/export/?format=csv", "/reviews/labels/import/"):
+    for address in (ADDRESS, "/reviews/labels/export/?format=csv"):
         client.logout()
         assert client.get(address).status_code == 302
         client.force_login(UserFactory())
@@ -69,7 +67,6 @@ def test_annotators_see_their_own_row_only(client: Client) -> None:
     assert "Export" not in text
     assert f"Case {case.pk}" not in text
     assert client.get("/reviews/labels/export/?format=csv").status_code == 404
-    assert client.get("/reviews/labels/import/").status_code == 404
 
 
 def test_annotators_are_told_no_urgency(client: Client) -> None:
@@ -214,38 +211,6 @@ def test_unknown_formats_and_suites_are_not_there(client: Client, maintainer: Us
     assert client.get("/reviews/labels/export/").status_code == 404
     assert client.get("/reviews/labels/export/?format=xls").status_code == 404
     assert client.get("/reviews/labels/export/?format=csv&suite=none").status_code == 404
-
-
-def test_labels_are_imported_after_a_check(client: Client, maintainer: User) -> None:
-    record_of_everything()
-    content = "".join(export(form="csv")).encode()
-    forget_reviewing()
-    client.force_login(maintainer)
-
-    def send(**fields: str) -> Any:
-        file = SimpleUploadedFile("labels.csv", content)
-        return client.post("/reviews/labels/import/", {"file": file, **fields})
-
-    checked = send(dry_run="on")
-    assert checked.status_code == 200
-    assert "Would be imported: 9 labels and 1 decisions of 5 cases" in checked.content.decode()
-    assert not Review.objects.exists()
-    assert send().url == ADDRESS
-    assert Review.objects.count() == 9
-
-
-def test_a_refused_file_is_explained_line_by_line(client: Client, maintainer: User) -> None:
-    client.force_login(maintainer)
-    address = "/reviews/labels/import/"
-    answer = client.post(address, {"file": SimpleUploadedFile("labels.jsonl", b"{}\n{<b>\n")})
-    text = answer.content.decode()
-    assert answer.status_code == 422
-    assert "line 1" in text
-    assert "line 2" in text
-    assert "<b>" not in text
-    assert client.post(address, {}).status_code == 422
-    assert "Choose a file." in client.post(address, {}).content.decode()
-    assert "This file is empty." in client.post(address, {"file": io.BytesIO()}).content.decode()
 
 
 def test_ages_are_those_of_the_oldest(client: Client, maintainer: User) -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from reviews.record.exporting import export
-from reviews.record.label_files import COLUMNS
+from reviews.record.exporting import COLUMNS, export
 from tests.reviews.factories import ReviewerFactory, answers, reviewed
 from tests.reviews.settled import record_of_everything, settled, unsettled
 

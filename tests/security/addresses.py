@@ -138,7 +138,6 @@ def _of_reviewing() -> dict[str, Address]:
         "review_person": maintaining(NOT_THERE, pk=1),
         "review_dashboard": maintaining(),
         "labels_export": Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, {}, "?format=csv"),
-        "labels_import": maintaining(),
         "label": nobodys,
         "label_paper": nobodys,
         "adjudicate": nobodys,
