@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
-
 from reviews.enums import CaseKind, CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided, guideline, reviewed
@@ -76,11 +74,3 @@ def unsettled() -> list[Case]:
     for case in made:
         reviewed(case, person, "CC")
     return made
-
-
-def forget_reviewing() -> None:
-    """Empty the tables of reviewing but for the guidelines, as on another site with the same answers."""
-    tables = ("taskflag", "decision", "review", "caseevent", "trigger", "assignment", "case", "conflict")
-    with connection.cursor() as cursor:
-        for table in (*tables, "guidelinereading", "reviewer"):
-            cursor.execute(f"DELETE FROM reviews_{table}")  # noqa: S608 - a fixed list
