@@ -3,7 +3,7 @@
 Whoever sends an answer chooses the text that a web process highlights, and a regular expression that backtracks cannot
 be interrupted: Pygments' Python rules took minutes for one token. So the scanner here is our own. Its alternatives are
 told apart by their first three characters and cannot fail after those, so no character is read more than a few times.
-The classes (Pygments' short names) are styled in ``static/css/code.css``.
+The classes (Pygments' short names) are styled in ``static/css/site.css``.
 """
 
 from __future__ import annotations
