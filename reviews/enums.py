@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db.models import IntegerChoices, TextChoices
 
 
@@ -38,6 +40,19 @@ class CaseState(TextChoices):
     REOPENED = "reopened", "reopened"
 
 
+TO_LABEL: Final = (CaseState.QUEUED, CaseState.LEASED, CaseState.ONE_LABEL)
+"""In these an annotator may take a case up, and lock a label."""
+
+OPEN: Final = (*TO_LABEL, CaseState.TWO_LABELS, CaseState.DISPUTED, CaseState.ADJUDICATING)
+"""In these, in the order of a case's life, somebody is still to label: what was said counts and is shown nowhere."""
+
+CLOSED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
+"""In these the labels are public and count. A reopened round counts until the next one is closed."""
+
+NEWEST_CLOSED: Final = (CaseState.AGREED, CaseState.FINAL)
+"""Of these, an appeal opens the next round."""
+
+
 class TriggerKind(TextChoices):
     """Why a case was opened, or goes to an adjudicator (JUDGING, section 4)."""
 
@@ -71,6 +86,13 @@ class AssignmentState(TextChoices):
     RETURNED = "returned", "handed back"
     EXPIRED = "expired", "expired"
     SKIPPED = "skipped", "skipped"
+
+
+LIVE: Final = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
+"""In these somebody is at work, as long as the lease lasts."""
+
+LET_GO: Final = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
+"""In these an item was held and may be taken up again."""
 
 
 class Confidence(IntegerChoices):

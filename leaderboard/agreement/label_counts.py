@@ -43,7 +43,7 @@ from leaderboard.agreement.asked import (
 from leaderboard.agreement.types import LABELS
 from leaderboard.models import ReportedResult
 from reviews.cases.triggers import eligible
-from reviews.enums import CaseKind, CaseState, FinalSource, Role, TriggerKind
+from reviews.enums import CLOSED, CaseKind, CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Case as ReviewCase
 from reviews.models import Review
 from submissions.models import Implementation
@@ -63,7 +63,6 @@ AUDITED: Final = "audited"
 REPORTED: Final = (REPORTED_HUMANS, REPORTED_TESTS, REPORTED_JUDGE)
 PEOPLE: Final = (DECISION, HUMANS, HUMANS_SECOND)
 
-_CLOSED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
 _BY_PEOPLE: Final = (FinalSource.AGREED, FinalSource.DECISION)
 _ANSWERS_PAPER: Final = "revision__task__paper__slug"
 _RESULTS_PAPER: Final = "task__paper__slug"
@@ -222,14 +221,14 @@ def _rounds() -> QuerySet[ReviewCase]:
 
 def _closed_rounds() -> QuerySet[ReviewCase]:
     """Labels of open cases count nowhere, since somebody is to label the same answer blind."""
-    return _rounds().filter(state__in=_CLOSED)
+    return _rounds().filter(state__in=CLOSED)
 
 
 def _first_rounds() -> QuerySet[ReviewCase]:
     """Every answer's earliest case that is not void, where it is closed: only its labels were given blind."""
     cases = ReviewCase.objects.filter(kind=CaseKind.REVIEW)
     earlier = cases.filter(implementation=OuterRef("implementation"), round__lt=OuterRef("round"))
-    return cases.filter(~Exists(earlier.exclude(state=CaseState.VOID)), state__in=_CLOSED)
+    return cases.filter(~Exists(earlier.exclude(state=CaseState.VOID)), state__in=CLOSED)
 
 
 def _newest(rounds: QuerySet[ReviewCase], field: str) -> Subquery:

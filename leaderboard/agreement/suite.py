@@ -33,7 +33,7 @@ from submissions.enums import Inputs
 from submissions.models import AuditEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
 
@@ -183,8 +183,10 @@ def _binary(label: str) -> str:
     return label if label == Label.CC.value else REST
 
 
-def items_of_cell(*, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int) -> list[Item]:
-    """The first answers in a cell of a pair's table, by task, system and trial. Two queries at most."""
+def items_of_cell(
+    *, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int, without: Collection[int] = ()
+) -> list[Item]:
+    """The first answers in a cell of a pair's table but those ``without``, by task, system and trial. Two queries."""
     entries, both = asked_entries(suite=suite, asked=asked), (pair.first, pair.second)
     rows: QuerySet[Any]
     if pair.first in REPORTED:
@@ -193,7 +195,7 @@ def items_of_cell(*, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[st
         rows = rows.annotate(owner=F("run__slug"), shown_trial=Value(0), closed_case=no_case)
     else:
         task, entry = "revision__task", "submission__entry"
-        rows = with_labels(answers_of(entries, asked.category), both, entries)
+        rows = with_labels(answers_of(entries, asked.category), both, entries).exclude(pk__in=without)
         several = Case(When(submission__trials__gt=1, then="trial"), default=0)
         rows = rows.annotate(owner=F("submission_id"), shown_trial=several, closed_case=closed_case())
     inside = {f"{rater.column}__in": _labels_in(label) for rater, label in zip(both, cell, strict=True)}

@@ -11,7 +11,6 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from benchmark_tasks.models import Category
-from leaderboard.board.closed_rows import few_answers
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.cases.flags import raised_flags
@@ -104,7 +103,6 @@ class BoardRow:
     ``reported`` rows come from others and were not re-run here; the answers of ``asked_here`` rows were asked from the
     model by this site; ``address`` is the page of the run. ``final`` labels are the judge's where nobody has reviewed.
     ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad.
-    ``closed`` rows are without numbers, because whoever asks is labelling an answer of the suite.
     """
 
     system: str
@@ -127,7 +125,6 @@ class BoardRow:
     asked_here: bool = False
     final: LabelsCell | None = None
     flagged: tuple[str, ...] = ()
-    closed: bool = False
 
     @property
     def provenance(self) -> str:
@@ -172,21 +169,12 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None, closed: bool = False) -> list[BoardRow]:
-    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant.
-
-    Where single answers are ``closed``, rows of few answers have no numbers, and are sorted as such.
-    """
+def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None) -> list[BoardRow]:
+    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant."""
     query = query or BoardQuery()
     entries = _filtered(visible_entries().filter(suite_version=version), query)
     rows = entry_rows(entries, category=query.category)
-    few = few_answers(entries) if closed else ()
-    return sorted_rows((without_numbers(row) if pk in few else row for pk, row in rows), query.sort)
-
-
-def without_numbers(row: BoardRow) -> BoardRow:
-    """``row`` as it is shown where its numbers are closed; remarks repeat numbers."""
-    return replace(row, tests=None, judge=None, human=None, final=None, remarks=(), closed=True)
+    return sorted_rows((row for _, row in rows), query.sort)
 
 
 def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[tuple[int, BoardRow]]:

@@ -31,6 +31,7 @@ LABELLED_CC: Final = Label.CC.value
 class MovedLabel:
     """One published answer of which two judges say different things."""
 
+    answer: int
     system: str
     task: str
     trial: int
@@ -135,6 +136,7 @@ def _said(answers: Iterable[Implementation], configs: Iterable[JudgeConfig]) -> 
 
 def _moved(answer: Implementation, before: Mapping[int, str], after: Mapping[int, str]) -> MovedLabel:
     return MovedLabel(
+        answer=answer.pk,
         system=answer.submission.system.name,
         task=answer.revision.task.slug,
         trial=answer.trial if answer.submission.trials > 1 else 0,

@@ -25,15 +25,13 @@ from leaderboard.board.board import (
     tests_cell,
     unpublished_count,
     visible_entries,
-    without_numbers,
 )
-from leaderboard.board.closed_rows import few_answers
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.published.labels import RaterAxis
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from benchmark_tasks.models import Category, Suite, Task
     from leaderboard.models import EntryMetric
@@ -91,7 +89,7 @@ class PassAtK:
 
 @dataclass(frozen=True, slots=True)
 class SystemRun:
-    """One published row of a system, with its numbers per category; none of these where single answers are closed."""
+    """One published row of a system, with its numbers per category."""
 
     suite: Suite
     version: int
@@ -105,11 +103,8 @@ def results_of_task(task: Task) -> list[TaskResult]:
     return sorted(results, key=lambda result: (result.calibration, result.reported, result.system.casefold()))
 
 
-def runs_of_system(system: System, *, closed: Collection[int] = ()) -> list[SystemRun]:
-    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category.
-
-    Of suites with ids in ``closed``, categories and numbers of few answers are left out.
-    """
+def runs_of_system(system: System) -> list[SystemRun]:
+    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category."""
     entries = (
         visible_entries()
         .filter(system=system)
@@ -118,11 +113,7 @@ def runs_of_system(system: System, *, closed: Collection[int] = ()) -> list[Syst
         .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
-    few = few_answers(entries.filter(suite_version__suite__in=closed)) if closed else frozenset()
-    return [
-        _system_run(entry, entry.unpublished, closed=entry.suite_version.suite_id in closed, few=entry.pk in few)
-        for entry in entries
-    ]
+    return [_system_run(entry, entry.unpublished) for entry in entries]
 
 
 def pass_at_k_table(submission: Submission) -> list[PassAtK]:
@@ -167,15 +158,15 @@ def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]
     return [(human, [pairs[human.value, judge.value] for judge in CONFUSION_ORDER]) for human in CONFUSION_ORDER]
 
 
-def _system_run(entry: Entry, unpublished: int, *, closed: bool, few: bool) -> SystemRun:
+def _system_run(entry: Entry, unpublished: int) -> SystemRun:
     metrics = list(entry.metrics.all())
     overall = next((metric for metric in metrics if metric.category_id is None), None)
     row = board_row(entry, overall, unpublished)
     return SystemRun(
         suite=entry.suite_version.suite,
         version=entry.suite_version.number,
-        row=without_numbers(row) if few else row,
-        categories=() if closed else category_numbers(metrics),
+        row=row,
+        categories=category_numbers(metrics),
     )
 
 

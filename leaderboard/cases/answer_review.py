@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from leaderboard.board.judge_labels import shown_judge
-from leaderboard.cases.case_pages import SETTLED, public_cases
+from leaderboard.cases.case_pages import public_cases
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
-from reviews.enums import CaseKind, CaseState
+from reviews.enums import CLOSED, CaseKind, CaseState
 from reviews.models import Case
 from submissions.domain.access import may_manage
 from submissions.enums import SubmissionState
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reviews.models import TaskFlag
     from submissions.models import Implementation, User
 
-_ENDED: Final = (*SETTLED, CaseState.VOID)
+_ENDED: Final = (*CLOSED, CaseState.VOID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def review_of(answer: Implementation) -> AnswerReview:
     cases = list(Case.objects.filter(implementation=answer, kind=CaseKind.REVIEW).order_by("round"))
     opened = next((case for case in cases if case.state not in _ENDED), None)
     final = final_labels([answer.pk], shown_judge(answer.submission.suite_version.suite_id)).get(answer.pk)
-    if opened and final and (final.case is None or final.case.state not in SETTLED):
+    if opened and final and (final.case is None or final.case.state not in CLOSED):
         final = None
     flags = flags_of([answer.revision_id]).get(answer.revision_id, [])
     shown = {case.pk: case for case in public_cases().filter(pk__in=_linked(final, flags))}

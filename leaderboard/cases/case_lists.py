@@ -59,7 +59,7 @@ class CaseLine:
 class CaseList(Sequence[CaseLine]):
     """Cases as ``filters`` ask (``what``, ``suite``, ``category``, ``reason``, ``source``), read when sliced.
 
-    Those of the ``closed`` suites are left out altogether: filters must not tell what a row would not. The number of
+    Those of ``closed`` answers are left out altogether: filters must not tell what a row would not. The number of
     queries for a slice does not depend on its length.
     """
 
@@ -78,8 +78,8 @@ class CaseList(Sequence[CaseLine]):
             reported = reported.none()
         if filters["what"] == "reported":
             own = own.none()
-        self._own = own.exclude(implementation__submission__suite_version__suite__in=closed).order_by("-settled", "-pk")
-        self._reported = reported.exclude(run__suite__in=closed).order_by(
+        self._own = own.exclude(implementation__in=closed).order_by("-settled", "-pk")
+        self._reported = reported.order_by(
             "run__suite__position", "run__slug", "task__paper__folder_name", "task__index"
         )
         self._own_count = self._own.count()

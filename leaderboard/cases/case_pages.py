@@ -9,7 +9,7 @@ from evaluator.judging.labels import Label
 from evaluator.judging.shown_judgements import judges_of
 from leaderboard.operation.audits import reference_is_shipped
 from reviews.cases.evidence import shown_label, shown_tests, why_here
-from reviews.enums import CaseKind, CaseState, FindingSide, Role
+from reviews.enums import CLOSED, CaseKind, CaseState, FindingSide, Role
 from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.models import Case
 from reviews.showing import side_by_side
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from reviews.showing import ShownRow
     from submissions.models import Implementation
 
-SETTLED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
 _HISTORY: Final[Mapping[str, str]] = {
     CaseState.ONE_LABEL: "the first label was locked",
     CaseState.TWO_LABELS: "the second label was locked",
@@ -45,7 +44,7 @@ def public_cases() -> QuerySet[Case]:
     """The cases that have a page: reviews that are settled, of answers that everybody may see."""
     return Case.objects.filter(
         kind=CaseKind.REVIEW,
-        state__in=SETTLED,
+        state__in=CLOSED,
         implementation__submission__visibility=Visibility.PUBLISHED,
         implementation__submission__state=SubmissionState.SCORED,
     ).exclude(label="")

@@ -123,8 +123,8 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
 
 
 def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
-    """The same for somebody to whom single answers are closed: neither rows nor counts tell what passed."""
-    hidden = Badge("closed while you label", "pending")
+    """The same for somebody who labels one of them: neither rows nor counts tell what passed."""
+    hidden = Badge("hidden while you label", "pending")
     return [TaskRow(row.implementation, None, hidden) for row in rows], replace(progress, passed=0)
 
 

@@ -20,10 +20,12 @@ from leaderboard.agreement.texts import (
 )
 from leaderboard.agreement.types import LEAST_ITEMS
 from leaderboard.agreement_forms import AgreementFilterForm
-from leaderboard.closing import AnswersClosedError, closed, closes
+from leaderboard.closing import closed_answers
 from leaderboard.http import query_with
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.agreement.asked import Rater
@@ -32,39 +34,36 @@ if TYPE_CHECKING:
 LISTED: Final = 500
 
 
-@closes
 @require_safe
 def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     """Every pair of raters of a suite, as ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=`` asks.
 
-    To somebody who labels an answer of the suite, numbers of many answers are open, and what may be a single one is
-    not.
+    Nobody finds the answer that one is labelling in a cell, or alone in a table.
     """
     shown = get_object_or_404(Suite, slug=suite)
     params = request.GET
     asked = _asked(params)
-    shut = closed(request, shown.pk)
-    if shut and (asked.narrowed or params.get("cell")):
-        raise AnswersClosedError(shown.pk)
+    hidden = closed_answers(request)
     try:
         report = read_report(suite=shown, asked=asked)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
-    # Few answers tell each one's labels to whoever must not know them.
-    pairs = [pair for pair in report.pairs if not shut or pair.result.n >= LEAST_ITEMS]
-    whole = not (asked.binary or asked.first or asked.second or shut)
+    # A table of few answers would tell the labels of the one in hand.
+    pairs = [pair for pair in report.pairs if not hidden or pair.result.n >= LEAST_ITEMS]
+    whole = not (asked.binary or asked.first or asked.second or (hidden and asked.narrowed))
     context = {
         "suite": shown,
-        "closed": shut,
+        "hidden": bool(hidden),
+        "least": LEAST_ITEMS,
         "binary": asked.binary,
         "samples": asked.samples,
         "chosen": asked.first or asked.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
-        "cell": _cell(params, report, shown, asked),
+        "cell": _cell(params, report, shown, asked, hidden),
         "reported_humans": report.reported_humans,
         "form": AgreementFilterForm(params, categories=suite_categories(shown), systems=shown_systems(shown)),
-        "pairs": [_shown_pair(params, pair, linked=shut is None) for pair in pairs],
+        "pairs": [_shown_pair(params, pair) for pair in pairs],
         "people": _shown_people(report.people) if whole else None,
         "judges": [_shown_judge(*judge) for judge in report.judges] if whole else [],
     }
@@ -83,7 +82,7 @@ def _asked(params: QueryDict) -> Asked:
     )
 
 
-def _shown_pair(params: QueryDict, pair: RaterPair, *, linked: bool) -> dict[str, Any]:
+def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
     result = pair.result
     address = {"first": pair.first.slug, "second": pair.second.slug}
     rows = [
@@ -93,7 +92,7 @@ def _shown_pair(params: QueryDict, pair: RaterPair, *, linked: bool) -> dict[str
                 {
                     "label": column,
                     "count": count,
-                    "query": query_with(params, **address, cell=f"{row},{column}") if linked else "",
+                    "query": query_with(params, **address, cell=f"{row},{column}"),
                     "agrees": row == column,
                 }
                 for column, count in zip(result.labels, counts, strict=True)
@@ -131,7 +130,9 @@ def _shown_judge(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
     }
 
 
-def _cell(params: QueryDict, report: Report, suite: Suite, asked: Asked) -> dict[str, Any] | None:
+def _cell(
+    params: QueryDict, report: Report, suite: Suite, asked: Asked, hidden: Collection[int]
+) -> dict[str, Any] | None:
     """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
     given = params.get("cell", "")
     if not given:
@@ -146,7 +147,7 @@ def _cell(params: QueryDict, report: Report, suite: Suite, asked: Asked) -> dict
         "column": column,
         "first": pair.first,
         "second": pair.second,
-        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED),
+        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED, without=hidden),
         "count": pair.result.matrix[labels.index(row)][labels.index(column)],
         "close": query_with(params, cell=None),
     }

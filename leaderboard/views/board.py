@@ -16,7 +16,6 @@ from leaderboard.board.board import (
     visible_entries,
 )
 from leaderboard.board.judge_labels import shown_judge
-from leaderboard.closing import AnswersClosedError, closed, closes
 from leaderboard.filters import BoardFilterForm
 from leaderboard.http import asked_version, query_with
 from leaderboard.runs.action_charts import has_trajectories
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Category
 
 
-@closes
 def board_default(request: HttpRequest) -> HttpResponse:
     """The first suite's board, at the site's root."""
     suite = Suite.objects.first()
@@ -38,12 +36,8 @@ def board_default(request: HttpRequest) -> HttpResponse:
     return _board(request, suite)
 
 
-@closes
 def board(request: HttpRequest, suite: str) -> HttpResponse:
-    """One suite's board, overall or in one category, as the address asks.
-
-    To somebody who labels an answer of the suite the numbers of one category are closed: they may be of one answer.
-    """
+    """One suite's board, overall or in one category, as the address asks."""
     return _board(request, get_object_or_404(Suite, slug=suite))
 
 
@@ -54,19 +48,15 @@ def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
     categories = categories_of(version)
     if request.GET.get("category") and request.GET["category"] not in {category.slug for category in categories}:
         raise Http404("This suite has no task in that category.")
-    shut = closed(request, suite.pk)
-    if shut and request.GET.get("category"):
-        raise AnswersClosedError(suite.pk)
     form = BoardFilterForm(request.GET, categories=categories)
     query = form.query()
-    rows = board_rows(version=version, query=query, closed=shut is not None)
+    rows = board_rows(version=version, query=query)
     context = {
         "suite": suite,
         "version": version,
         "other_versions": _other_versions(suite, version),
         "form": form,
         "query": query,
-        "closed": shut if any(row.closed for row in rows) else None,
         "filtered": bool(query.inputs or query.text or query.show != "all"),
         "chips": _chips(request.GET, categories, query),
         "columns": _columns(request.GET, query.sort),

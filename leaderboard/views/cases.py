@@ -13,13 +13,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from benchmark_tasks.models import Suite
 from leaderboard.board.board import visible_entries
 from leaderboard.case_forms import AppealForm, CaseFilterForm
 from leaderboard.cases.answer_review import may_appeal
 from leaderboard.cases.case_lists import CaseList
 from leaderboard.cases.case_pages import case_page, disagreements, public_cases
-from leaderboard.closing import AnswersClosedError, closed, closed_to, closes, require_open
+from leaderboard.closing import closed_answers, closes, require_open
 from leaderboard.http import query_with
 from leaderboard.models import ReportedResult
 from leaderboard.runs.submission_pages import may_see_code
@@ -41,14 +40,13 @@ def cases(request: HttpRequest) -> HttpResponse:
     """Settled cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
     form = CaseFilterForm(request.GET)
     filters = form.filters()
-    shut = closed_to(request)
-    page = Paginator(CaseList(filters, closed=shut), PAGE_SIZE).get_page(request.GET.get("page"))
-    notes = [closed(request, suite.pk) for suite in Suite.objects.filter(pk__in=shut)] if shut else []
+    hidden = closed_answers(request)
+    page = Paginator(CaseList(filters, closed=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "form": form,
         "filtered": any(filters.values()),
         "page": page,
-        "closed": notes,
+        "closed": hidden,
         "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
         "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
     }
@@ -71,7 +69,7 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
     )
     shown = get_object_or_404(found, pk=pk)
     submission = shown.implementation.submission
-    require_open(request, submission)
+    require_open(request, answer=shown.implementation)
     context = {
         "page": case_page(shown, sees_code=may_see_code(request.user, submission)),
         "case": shown,
@@ -86,7 +84,6 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
 
 @never_cache
 @require_safe
-@closes
 def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> HttpResponse:
     """What others reported of one answer that this site has not seen."""
     if not run.isprintable():
@@ -100,8 +97,6 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
         task__paper__slug=paper,
         task__index=index,
     )
-    if result.run.suite_id in closed_to(request):
-        raise AnswersClosedError(result.run.suite_id)
     context = {
         "result": result,
         "run": result.run,

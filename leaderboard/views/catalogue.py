@@ -92,7 +92,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
         "revision": revision,
         "is_current": is_current,
         "results": results_of_task(revision.task),
-        "closed": closed(request, revision.task.suite_id),
+        "closed": closed(request, task=revision.task),
         "audit": revision.audit,
         "audit_outdated": why_outdated(revision),
         "shows_reference": may_see_reference(revision, request.user),

@@ -175,14 +175,10 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _code_visible(request: HttpRequest, pk: int) -> Submission:
-    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404.
-
-    Raises AnswersClosedError for whoever is labelling an answer of the suite.
-    """
+    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404."""
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
-    require_open(request, shown)
     return shown
 
 
@@ -200,6 +196,7 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
         trial=trial,
         request__isnull=False,
     )
+    require_open(request, answer=answer)
     context = {
         "submission": shown,
         "answer": answer,
@@ -220,11 +217,12 @@ def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         pk=number,
         answer_request__implementation__submission=shown,
     )
+    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
+    answer = call.answer_request.implementation
+    require_open(request, answer=answer)
     raw = request.GET.get("raw", "")
     if raw in {"request", "response"}:
         return _raw(call, raw)
-    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
-    answer = call.answer_request.implementation
     rows = generation_pages.call_rows(answer)
     place = next(place for place, row in enumerate(rows) if row.call.pk == call.pk)
     context = {

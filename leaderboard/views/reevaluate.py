@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from evaluator.reevaluation import reevaluating, replanning
 from evaluator.sandbox.offers import LastSeen
-from leaderboard.closing import closed_to
+from leaderboard.closing import closed
 from leaderboard.operation import reevaluations
 from leaderboard.operation.held import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
@@ -146,6 +146,6 @@ def _page(
         "chosen": {name: value for name, value in chosen.items() if value},
         "under_way": [(each, in_full.get(each.row.pk, each.row.held_reason)) for each in under_way],
         "latest": reevaluations.latest(),
-        "closed_suites": closed_to(request),
+        "hidden": {each.case.implementation.submission_id for each in closed(request)},
     }
     return render(request, "leaderboard/reevaluate.html", context, status=status)

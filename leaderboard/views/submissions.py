@@ -22,7 +22,7 @@ from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.case_forms import AppealForm
 from leaderboard.cases.answer_review import may_appeal, review_of
-from leaderboard.closing import closed_submission, closes, require_open
+from leaderboard.closing import closed, closes, require_open
 from leaderboard.diffs import LONGEST_DIFF, DiffFile, read_diff
 from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
@@ -112,12 +112,12 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     """State, progress, tasks, totals, and what may be done now. Outcomes are left out where they are closed."""
-    closed = closed_submission(request, shown)
+    hidden = closed(request, submission=shown)
     measured = task_rows(shown)
     rows, progress = measured, progress_of(measured)
-    if closed:
+    if hidden:
         rows, progress = without_outcomes(rows, progress)
-    again = [] if closed else reevaluations.of_submission(shown)
+    again = [] if hidden else reevaluations.of_submission(shown)
     manages = may_manage(request.user, shown)
     publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
         Visibility.PRIVATE,
@@ -130,7 +130,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
-        "closed": closed,
+        "closed": hidden,
         "held_in_full": _held_in_full(request, shown),
         "rows": rows,
         "progress": progress,
@@ -138,9 +138,9 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         # A worker counts the row just after the last answer is decided.
         "counting": shown.state == SubmissionState.SCORED and metric is None,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
-        "tests": None if closed else tests_cell(metric),
+        "tests": None if hidden else tests_cell(metric),
         "left_out": metric.entry.left_out if metric else (),
-        "pass_at_k": () if closed else pass_at_k_table(shown),
+        "pass_at_k": () if hidden else pass_at_k_table(shown),
         "reevaluations": again,
         "environments": environments_of(measured) or short_digests([shown.environment_digest]),
         "evaluators": sorted({row.run.evaluator_version for row in measured if row.run}),
@@ -166,9 +166,8 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
 
 
 def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
-    """A submission and its answer. Raises Http404, AnswersClosedError for whoever is labelling one of the suite."""
+    """A submission and its answer. Raises Http404, AnswerClosedError for whoever is labelling it."""
     shown = visible_submission(request, pk)
-    require_open(request, shown)
     answer = get_object_or_404(
         Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
         submission=shown,
@@ -176,6 +175,7 @@ def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: in
         revision__task__index=index,
         trial=trial,
     )
+    require_open(request, answer=answer)
     answer.submission = shown
     return shown, answer
 
@@ -283,7 +283,7 @@ def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
     shown = visible_submission(request, pk)
     if not may_manage(request.user, shown) or not shown.bundle:
         raise Http404
-    require_open(request, shown)
+    require_open(request, submission=shown)
     with shown.bundle.open("rb") as stream:
         start = stream.read(2)
     ending = "zip" if start == _ZIP else "tar.gz" if start == _GZIP else "jsonl"

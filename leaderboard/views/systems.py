@@ -8,16 +8,13 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.board.board import board_row, visible_entries, without_numbers
-from leaderboard.board.closed_rows import few_answers
+from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.results import (
     CONFUSION_ORDER,
     category_numbers,
     confusion,
     runs_of_system,
 )
-from leaderboard.closing import closed, closed_to
 from leaderboard.models import ReportedRun
 from submissions.models import System
 
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 def system(request: HttpRequest, slug: str) -> HttpResponse:
     """One system: all its published rows. A system without any is shown to its owner and to maintainers only."""
     shown = get_object_or_404(System, slug=slug)
-    runs = runs_of_system(shown, closed=closed_to(request))
+    runs = runs_of_system(shown)
     is_own = request.user.is_authenticated and (request.user.is_staff or shown.owner_id == request.user.pk)
     if not runs and not is_own:
         # As for a system that does not exist: its name is not public before something of it is.
@@ -39,44 +36,36 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": [run for run in runs if not run.row.calibration],
         "samples": [run for run in runs if run.row.calibration],
         "is_own": is_own,
-        "closed": [note for suite in sorted({run.suite.pk for run in runs}) if (note := closed(request, suite))],
     }
     return render(request, "leaderboard/system.html", context)
 
 
 @require_safe
 def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """What others reported of one run: totals, per task, remarks, and how judge and humans agree.
-
-    To somebody who labels an answer of the suite, only numbers of many answers are open.
-    """
+    """What others reported of one run: totals, per task, remarks, and how judge and humans agree."""
     if not slug.isprintable():
         # PostgreSQL refuses to look for a NUL.
         raise Http404
     run = get_object_or_404(ReportedRun.objects.select_related("suite", "system"), slug=slug)
-    entries = visible_entries().filter(reported_run=run)
-    entry = entries.select_related("system", "suite_version").first()
+    entry = visible_entries().filter(reported_run=run).select_related("system", "suite_version").first()
     if entry is None:
         raise Http404
     metrics = list(entry.metrics.select_related("category"))
     results = list(
         run.results.select_related("task__paper", "task__suite").order_by("task__paper__folder_name", "task__index")
     )
-    shut = closed(request, run.suite_id)
     row = board_row(entry, next((metric for metric in metrics if metric.category_id is None), None), 0)
-    rated_twice = sum(bool(result.judge_label and result.human_label) for result in results)
     context = {
         "run": run,
         "suite": run.suite,
         "system": run.system,
-        "row": without_numbers(row) if shut and few_answers(entries) else row,
-        "categories": () if shut else category_numbers(metrics),
+        "row": row,
+        "categories": category_numbers(metrics),
         "results": results,
-        "closed": shut,
         "has_tests": any(result.tests_passed is not None for result in results),
         "has_judge": any(result.judge_label for result in results),
         "has_human": any(result.human_label for result in results),
-        "confusion": None if shut and rated_twice < LEAST_ITEMS else confusion(results),
+        "confusion": confusion(results),
         "confusion_order": CONFUSION_ORDER,
         "printed": {total.measure: total.printed for total in run.aggregates.all() if total.printed is not None},
     }

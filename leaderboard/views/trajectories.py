@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from evaluator.models import Trajectory
-from leaderboard.closing import AnswersClosedError, closed_to, closes, require_open
+from leaderboard.closing import closes, require_open
 from leaderboard.http import asked_version, query_with
 from leaderboard.runs import action_charts
 from leaderboard.runs.submission_pages import may_see_code
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Trajectory]:
     """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise.
 
-    Raises AnswersClosedError for whoever is labelling an answer of the suite.
+    Raises AnswerClosedError for whoever is labelling the answer.
     """
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
-    require_open(request, shown)
     answers = Implementation.objects.filter(
         submission=shown, revision__task__paper__slug=paper, revision__task__index=index, trial=trial
     )
@@ -42,7 +41,9 @@ def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: in
     found = Trajectory.objects.select_related(
         "implementation__revision__task__paper", "implementation__revision__task__suite"
     ).defer(*(f"implementation__{name}" for name in texts))
-    return shown, get_object_or_404(found, implementation__in=answers)
+    stored = get_object_or_404(found, implementation__in=answers)
+    require_open(request, answer=stored.implementation)
+    return shown, stored
 
 
 @never_cache
@@ -100,7 +101,7 @@ def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial
 def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
     """What the agent of one submission did, in numbers. Numbers hold no code, so they are shown with the outcomes."""
     submission = visible_submission(request, pk)
-    require_open(request, submission)
+    require_open(request, submission=submission)
     context = {
         "submission": submission,
         "suite": submission.suite_version.suite,
@@ -111,15 +112,9 @@ def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@closes
 def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
-    """How the agents of a board worked: everything published on the suite version that has trajectories.
-
-    Few answers may have any, and their number stands beside those that passed: closed to whoever labels one.
-    """
+    """How the agents of a board worked: everything published on the suite version that has trajectories."""
     found = get_object_or_404(Suite, slug=suite)
-    if found.pk in closed_to(request):
-        raise AnswersClosedError(found.pk)
     version = asked_version(request, found)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": found})

@@ -10,7 +10,7 @@ from evaluator.enums import RunState
 from evaluator.models import TestRun
 from reviews.cases import states, voiding
 from reviews.cases.triggers import NewTrigger, open_case, store_triggers
-from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
+from reviews.enums import NEWEST_CLOSED, OPEN, CaseKind, CaseState, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Trigger
 from submissions.domain.access import may_manage
@@ -28,7 +28,6 @@ SHOWN_IN_PART: Final = (
     "Annotators were shown the goal function only, and this answer changes code directly before or after it."
 )
 
-_SETTLED: Final = (CaseState.AGREED, CaseState.FINAL)
 _OVER: Final = (CaseState.VOID, CaseState.REOPENED)
 """A newest round in these takes nothing more. An import may leave one reopened: files hold no round that is open."""
 
@@ -73,7 +72,7 @@ def appeal_by_site(*, implementation: Implementation) -> Case | None:
         if newest is None or newest.state in (*_OVER, CaseState.QUEUED) or newest.triggers.filter(detail=SHOWN_IN_PART):
             return None
         found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, SHOWN_IN_PART)
-        if newest.state in _SETTLED:
+        if newest.state in NEWEST_CLOSED:
             return _next_round(newest, found, raised_by=None)
         store_triggers(newest, [found])
     return newest
@@ -93,7 +92,7 @@ def void(*, actor: User, case: Case, reason: str) -> None:
         msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the case."
         raise ReviewError(msg)
     with transaction.atomic():
-        ended = case.kind != CaseKind.PRACTICE and voiding.end(case, what=words, allowed=(*voiding.OPEN, *_SETTLED))
+        ended = case.kind != CaseKind.PRACTICE and voiding.end(case, what=words, allowed=(*OPEN, *NEWEST_CLOSED))
         if not ended:
             case.refresh_from_db()
             msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be made void. Reload the page."
@@ -138,7 +137,7 @@ def _heard(newest: Case | None, implementation: Implementation, evidence: str, a
         round_ = newest.round + 1 if newest else 1
         return _opened(open_case(implementation.pk, [found], round_=round_, raised_by=actor.pk))
     before = list(newest.triggers.order_by("pk"))
-    if newest.state not in _SETTLED:
+    if newest.state not in NEWEST_CLOSED:
         if any(trigger.kind == TriggerKind.APPEAL for trigger in before):
             msg = "An appeal against this label is being looked at already. Wait for its decision."
             raise WrongStateError(msg)
@@ -152,7 +151,7 @@ def _heard(newest: Case | None, implementation: Implementation, evidence: str, a
 
 
 def _next_round(newest: Case, found: NewTrigger, *, raised_by: int | None) -> Case:
-    if not states.move(newest, allowed=_SETTLED, after=CaseState.REOPENED, what="an appeal opened the next round"):
+    if not states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round"):
         return _opened(None)
     voiding.tell(newest)
     return _opened(open_case(newest.implementation_id, [found], round_=newest.round + 1, raised_by=raised_by))

@@ -9,9 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.cases.states import TO_LABEL
 from reviews.cases.triggers import after_labels, store_triggers
-from reviews.enums import CaseKind, CaseState, FinalSource, Role
+from reviews.enums import TO_LABEL, CaseKind, CaseState, FinalSource, Role
 from reviews.models import Case, Review
 from reviews.signals import case_settled
 

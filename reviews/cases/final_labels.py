@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.db.models import Prefetch
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
-from reviews.enums import CaseKind, CaseState, FinalSource, Role
+from reviews.enums import CLOSED, CaseKind, FinalSource, Role
 from reviews.models import Case, Review
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from evaluator.models import JudgeConfig
-
-_SETTLED: Final = (CaseState.FINAL, CaseState.AGREED, CaseState.REOPENED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def human_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
     Labels of open cases count nowhere, since somebody is to label the same answer blind.
     """
     settled = (
-        Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW, state__in=_SETTLED)
+        Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW, state__in=CLOSED)
         .select_related("decision")
         .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind_labels"))
         .order_by("round")

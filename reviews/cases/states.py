@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
-from reviews.enums import AssignmentState, CaseState
 from reviews.models import Case, CaseEvent
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from reviews.enums import CaseState
     from reviews.models import Reviewer
-
-TO_LABEL: Final = (CaseState.QUEUED, CaseState.LEASED, CaseState.ONE_LABEL)
-"""In these an annotator may take a case up, and lock a label."""
-
-LIVE: Final = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
-"""In these somebody is at work, as long as the lease lasts."""
 
 
 def hold(case_id: int) -> Case:

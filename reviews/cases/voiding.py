@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import LIVE, OPEN, AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Case, CaseEvent
 from reviews.signals import case_settled
 from submissions.enums import Kind
@@ -18,14 +18,6 @@ from submissions.enums import Kind
 if TYPE_CHECKING:
     from datetime import datetime
 
-OPEN: Final = (
-    CaseState.QUEUED,
-    CaseState.LEASED,
-    CaseState.ONE_LABEL,
-    CaseState.TWO_LABELS,
-    CaseState.DISPUTED,
-    CaseState.ADJUDICATING,
-)
 _NOT_PUBLIC: Final = "its submission is not public any more"
 
 
@@ -37,7 +29,7 @@ def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool
             case, allowed=allowed, after=CaseState.VOID, what=what[:200], label="", source="", settled=None
         ):
             return False
-        held = Assignment.objects.filter(case=case, state__in=states.LIVE)
+        held = Assignment.objects.filter(case=case, state__in=LIVE)
         held.update(state=AssignmentState.RETURNED, lease_until=None, ended=timezone.now())
         tell(case)
     return True

@@ -16,10 +16,9 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, TruncDate
 
 from reviews.cases import states
-from reviews.cases.states import LIVE, TO_LABEL
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import LET_GO, LIVE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError
-from reviews.labelling.holding import LET_GO, expire, extend, lease_end, renew, why_lost
+from reviews.labelling.holding import expire, extend, lease_end, renew, why_lost
 from reviews.labelling.repeats import due_repeats
 from reviews.models import Assignment, Case, Review, Reviewer
 from reviews.people.readiness import require_ready

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from django.utils import timezone
 
 from evaluator.queue.storable import storable
-from reviews.cases.states import LIVE
-from reviews.enums import AssignmentState, Confidence, ReasonCode
+from reviews.enums import LIVE, AssignmentState, Confidence, ReasonCode
 from reviews.exceptions import LabelError, LeaseLostError, StaleDraftError
 from reviews.labelling.findings import (
     LABELS,

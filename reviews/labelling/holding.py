@@ -10,8 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.cases.states import LIVE
-from reviews.enums import AssignmentState, CaseKind, CaseState
+from reviews.enums import LET_GO, LIVE, AssignmentState, CaseKind, CaseState
 from reviews.exceptions import LabelError, LeaseLostError
 from reviews.models import Assignment, Case, Reviewer
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 SHORTEST_REASON: Final = 10
 LONGEST_REASON: Final = 2000
-LET_GO: Final = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
-"""States of items that were held and may be taken up again."""
 
 
 def lease_end() -> datetime:

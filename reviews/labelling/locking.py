@@ -10,8 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews.cases import closing, states
-from reviews.cases.states import LIVE, TO_LABEL
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import LIVE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, NotReadyError
 from reviews.labelling import claiming, drafts, holding, items, repeats
 from reviews.labelling.findings import Given, clean_label

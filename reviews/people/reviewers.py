@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from reviews.enums import CaseKind, CaseState, Role
+from reviews.enums import OPEN, CaseKind, Role
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Invitation, Review, Reviewer
 from reviews.people.conflicts import (
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 INVITATION_DAYS: Final = 14
 _SECRET_BYTES: Final = 32
 _FLAGS: Final = {Role.ANNOTATOR: "is_annotator", Role.ADJUDICATOR: "is_adjudicator"}
-_SETTLED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
 
 
 def reviewer_of(user: User | AnonymousUser) -> Reviewer | None:
@@ -261,7 +260,7 @@ def open_cases(reviewer: Reviewer) -> QuerySet[Case]:
     blind = Q(pk__in=mine.filter(role=Role.ADJUDICATOR).values("case"))
     review = Q(kind=CaseKind.REVIEW) & (Q(reserved_for=None) | Q(reserved_for=reviewer)) & (~labelled | blind)
     repeat = Q(kind=CaseKind.REPEAT, reserved_for=reviewer)
-    return Case.objects.filter(review | repeat, _shown()).exclude(state__in=_SETTLED).exclude(in_conflict(reviewer))
+    return Case.objects.filter(review | repeat, _shown(), state__in=OPEN).exclude(in_conflict(reviewer))
 
 
 def _shown() -> Q:

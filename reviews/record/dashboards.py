@@ -1,7 +1,7 @@
 """How reviewing goes: what waits, what happens to each case, and how steady the people are.
 
-Nothing here tells what somebody said of a case that is not settled, nor anything of suites that are closed to the
-viewer (:func:`reviews.labelling.blindness.closed_suites`).
+Nothing here shows what somebody said of a case that is not closed, nor the cases of an answer that the viewer is
+labelling (:func:`reviews.labelling.blindness.unlocked_answers`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from django.db.models import Count, Min, Prefetch, Q
 from django.utils import timezone
 
 from reviews.cases.ratings import steps_between
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
+from reviews.enums import CLOSED, OPEN, AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Assignment, Case, CaseEvent, Decision, Review, Reviewer, Trigger
-from reviews.record.exporting import CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-OPEN: Final = (
-    *(CaseState.QUEUED, CaseState.LEASED, CaseState.ONE_LABEL, CaseState.TWO_LABELS),
-    *(CaseState.DISPUTED, CaseState.ADJUDICATING),
-)
 _DAYS: Final = 7
 
 
@@ -153,10 +148,8 @@ def reasons(*, closed: Collection[int]) -> list[ReasonLine]:
 
 
 def visible_cases(closed: Collection[int]) -> QuerySet[Case]:
-    """Every case but practice, and but those of suites with ids in ``closed``."""
-    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(
-        implementation__submission__suite_version__suite__in=closed
-    )
+    """Every case but practice, and but those of answers with ids in ``closed``."""
+    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(implementation__in=closed)
 
 
 def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") -> QuerySet[Case]:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db.models import Prefetch
 
-from reviews.enums import CaseKind, CaseState, Role
+from reviews.enums import CLOSED, CaseKind, Role
 from reviews.models import Case, Decision, Review
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from reviews.models import Reviewer
 
 Format: TypeAlias = Literal["csv", "jsonl"]
-CLOSED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
-"""States of cases whose labels are final, or were."""
 _KINDS: Final = (CaseKind.REVIEW, CaseKind.REPEAT)
 _FINDING: Final = ("side", "start", "end", "text", "error_class")
 # The last four are full-width forms of the first, which some spreadsheets take for them.
@@ -83,11 +81,11 @@ COLUMNS: Final = tuple(field.name for field in fields(LabelRow))
 
 
 def export(*, form: Format, suite: Suite | None = None, without: Collection[int] = ()) -> Iterator[str]:
-    """The file in pieces, read from the database as they are taken; all suites but those with ids in ``without``.
+    """The file in pieces, read from the database as they are taken; ``without`` are ids of answers to leave out.
 
     Open, void and practice cases are left out. Cases come in the order in which they were settled.
     """
-    cases = settled_cases().exclude(implementation__submission__suite_version__suite__in=without)
+    cases = settled_cases().exclude(implementation__in=without)
     if suite is not None:
         cases = cases.filter(implementation__submission__suite_version__suite=suite)
     found = cases.order_by("settled", "identifier").iterator(chunk_size=_AT_A_TIME)

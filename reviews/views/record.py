@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from reviews.labelling.blindness import closed_suites
+from reviews.enums import CLOSED
+from reviews.labelling.blindness import unlocked_answers
 from reviews.people.reviewers import reviewer_of
 from reviews.record import dashboards
-from reviews.record.exporting import CLOSED, export
+from reviews.record.exporting import export
 from reviews.record_forms import ExportForm, StateForm
 from reviews.views.guards import maintainers_only, user_of
 
@@ -38,7 +38,7 @@ def review_dashboard(request: HttpRequest) -> HttpResponse:
     user, reviewer = user_of(request), reviewer_of(request.user)
     if reviewer is None and not user.is_staff:
         raise Http404
-    closed = closed_suites(user)
+    closed = unlocked_answers(user)
     people = dashboards.people_at_work() if user.is_staff else [reviewer] if reviewer else []
     context: dict[str, Any] = {
         # Of a single waiting case its urgency, and why it is there, would tell something.
@@ -46,7 +46,7 @@ def review_dashboard(request: HttpRequest) -> HttpResponse:
         "reasons": dashboards.reasons(closed=closed) if reviewer is None else [],
         "work": dashboards.work(people),
         "reviewer": reviewer,
-        "closed": list(Suite.objects.filter(pk__in=closed)) if closed else [],
+        "closed": bool(closed),
     }
     if user.is_staff:
         context |= _for_maintainers(request, closed, reviewer)
@@ -72,21 +72,15 @@ def _for_maintainers(request: HttpRequest, closed: frozenset[int], reviewer: Rev
 @maintainers_only
 @require_safe
 def labels_export(request: HttpRequest) -> HttpResponse:
-    """The file: ``?format=`` ``csv`` or ``jsonl``, ``?suite=`` a slug; without suites closed to whoever asks."""
+    """The file: ``?format=`` ``csv`` or ``jsonl``, ``?suite=`` a slug; without the cases of what one is labelling."""
     form = ExportForm(request.GET)
     if not form.is_valid():
         raise Http404("There is no such format or suite. Choose them on the dashboard.")
     suite: Suite | None = form.cleaned_data["suite"]
-    closed = closed_suites(request.user)
-    if suite is not None and suite.pk in closed:
-        messages.error(
-            request, f"You hold an answer of {suite.title}, so its labels are closed to you. Lock it or hand it back."
-        )
-        return redirect("review_dashboard")
     form_name = form.cleaned_data["format"]
     name = f"labels-{suite.slug if suite else 'all'}-{timezone.now():%Y%m%d}.{form_name}"
     streamed = StreamingHttpResponse(
-        export(form=form_name, suite=suite, without=closed),
+        export(form=form_name, suite=suite, without=unlocked_answers(request.user)),
         content_type=_TYPES[form_name],
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -1,18 +1,33 @@
-"""Whoever labels an answer of a suite sees no rating of any of its answers, on no page, until the label is locked."""
+"""Whoever labels an answer sees nothing that is known of it, on no page, until the label is locked."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
-from reviews.enums import AssignmentState, CaseKind
+from evaluator.enums import ReevaluationState
+from evaluator.models import Reevaluation, TestRun
+from leaderboard.board.entries import recompute_submission
+from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource
 from reviews.models import Assignment, Case
+from submissions.domain.audit import record
+from submissions.enums import Verb
 from submissions.models import Submission
-from tests.leaderboard.closable import World, world
-from tests.reviews.factories import answers, assigned, case_of, ready
+from submissions.trajectories.steps import Action
+from tests.leaderboard.asked import CHAT_REQUEST, asked, called
+from tests.leaderboard.factories import ReportedResultFactory, reported
+from tests.leaderboard.judging import JudgeFactory, judged, show, walked
+from tests.leaderboard.showing import scored
+from tests.reviews.factories import assigned, case_of, decided, ready
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -22,36 +37,133 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from reviews.models import Reviewer
-    from submissions.models import User
+    from submissions.models import Implementation, User
 
 pytestmark = pytest.mark.django_db
 
+FORBIDDEN = HTTPStatus.FORBIDDEN
 PAGES = (
     *("implementation", "run", "trajectory", "trajectory_json", "submission", "total", "reevaluated", "traced"),
-    *("progress", "cell", "cases", "case", "judge_differences", "task", "reported_run", "reported_case"),
-    *("reported_cases", "answer_calls", "model_call", "raw_call"),
-    *("category", "front", "few_tasks", "system", "system_categories", "actions", "board_actions"),
-    *("reported_categories", "reported_totals", "reported_confusion"),
-    *("judge_matrix", "judge_counts", "judge_places"),
+    *("progress", "actions", "cell", "cases", "case", "judge_differences", "task"),
+    *("answer_calls", "model_call", "raw_call"),
 )
 MAINTAINERS_PAGES = ("bundle", "reevaluate")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An address, a text on it that tells something of the answer in hand, and the status when it is closed."""
+
+    address: str
+    marker: str
+    status: int = HTTPStatus.OK
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Two answers of a published submission, both reviewed before; the first, and one asked of a model, wait again."""
+
+    answer: Implementation
+    other: Implementation
+    waiting: tuple[Case, Case]
+    pages: dict[str, Page]
+
+    def hold(self, reviewer: Reviewer) -> None:
+        """Have ``reviewer`` label both answers that wait."""
+        for case in self.waiting:
+            assigned(case, reviewer)
 
 
 @pytest.fixture
 def suite_world(settings: Settings, tmp_path: Path) -> World:
     settings.MEDIA_ROOT = tmp_path
-    return world()
+    submission = scored(UserFactory(), "wrong_output", "passed", published=True)
+    answer, other = submission.implementations.order_by("revision_id")
+    old, new = JudgeFactory(), JudgeFactory()
+    show(submission.suite_version.suite, old)
+    for each in (answer, other):
+        judged(each, old, "CC")
+        judged(each, new, "LI")
+        state = CaseState.REOPENED if each == answer else CaseState.FINAL
+        case = case_of(each, state=state, label="LI", source=FinalSource.DECISION, settled=timezone.now())
+        decided(case, ready(adjudicator=True), "LI", note="A marked note of the decision.")
+    walked(answer, Action.MESSAGE, thought="a marked thought")
+    submission.bundle.save("answers.jsonl", ContentFile(b'{"marked": "bundle"}'))
+    _measured_again(submission)
+    recompute_submission(submission.pk)
+    question, asked_pages = _asked()
+    waiting = case_of(answer, state=CaseState.LEASED, round=2), case_of(question, state=CaseState.LEASED)
+    return World(answer, other, waiting, _own_pages(answer, submission, new.slug) | asked_pages)
+
+
+def _own_pages(answer: Implementation, submission: Submission, judge: str) -> dict[str, Page]:
+    task, suite = answer.revision.task, submission.suite_version.suite
+    named = [submission.pk, task.paper.slug, task.index, answer.trial]
+    run = TestRun.objects.get(implementation=answer)
+    one, at = answer.get_absolute_url(), [submission.pk]
+    listed = f'href="{one}"'
+    earlier = answer.cases.get(round=1).get_absolute_url()
+    compared = reverse("judge_differences", args=[judge]) + f"?suite={suite.slug}"
+    cell = "?first=tests&second=judge:" + judge
+    return {
+        "implementation": Page(one, "because wrong_output", FORBIDDEN),
+        "run": Page(f"{one}?run={run.pk}", "because wrong_output", FORBIDDEN),
+        "trajectory": Page(reverse("trajectory", args=named), "a marked thought", FORBIDDEN),
+        "trajectory_json": Page(reverse("trajectory_json", args=named), "a marked thought", FORBIDDEN),
+        "submission": Page(submission.get_absolute_url(), "because wrong_output"),
+        "total": Page(submission.get_absolute_url(), "1 of 2 tasks pass"),
+        "reevaluated": Page(submission.get_absolute_url(), "<ins>a marked outcome</ins>"),
+        "traced": Page(submission.get_absolute_url(), "<ins>a traced outcome</ins>"),
+        "progress": Page(reverse("submission_progress", args=at), "because wrong_output"),
+        "actions": Page(reverse("submission_actions", args=at), "those that did not", FORBIDDEN),
+        "bundle": Page(reverse("submission_bundle", args=at), "marked", FORBIDDEN),
+        "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed),
+        "cases": Page(reverse("cases"), f'href="{earlier}"'),
+        "case": Page(earlier, "A marked note of the decision.", FORBIDDEN),
+        "judge_differences": Page(compared, f"{one}#judges"),
+        "reevaluate": Page(reverse("reevaluate"), "a marked outcome"),
+        "task": Page(task.get_absolute_url(), listed),
+    }
+
+
+def _measured_again(submission: Submission) -> None:
+    task = submission.implementations.first().revision.task.slug
+    change = {"task": task, "trial": 1, "before": "passed", "after": "a marked outcome", "why": "new seeds"}
+    version = submission.suite_version
+    Reevaluation.objects.create(
+        submission=submission,
+        from_version=version,
+        to_version=version,
+        reason="new seeds",
+        state=ReevaluationState.APPLIED,
+        ended=timezone.now(),
+        difference={"tasks": [change], "row": {}},
+    )
+    changed = {"changed": {task: ["passed", "a traced outcome"]}}
+    record(verb=Verb.REEVALUATED, subject=submission, actor=None, reason="new seeds", data=changed)
+
+
+def _asked() -> tuple[Implementation, dict[str, Page]]:
+    """A published run on an endpoint, which has a suite of its own, and the pages of what was asked in it."""
+    run = asked(UserFactory(), "done", state="done")
+    question = run.requests.get()
+    messages = [{"role": "user", "content": "a marked question"}]
+    call = called(question, request={**CHAT_REQUEST, "messages": messages})
+    Submission.objects.filter(pk=run.submission_id).update(visibility="published", state="scored", code_licence="MIT")
+    answer = question.implementation
+    task = answer.revision.task
+    named: list[Any] = [run.submission_id, task.paper.slug, task.index, answer.trial]
+    one = reverse("model_call", args=[run.submission_id, call.pk])
+    return answer, {
+        "answer_calls": Page(reverse("answer_calls", args=named), f'href="{one}"', FORBIDDEN),
+        "model_call": Page(one, "a marked question", FORBIDDEN),
+        "raw_call": Page(f"{one}?raw=request", "a marked question", FORBIDDEN),
+    }
 
 
 @pytest.fixture
 def annotator() -> Reviewer:
     return ready()
-
-
-@pytest.fixture
-def maintainer() -> Reviewer:
-    """A maintainer who labels, too."""
-    return ready(user=UserFactory(is_staff=True))
 
 
 def body(client: Client, address: str, user: User | None) -> tuple[int, str]:
@@ -62,86 +174,81 @@ def body(client: Client, address: str, user: User | None) -> tuple[int, str]:
     return response.status_code, content.decode()
 
 
-def test_every_page_is_tried(suite_world: World) -> None:
-    assert {*PAGES, *MAINTAINERS_PAGES} == set(suite_world.pages)
-    assert {name for name, page in suite_world.pages.items() if page.for_maintainers} == set(MAINTAINERS_PAGES)
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_it_is_closed_to_who_labels_and_to_nobody_else(
-    client: Client, suite_world: World, annotator: Reviewer, name: str
-) -> None:
-    page = suite_world.pages[name]
-    suite_world.hold(annotator)
-    status, text = body(client, page.address, annotator.user)
-    assert status == page.status
-    assert page.marker not in text
-    for somebody_else in (ready().user, UserFactory()):
-        assert page.marker in body(client, page.address, somebody_else)[1]
-    client.logout()
-    assert page.marker in body(client, page.address, None)[1]
-
-
 @pytest.mark.parametrize("name", [*PAGES, *MAINTAINERS_PAGES])
-def test_maintainers_who_label_are_no_exception(
-    client: Client, suite_world: World, maintainer: Reviewer, name: str
-) -> None:
+def test_it_is_closed_to_who_labels_and_to_nobody_else(client: Client, suite_world: World, name: str) -> None:
+    """Maintainers who label are no exception."""
     page = suite_world.pages[name]
-    assert page.marker in body(client, page.address, maintainer.user)[1]
-    suite_world.hold(maintainer)
-    status, text = body(client, page.address, maintainer.user)
+    staff = name in MAINTAINERS_PAGES
+    person = ready(user=UserFactory(is_staff=staff))
+    assert page.marker in body(client, page.address, person.user)[1]
+    suite_world.hold(person)
+    status, text = body(client, page.address, person.user)
     assert status == page.status
     assert page.marker not in text
-    assert page.marker in body(client, page.address, UserFactory(is_staff=True))[1]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_it_opens_when_the_label_is_locked(client: Client, suite_world: World, annotator: Reviewer, name: str) -> None:
-    suite_world.hold(annotator)
+    assert page.marker in body(client, page.address, ready(user=UserFactory(is_staff=staff)).user)[1]
+    if not staff:
+        client.logout()
+        assert page.marker in body(client, page.address, None)[1]
     Assignment.objects.update(state=AssignmentState.DONE)
-    assert suite_world.pages[name].marker in body(client, suite_world.pages[name].address, annotator.user)[1]
+    assert page.marker in body(client, page.address, person.user)[1]
 
 
-def test_the_page_says_what_why_and_where_to_go_back(client: Client, suite_world: World, annotator: Reviewer) -> None:
+def test_every_page_is_tried_with_a_maintainer_too(client: Client, suite_world: World) -> None:
+    assert {*PAGES, *MAINTAINERS_PAGES} == set(suite_world.pages)
+    maintainer = ready(user=UserFactory(is_staff=True))
+    suite_world.hold(maintainer)
+    for name, page in suite_world.pages.items():
+        assert page.marker not in body(client, page.address, maintainer.user)[1], name
+
+
+def test_everything_else_stays_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
-    held = Assignment.objects.get(case=suite_world.waiting)
+    submission, other = suite_world.answer.submission, suite_world.other
+    suite = submission.suite_version.suite
+    run = reported(submission.suite_version).reported_run
+    assert run is not None
+    result = ReportedResultFactory(run=run, task=suite_world.answer.revision.task, human_comment="a marked word")
+    case = other.cases.get()
+    for address, marker in (
+        (other.get_absolute_url(), '<span class="outcome big passed">'),
+        (case.get_absolute_url(), "A marked note of the decision."),
+        (reverse("cases"), f'href="{case.get_absolute_url()}"'),
+        (other.revision.task.get_absolute_url(), f'href="{other.get_absolute_url()}"'),
+        (reverse("board", args=[suite.slug]), "1 of 2 tasks"),
+        (reverse("board_actions", args=[suite.slug]), "those that did not"),
+        (submission.system.get_absolute_url(), "1 of 2 tasks"),
+        (suite_world.pages["judge_differences"].address, f"{other.get_absolute_url()}#judges"),
+        (reverse("reported_run", args=[run.slug]), result.task.slug),
+        (reverse("reported_case", args=[run.slug, result.task.paper.slug, result.task.index]), "a marked word"),
+    ):
+        status, text = body(client, address, annotator.user)
+        assert (status, marker in text) == (HTTPStatus.OK, True), address
+
+
+def test_the_page_says_why_and_where_to_go_back(client: Client, suite_world: World, annotator: Reviewer) -> None:
+    suite_world.hold(annotator)
+    held = Assignment.objects.get(case=suite_world.waiting[0])
     client.force_login(annotator.user)  # type: ignore[arg-type]
     response = client.get(suite_world.pages["implementation"].address)
     text = response.content.decode()
-    assert f"The single answers of {suite_world.suite.title}, and what was said of them, are closed to you" in text
+    assert "Hidden until you submit your label, so that it stays blind." in text
+    assert text.count('href="/reviews/label/') == 1
     assert f'href="/reviews/label/{held.pk}/"' in text
     assert "no-store" in response["Cache-Control"]
-    # Neither the page nor the link may say which answer it is.
-    assert suite_world.waiting.implementation.get_absolute_url() not in text
 
 
 def test_rows_of_a_closed_submission_say_so(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     text = body(client, suite_world.pages["submission"].address, annotator.user)[1]
-    assert text.count('<span class="outcome pending">closed while you label</span>') == 2
+    assert text.count('<span class="outcome pending">hidden while you label</span>') == 2
     assert "passed" not in text.replace("passed tasks", "")
-
-
-def test_ones_own_submissions_stay_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
-    Submission.objects.filter(pk=suite_world.measured.pk).update(owner=annotator.user)
-    suite_world.hold(annotator)
-    for name in ("implementation", "submission", "total", "trajectory"):
-        page = suite_world.pages[name]
-        assert page.marker in body(client, page.address, annotator.user)[1]
-
-
-def test_other_suites_stay_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
-    assigned(case_of(answers()[0]), annotator)
-    for name in PAGES:
-        page = suite_world.pages[name]
-        assert page.marker in body(client, page.address, annotator.user)[1], name
 
 
 def test_practice_closes_nothing(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     page = suite_world.pages["implementation"]
     assert page.marker not in body(client, page.address, annotator.user)[1]
-    Case.objects.update(kind=CaseKind.PRACTICE)
+    Case.objects.filter(pk=suite_world.waiting[0].pk).update(kind=CaseKind.PRACTICE, round=1)
     assert page.marker in body(client, page.address, annotator.user)[1]
 
 
@@ -155,3 +262,16 @@ def test_what_may_be_taken_up_again_stays_closed(
     assert page.marker not in body(client, page.address, annotator.user)[1]
     Assignment.objects.update(state=AssignmentState.SKIPPED)
     assert page.marker in body(client, page.address, annotator.user)[1]
+
+
+def test_closing_costs_one_query_however_much_is_held(client: Client, suite_world: World) -> None:
+    address = suite_world.pages["cases"].address
+    counts: list[int] = []
+    for person in (ready(), ready(), ready()):
+        client.force_login(person.user)  # type: ignore[arg-type]
+        for _ in counts:
+            assigned(case_of(), person, state=AssignmentState.RETURNED)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] == counts[2]

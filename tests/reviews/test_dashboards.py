@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
+from reviews.enums import OPEN, AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
 from reviews.record.dashboards import (
-    OPEN,
     Pairs,
     Work,
     cases,
@@ -80,8 +79,7 @@ def test_reasons_tell_why_cases_wait_and_since_when() -> None:
         (kinds.AUDIT, 2, 100),
     ]
     assert [(timezone.now() - line.oldest).days for line in lines] == [9, 2, 9]
-    suites = Case.objects.values_list("implementation__submission__suite_version__suite", flat=True)
-    assert reasons(closed=set(suites)) == []
+    assert reasons(closed=set(Case.objects.values_list("implementation", flat=True))) == []
 
 
 def test_open_states_are_those_that_are_not_settled() -> None:
@@ -89,9 +87,9 @@ def test_open_states_are_those_that_are_not_settled() -> None:
     assert set(OPEN) == set(CaseState) - settled_states
 
 
-def test_closed_suites_are_left_out() -> None:
+def test_closed_answers_are_left_out() -> None:
     case = case_of(state=CaseState.QUEUED)
-    closed = {case.implementation.submission.suite_version.suite_id}
+    closed = {case.implementation_id}
     assert queue(closed=closed, by_severity=True) == []
     assert list(cases(closed=closed, viewer=None)) == []
     assert list(cases(closed=(), viewer=None)) == [case]
