@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from benchmark_tasks.domain.statistics import wilson
 from evaluator.judging.canaries import Canary, CanaryKind
 from evaluator.judging.labels import Label
 from evaluator.judging.voting import is_split, majority
 
 ABSTAINED: Final = "abstained"
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +29,8 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Newcombe 1998, method 3."""
-        if not self.n:
-            return None
-        share, square = self.count / self.n, _Z * _Z
-        centre = share + square / (2 * self.n)
-        width = _Z * math.sqrt(share * (1 - share) / self.n + square / (4 * self.n**2))
-        scale = 1 + square / self.n
-        return max(0.0, (centre - width) / scale), min(1.0, (centre + width) / scale)
+        """Wilson's, of 95 %."""
+        return wilson(self.count, self.n) if self.n else None
 
     def as_data(self) -> dict[str, Any]:
         """``{count, n, value, low, high}``; the last three ``None`` where undefined."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
+
+from django import forms
 
 from benchmark_tasks.models import Category, SuiteVersion
 from evaluator.models import JudgeConfig
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.models import QuerySet
+    from django.http import QueryDict
 
     from benchmark_tasks.models import Suite
     from leaderboard.models import Entry
@@ -144,3 +147,26 @@ def _check(kind: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
         msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known) or 'none'}."
         raise UnknownChoiceError(msg)
+
+
+class AgreementFilterForm(forms.Form):
+    """Shows ``?category=&system=&inputs=&binary=&samples=``; the raters chosen before stay chosen."""
+
+    category = forms.ChoiceField(required=False, label="Category")
+    system = forms.ChoiceField(required=False, label="System")
+    inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
+    binary = forms.ChoiceField(
+        required=False, label="Labels", choices=[("", "LI, LC and CC"), ("1", "CC against the rest")]
+    )
+    samples = forms.ChoiceField(required=False, label="Answers", choices=[("", "ranked"), ("1", "calibration samples")])
+    first = forms.CharField(required=False, widget=forms.HiddenInput)
+    second = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: QueryDict, *, suite: Suite) -> None:
+        super().__init__(data)
+        known = {
+            "category": [(each.slug, each.title) for each in suite_categories(suite)],
+            "system": [(each.slug, each.name) for each in shown_systems(suite)],
+        }
+        for name, choices in known.items():
+            cast("forms.ChoiceField", self.fields[name]).choices = [("", "all"), *choices]

@@ -55,14 +55,9 @@ def gwet(tables: Array, weights: Array) -> Array:
     """
     margins = _both_margins(tables)
     shares = ratio(margins, margins.sum(axis=-1)[..., None])
-    return gwet_corrected(_weighted_share(tables, weights), shares, weights, undefined=one_label(margins))
-
-
-def gwet_corrected(observed: Array, shares: Array, weights: Array, *, undefined: NDArray[np.bool_]) -> Array:
-    """AC1 or AC2 from the observed agreement and the labels' mean shares ``(…, q)``."""
-    q = shares.shape[-1]
+    q = weights.shape[-1]
     by_chance = weights.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=-1)
-    return corrected(observed, by_chance, undefined=undefined)
+    return corrected(_weighted_share(tables, weights), by_chance, undefined=one_label(margins))
 
 
 def coincidences(tables: Array) -> Array:

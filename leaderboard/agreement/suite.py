@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.cache import caches
-from django.db.models import Case, Count, F, IntegerField, Max, Value, When
+from django.db.models import Case, F, IntegerField, Value, When
 from django.db.models.functions import Lower
 from django.urls import reverse
 
-from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
-from evaluator.models import JudgeConfig, Judgement
 from leaderboard.agreement.asked import REST, asked_entries, check_asked, raters
 from leaderboard.agreement.label_counts import (
     REPORTED,
@@ -27,10 +23,7 @@ from leaderboard.agreement.label_counts import (
     with_reported_labels,
 )
 from leaderboard.agreement.types import LABELS
-from leaderboard.board.board import visible_entries
-from reviews.models import CaseEvent, Decision, Review, Trigger
 from submissions.enums import Inputs
-from submissions.models import AuditEvent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -44,8 +37,6 @@ if TYPE_CHECKING:
     from leaderboard.agreement.types import PairAgreement
 
 BINARY_LABELS: Final = (REST, Label.CC.value)
-KEPT_SECONDS: Final = 900
-"""Whatever the data's version should ever miss is shown no longer than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +81,12 @@ class Item:
 
 
 def read_report(*, suite: Suite, asked: Asked) -> Report:
-    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``.
-
-    The number of queries is constant. What was computed is kept as long as nothing new is known.
-    """
-    known = raters()
-    check_asked(suite=suite, asked=asked, known=known)
-    parts = repr((suite.pk, asked, known, data_version(suite)))
-    key = f"agreement:{hashlib.sha256(parts.encode()).hexdigest()}"
-    kept: Report | None = caches["pages"].get(key)
-    if kept is None:
-        kept = _computed(suite, asked, known)
-        caches["pages"].set(key, kept, KEPT_SECONDS)
-    return kept
-
-
-def data_version(suite: Suite) -> tuple[object, ...]:
-    """What is different after any label, test run or decision that counts, and after anything is shown or hidden.
-
-    A row is computed anew whenever a label or a test of it changes; the logs of what people do are append-only.
-    """
-    entries = visible_entries().filter(suite_version__suite=suite)
-    judged = Judgement.objects.filter(state=WorkState.DONE)
-    logs: list[QuerySet[Any]] = [
-        *(AuditEvent.objects.all(), CaseEvent.objects.all(), Trigger.objects.all()),
-        *(Review.objects.all(), Decision.objects.all(), JudgeConfig.objects.all()),
-    ]
-    return (
-        *entries.aggregate(Count("pk"), Max("pk"), Max("computed")).values(),
-        *judged.aggregate(Count("pk"), Max("finished")).values(),
-        *(log.aggregate(newest=Max("pk"))["newest"] for log in logs),
-    )
-
-
-def _computed(suite: Suite, asked: Asked, known: Sequence[Rater]) -> Report:
+    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most."""
     # Loads numpy, which no page needs that shows something else.
     from leaderboard.agreement.trust import judge_trust, people_agreement
 
+    known = raters()
+    check_asked(suite=suite, asked=asked, known=known)
     labels = count_labels(entries=asked_entries(suite=suite, asked=asked), category=asked.category, raters=known)
     judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
     return Report(
@@ -159,7 +119,7 @@ def _rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[R
 
 
 def _rater_pair(labels: Labels, first: Rater, second: Rater, *, binary: bool) -> RaterPair | None:
-    from leaderboard.agreement.pairs import compare
+    from leaderboard.agreement.estimates import compare
 
     counted = labels.with_both(first, second)
     if counted is None:

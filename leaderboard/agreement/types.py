@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 LABELS = ("LI", "LC", "CC")
 """The labels as an ordinal scale, worst first."""
-
-SIGNIFICANCE = 0.05
 
 LEAST_ITEMS = 10
 """Below as many shared items no coefficient is shown: at 28 items an interval of kappa is already .53 wide."""
@@ -38,10 +36,6 @@ class Coefficient:
     value: float | None
     interval: Interval | None
     why: str = ""
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain values for JSON: ``{"value": …, "interval": {"low": …, "high": …} or None, "why": …}``."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +72,6 @@ class PairAgreement:
     bowker: Test | None
     stuart_maxwell: Test | None
 
-    def as_data(self) -> dict[str, Any]:
-        """Plain values for JSON, keyed by the fields' names."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class ClassAccuracy:
@@ -97,35 +87,3 @@ class ClassAccuracy:
     right: int
     recall: Coefficient
     precision: Coefficient
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain values for JSON, keyed by the fields' names."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class SystemComparison:
-    """Two systems on the tasks that both ran: how many each passed alone, and whether that separates them.
-
-    ``p`` is of McNemar's exact test, ``adjusted_p`` Holm's over all pairs that were compared together.
-    """
-
-    first: str
-    second: str
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    p: float
-    adjusted_p: float
-
-    @property
-    def verdict(self) -> str:
-        """In words. Few tasks rarely separate systems, so the other case is never called equal."""
-        if self.adjusted_p >= SIGNIFICANCE:
-            return "not separable"
-        return f"{self.first if self.only_first > self.only_second else self.second} passes more"
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain values for JSON, keyed by the fields' names, and the verdict."""
-        return {**asdict(self), "verdict": self.verdict}

@@ -10,10 +10,10 @@ from django.db import transaction
 
 from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.models import SuiteVersion
 from evaluator.queue.progress import passed_trials
 from leaderboard.board.judge_labels import COUNTED, count_labels, distributions, shown_judge
-from leaderboard.board.statistics import wilson
 from leaderboard.models import Entry, EntryMetric, ReportedRun
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from django.urls import reverse
 
+from benchmark_tasks.domain.statistics import wilson
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement
 from leaderboard.board.board import visible_entries
 from leaderboard.board.judge_labels import ABSTAINED, COUNTED
-from leaderboard.board.statistics import wilson
 from submissions.enums import Kind
 from submissions.models import Implementation
 

@@ -104,8 +104,6 @@ CACHES = {
         "LOCATION": "shared_cache",
         "OPTIONS": {"MAX_ENTRIES": 10_000, "CULL_FREQUENCY": 2**31},
     },
-    # What pages show. In each process's memory: a visitor's GET writes nothing, and an upgrade finds nothing old.
-    "pages": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 200}},
 }
 
 RQ_QUEUES = {"default": {"URL": ENVIRONMENT.queue_url, "DEFAULT_TIMEOUT": 3600, "SERIALIZER": "json"}}

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from leaderboard.agreement.asked import Asked, UnknownChoiceError, shown_systems, suite_categories
+from leaderboard.agreement.asked import AgreementFilterForm, Asked, UnknownChoiceError
 from leaderboard.agreement.suite import RaterPair, Report, items_of_cell, read_report
 from leaderboard.agreement.texts import (
     accuracy_lines,
@@ -19,7 +19,6 @@ from leaderboard.agreement.texts import (
     statistic_lines,
 )
 from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.agreement_forms import AgreementFilterForm
 from leaderboard.closing import closed_answers
 from leaderboard.http import query_with
 
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from django.http import HttpRequest, HttpResponse, QueryDict
-
-    from leaderboard.agreement.asked import Rater
-    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
 
 LISTED: Final = 500
 
@@ -62,10 +58,20 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "binary_view": query_with(params, binary="1", cell=None),
         "cell": _cell(params, report, shown, asked, hidden),
         "reported_humans": report.reported_humans,
-        "form": AgreementFilterForm(params, categories=suite_categories(shown), systems=shown_systems(shown)),
+        "form": AgreementFilterForm(params, suite=shown),
         "pairs": [_shown_pair(params, pair) for pair in pairs],
-        "people": _shown_people(report.people) if whole else None,
-        "judges": [_shown_judge(*judge) for judge in report.judges] if whole else [],
+        "people": report.people if whole and report.people.people else None,
+        "people_lines": people_lines(report.people),
+        "judges": [
+            {
+                "judge": judge,
+                "facts": trust,
+                "classes": accuracy_lines(trust),
+                "rates": rate_lines(trust),
+                "sampling": sampling_sentence(trust),
+            }
+            for judge, trust in (report.judges if whole else ())
+        ],
     }
     return render(request, "leaderboard/agreement.html", context)
 
@@ -111,22 +117,8 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
         "n": result.n,
         "papers": result.clusters,
         "abstained": pair.abstained,
+        "names": f"{pair.first.name} and {pair.second.name}",
         "lines": statistic_lines(result),
-    }
-
-
-def _shown_people(people: PeopleAgreement) -> dict[str, Any] | None:
-    """Annotators among themselves; None where nobody labelled anything."""
-    return {"facts": people, "lines": people_lines(people)} if people.people else None
-
-
-def _shown_judge(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
-    return {
-        "judge": judge,
-        "facts": trust,
-        "classes": accuracy_lines(trust),
-        "rates": rate_lines(trust),
-        "sampling": sampling_sentence(trust),
     }
 
 

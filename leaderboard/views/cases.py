@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -107,11 +106,7 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
     return render(request, "leaderboard/reported_case.html", context)
 
 
-def _answer_address(pk: int, paper: str, index: int, trial: int) -> str:
-    return reverse("implementation", args=[pk, paper, index, trial])
-
-
-@action(_answer_address)
+@action("implementation")
 @closes
 def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""

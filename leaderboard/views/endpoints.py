@@ -5,6 +5,7 @@ An endpoint is its owner's alone: for all other accounts, maintainers' too, none
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -12,23 +13,21 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluator.providers.checking_endpoints import request_check
 from leaderboard.runs import endpoint_pages
+from reviews.views.guards import user_of
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
 from submissions.enums import EndpointCheck
 from submissions.exceptions import SubmissionError
-from submissions.models import Endpoint, User
-from submissions.views.acting import action
+from submissions.models import Endpoint
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from django.http import HttpRequest
 
 
@@ -37,21 +36,12 @@ def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
     return get_object_or_404(domain.visible_to(request.user), pk=pk)
 
 
-def _page(pk: int) -> str:
-    return reverse("endpoint", args=[pk])
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: login_required has seen to it
-    return request.user
-
-
 @never_cache
 @login_required
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """Everything one has registered."""
-    rows = endpoint_pages.endpoint_rows(_user(request))
+    rows = endpoint_pages.endpoint_rows(user_of(request))
     context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
     return render(request, "leaderboard/endpoints.html", context)
 
@@ -69,7 +59,7 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
         form = EndpointForm(request.POST)
         if form.is_valid():
             try:
-                made = domain.add(owner=_user(request), described=form.described(), key=form.cleaned_data["key"])
+                made = domain.add(owner=user_of(request), described=form.described(), key=form.cleaned_data["key"])
             except SubmissionError as error:
                 form.refuse(str(error))
             else:
@@ -121,7 +111,7 @@ def endpoint_change(request: HttpRequest, pk: int) -> HttpResponse:
         if form.is_valid():
             try:
                 changed = domain.change(
-                    endpoint=shown, actor=_user(request), described=form.described(), key=form.cleaned_data["key"]
+                    endpoint=shown, actor=user_of(request), described=form.described(), key=form.cleaned_data["key"]
                 )
             except SubmissionError as error:
                 form.refuse(str(error))
@@ -136,41 +126,29 @@ def endpoint_change(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "leaderboard/endpoint_form.html", {"form": form, "endpoint": shown}, status=status)
 
 
-@action(_page)
+@action("endpoint")
 def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue one tiny call."""
     shown = own_endpoint(request, pk)
-    return _act(request, pk, lambda: request_check(endpoint=shown), done="")
+    return perform(request, lambda: request_check(endpoint=shown), back=shown)
 
 
-@action(_page)
+@action("endpoint")
 def endpoint_forget(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete the key."""
     shown = own_endpoint(request, pk)
-    return _act(
-        request, pk, lambda: domain.forget_key(endpoint=shown, actor=_user(request)), done="The key is deleted."
-    )
+    act = partial(domain.forget_key, endpoint=shown, actor=user_of(request))
+    return perform(request, act, back=shown, done="The key is deleted.")
 
 
-@action(_page)
+@action("endpoint")
 def endpoint_delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete the endpoint and its key."""
     shown = own_endpoint(request, pk)
     try:
-        domain.delete(endpoint=shown, actor=_user(request))
+        domain.delete(endpoint=shown, actor=user_of(request))
     except SubmissionError as error:
         messages.warning(request, str(error))
         return redirect("endpoint", pk)
     messages.success(request, f"{shown.name} is deleted, and its key with it. The runs on it stay.")
     return redirect("endpoints")
-
-
-def _act(request: HttpRequest, pk: int, act: Callable[[], None], *, done: str) -> HttpResponse:
-    try:
-        act()
-    except SubmissionError as error:
-        messages.warning(request, str(error))
-    else:
-        if done:
-            messages.success(request, done)
-    return redirect("endpoint", pk)

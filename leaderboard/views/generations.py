@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,13 @@ from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.endpoints import own_endpoint
 from leaderboard.views.generation_part import generation_context
 from leaderboard.views.submissions import visible_submission
+from reviews.views.guards import user_of
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.enums import Scaffold
 from submissions.exceptions import SubmissionError
-from submissions.models import Implementation, User
-from submissions.views.acting import action
+from submissions.models import Implementation
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -36,11 +38,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
     from submissions.models import Endpoint, Submission
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: only owners come here
-    return request.user
 
 
 @never_cache
@@ -72,7 +69,7 @@ def _start(
     request: HttpRequest, endpoint: Endpoint, version: SuiteVersion, versions: list[SuiteVersion], form: RunForm
 ) -> HttpResponse:
     try:
-        made = generating.start(owner=_user(request), endpoint=endpoint, order=form.order())
+        made = generating.start(owner=user_of(request), endpoint=endpoint, order=form.order())
     except SubmissionError as error:
         form.add_error(None, str(error))
         return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -102,7 +99,7 @@ def _order_page(
     status: int = HTTPStatus.OK,
     **estimated: Any,
 ) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     context = {
         "endpoint": endpoint,
         "version": version,
@@ -128,10 +125,6 @@ def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "leaderboard/generation_live.html", context | {"announce": True})
 
 
-def _page(pk: int) -> str:
-    return reverse("submission", args=[pk])
-
-
 def _managed(request: HttpRequest, pk: int) -> Generation:
     """The run of a submission that whoever asks may manage. Raises Http404."""
     shown = visible_submission(request, pk)
@@ -141,37 +134,31 @@ def _managed(request: HttpRequest, pk: int) -> Generation:
     return generation
 
 
-@action(_page)
+@action("submission")
 def generation_pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask nothing more for now."""
-    generation = _managed(request, pk)
-    try:
-        generating.pause(generation=generation, actor=_user(request))
-    except SubmissionError as error:
-        messages.warning(request, str(error))
-    else:
-        messages.success(request, "Paused. What was answered is kept and is not asked again.")
-    return redirect("submission", pk)
+    act = partial(generating.pause, generation=_managed(request, pk), actor=user_of(request))
+    back = reverse("submission", args=[pk])
+    return perform(request, act, back=back, done="Paused. What was answered is kept and is not asked again.")
 
 
-@action(_page)
+@action("submission")
 def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on; for its owner with the limits that stand in the form."""
-    generation = _managed(request, pk)
+    generation, actor = _managed(request, pk), user_of(request)
     form = LimitsForm(request.POST)
-    if form.is_valid():
-        try:
-            owns = generation.submission.owner_id == _user(request).pk
-            # A maintainer lets it go on as it is; whose account pays raises the limits.
-            generating.resume(generation=generation, actor=_user(request), **(form.limits() if owns else {}))
-        except SubmissionError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, "It goes on.")
-            return redirect("submission", pk)
-    shown = visible_submission(request, pk)
-    context = generation_context(request, shown) | {"resume": form}
-    return render(request, "leaderboard/generation_resume.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    def resume() -> None:
+        # A maintainer lets it go on as it is; whose account pays raises the limits.
+        limits = form.limits() if generation.submission.owner_id == actor.pk else {}
+        generating.resume(generation=generation, actor=actor, **limits)
+
+    def again() -> HttpResponse:
+        context = generation_context(request, visible_submission(request, pk)) | {"resume": form}
+        return render(request, "leaderboard/generation_resume.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    back = reverse("submission", args=[pk])
+    return perform(request, resume, back=back, done="It goes on.", form=form, again=again)
 
 
 def _code_visible(request: HttpRequest, pk: int) -> Submission:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -25,30 +26,12 @@ from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges,
 from leaderboard.closing import closed_answers
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
-from reviews.views.guards import maintainers_only
-from submissions.exceptions import SubmissionError
-from submissions.models import User
-from submissions.views.acting import action
+from reviews.views.guards import maintainers_only, user_of
+from submissions.exceptions import SubmissionError, WrongStateError
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
-
-
-def _form_address() -> str:
-    return reverse("judge_form")
-
-
-def _judge_address(slug: str) -> str:
-    return reverse("judge", args=[slug])
-
-
-def _differences_address(slug: str) -> str:
-    return reverse("judge_differences", args=[slug])
-
-
-def _actor(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: maintainers_only has seen to it
-    return request.user
 
 
 @require_safe
@@ -123,23 +106,23 @@ def _differences(
 @require_safe
 def judge_form(request: HttpRequest) -> HttpResponse:
     """The form that makes a judge from an endpoint."""
-    return _form_page(request, AddJudgeForm(owner=_actor(request)))
+    return _form_page(request, AddJudgeForm(owner=user_of(request)))
 
 
 def _form_page(request: HttpRequest, form: AddJudgeForm, *, status: int = 200) -> HttpResponse:
-    actor = _actor(request)
+    actor = user_of(request)
     context = {"form": form, "has_endpoints": actor.endpoints.exists()}
     return render(request, "leaderboard/judge_form.html", context, status=status)
 
 
-@action(_form_address)
+@action("judge_form")
 @maintainers_only
 def judge_add(request: HttpRequest) -> HttpResponse:
     """Make a judge; the same configuration again is the judge that there is."""
-    form = AddJudgeForm(request.POST, owner=_actor(request))
+    form = AddJudgeForm(request.POST, owner=user_of(request))
     if form.is_valid():
         try:
-            added = configs.add_judge(actor=_actor(request), **form.cleaned_data)
+            added = configs.add_judge(actor=user_of(request), **form.cleaned_data)
         except SubmissionError as error:
             form.add_error(None, str(error))
         else:
@@ -148,21 +131,16 @@ def judge_add(request: HttpRequest) -> HttpResponse:
     return _form_page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-@action(_judge_address)
+@action("judge")
 @maintainers_only
 def judge_retire(request: HttpRequest, slug: str) -> HttpResponse:
     """Let a judge judge no more; what it said stays."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    try:
-        configs.retire(config=config, actor=_actor(request))
-    except SubmissionError as error:
-        messages.warning(request, str(error))
-    else:
-        messages.success(request, f"{config.name} is retired. What it said stays.")
-    return redirect(config)
+    act = partial(configs.retire, config=config, actor=user_of(request))
+    return perform(request, act, back=config, done=f"{config.name} is retired. What it said stays.")
 
 
-@action(_judge_address)
+@action("judge")
 @maintainers_only
 def judge_plan(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a suite judged in the background; what is judged already is not judged again."""
@@ -172,40 +150,36 @@ def judge_plan(request: HttpRequest, slug: str) -> HttpResponse:
         messages.warning(request, "Choose a suite that there is.")
         return redirect(config)
     suite = form.cleaned_data["suite"]
-    try:
-        number = judge_suite(suite=suite, config=config, actor=_actor(request))
-    except SubmissionError as error:
-        messages.warning(request, str(error))
-    else:
+
+    def plan() -> str:
+        number = judge_suite(suite=suite, config=config, actor=user_of(request))
         waits = f"{number} answer{'s wait' if number != 1 else ' waits'}" if number else "Nothing new waits"
-        messages.success(request, f"{waits} for {config.name} on {suite.title}.")
-    return redirect(config)
+        return f"{waits} for {config.name} on {suite.title}."
+
+    return perform(request, plan, back=config)
 
 
-@action(_differences_address)
+@action("judge_differences")
 @maintainers_only
 def judge_show(request: HttpRequest, slug: str) -> HttpResponse:
     """Show this judge on a suite's board. If meanwhile the board shows another one, that is shown instead."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     form = ShowForm(request.POST)
     suite = Suite.objects.filter(slug=request.POST.get("suite", "")).first()
-    if form.is_valid() and suite is not None:
-        shown = shown_judge(suite.pk)
-        if form.cleaned_data["instead_of"] == (shown.slug if shown else NONE_SHOWN):
-            return _show(request, form, suite, config)
-        form.add_error(None, "The board shows another judge by now. Look at the differences again, then confirm.")
-    return _differences(request, config, suite, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
+    def show() -> str:
+        assert suite is not None  # noqa: S101 - for the type checker: the form has found it
+        now = shown_judge(suite.pk)
+        if form.cleaned_data["instead_of"] != (now.slug if now else NONE_SHOWN):
+            raise WrongStateError("The board shows another judge by now. Look at the differences again, then confirm.")
+        rows = show_judge(suite=suite, config=config, actor=user_of(request), reason=form.cleaned_data["reason"])
+        return (
+            f"The board of {suite.title} shows {config.name} now. Its labels are being counted in {rows} "
+            f"row{'s' if rows != 1 else ''}; until then a row names the judge whose labels it shows."
+        )
 
-def _show(request: HttpRequest, form: ShowForm, suite: Suite, config: JudgeConfig) -> HttpResponse:
-    try:
-        rows = show_judge(suite=suite, config=config, actor=_actor(request), reason=form.cleaned_data["reason"])
-    except SubmissionError as error:
-        form.add_error(None, str(error))
+    def again() -> HttpResponse:
         return _differences(request, config, suite, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(
-        request,
-        f"The board of {suite.title} shows {config.name} now. Its labels are being counted in {rows} "
-        f"row{'s' if rows != 1 else ''}; until then a row names the judge whose labels it shows.",
-    )
-    return redirect("board", suite=suite.slug)
+
+    back = reverse("board", args=[suite.slug]) if suite else ""
+    return perform(request, show, back=back, form=form, again=again)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -19,12 +17,11 @@ from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, 
 from leaderboard.http import query_with
 from leaderboard.operation.held import held_in_full
 from leaderboard.operation.queue_state import infra_causes, queue_state
-from reviews.views.guards import maintainers_only
+from reviews.views.guards import maintainers_only, user_of
 from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility
-from submissions.exceptions import SubmissionError
 from submissions.models import Submission, User
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +32,6 @@ if TYPE_CHECKING:
 EVENTS_A_PAGE = 50
 
 
-def _address() -> str:
-    return reverse("maintain")
-
-
 @never_cache
 @maintainers_only
 @require_safe
@@ -47,7 +40,7 @@ def maintain(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
-@action(_address)
+@action("maintain")
 @maintainers_only
 def maintain_retry(request: HttpRequest) -> HttpResponse:
     """Queue a held submission's runs again."""
@@ -55,13 +48,13 @@ def maintain_retry(request: HttpRequest) -> HttpResponse:
 
     def retry() -> str:
         submission = form.cleaned_data["submission"]
-        number = retry_held(submission=submission, actor=_actor(request))
+        number = retry_held(submission=submission, actor=user_of(request))
         return f"Submission {submission.pk}: {number} run{'s are' if number != 1 else ' is'} queued again."
 
     return _act(request, name="retry", form=form, act=retry)
 
 
-@action(_address)
+@action("maintain")
 @maintainers_only
 def maintain_hide(request: HttpRequest) -> HttpResponse:
     """Hide a submission for a public reason."""
@@ -69,13 +62,13 @@ def maintain_hide(request: HttpRequest) -> HttpResponse:
 
     def hide() -> str:
         submission = form.cleaned_data["submission"]
-        publishing.hide(submission=submission, actor=_actor(request), reason=form.cleaned_data["reason"])
+        publishing.hide(submission=submission, actor=user_of(request), reason=form.cleaned_data["reason"])
         return f"Submission {submission.pk} is hidden."
 
     return _act(request, name="hide", form=form, act=hide)
 
 
-@action(_address)
+@action("maintain")
 @maintainers_only
 def maintain_unhide(request: HttpRequest) -> HttpResponse:
     """Show a hidden submission again."""
@@ -83,13 +76,13 @@ def maintain_unhide(request: HttpRequest) -> HttpResponse:
 
     def unhide() -> str:
         submission = form.cleaned_data["submission"]
-        publishing.unhide(submission=submission, actor=_actor(request), reason=form.cleaned_data["reason"])
+        publishing.unhide(submission=submission, actor=user_of(request), reason=form.cleaned_data["reason"])
         return f"Submission {submission.pk} is {submission.get_visibility_display()} again."
 
     return _act(request, name="unhide", form=form, act=unhide)
 
 
-@action(_address)
+@action("maintain")
 @maintainers_only
 def maintain_quota(request: HttpRequest) -> HttpResponse:
     """Give one person a daily limit of their own, or the instance's again."""
@@ -98,28 +91,19 @@ def maintain_quota(request: HttpRequest) -> HttpResponse:
     def set_limit() -> str:
         given = form.cleaned_data
         person = given["username"]
-        quotas.set_limit(user=person, daily=given["daily"], actor=_actor(request), reason=given["reason"])
+        quotas.set_limit(user=person, daily=given["daily"], actor=user_of(request), reason=given["reason"])
         return f"{person.username} may submit {quotas.limit(person)} times a day."
 
     return _act(request, name="quota", form=form, act=set_limit)
 
 
-def _actor(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: maintainers_only has seen to it
-    return request.user
-
-
 def _act(request: HttpRequest, *, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
-    """Do it, say what was done, and go back; or show the page with the form and what is wrong."""
-    if form.is_valid():
-        try:
-            done = act()
-        except SubmissionError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, done)
-            return redirect("maintain")
-    return _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+    """Do it, or show the page with the form and what is wrong."""
+
+    def again() -> HttpResponse:
+        return _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+
+    return perform(request, act, back="maintain", form=form, again=again)
 
 
 def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -17,9 +16,8 @@ from leaderboard.closing import closed
 from leaderboard.operation import reevaluations
 from leaderboard.operation.held import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
-from reviews.views.guards import maintainers_only
+from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError
-from submissions.models import User
 from submissions.views.acting import action
 
 if TYPE_CHECKING:
@@ -33,10 +31,6 @@ if TYPE_CHECKING:
 SHOWN_PLANS = 100
 
 
-def _address() -> str:
-    return reverse("reevaluate")
-
-
 @never_cache
 @maintainers_only
 @require_safe
@@ -46,7 +40,7 @@ def reevaluate(request: HttpRequest) -> HttpResponse:
     return _page(request, choice)
 
 
-@action(_address)
+@action("reevaluate")
 @maintainers_only
 def reevaluate_start(request: HttpRequest) -> HttpResponse:
     """Start what was shown. If meanwhile the plan is another one, that is shown instead, with what was typed."""
@@ -62,7 +56,7 @@ def reevaluate_start(request: HttpRequest) -> HttpResponse:
     for each in plans:
         if each.needed:
             try:
-                reevaluating.start(planned=each, reason=form.cleaned_data["reason"], actor=_actor(request))
+                reevaluating.start(planned=each, reason=form.cleaned_data["reason"], actor=user_of(request))
             except SubmissionError as error:
                 refused.append(str(error))
             else:
@@ -73,25 +67,25 @@ def reevaluate_start(request: HttpRequest) -> HttpResponse:
     return redirect("reevaluate")
 
 
-@action(_address)
+@action("reevaluate")
 @maintainers_only
 def reevaluate_retry(request: HttpRequest) -> HttpResponse:
     """Queue the held runs of a held re-evaluation again."""
 
     def retry(found: Reevaluation) -> str:
-        number = reevaluating.retry(reevaluation=found, actor=_actor(request))
+        number = reevaluating.retry(reevaluation=found, actor=user_of(request))
         return f"Submission {found.submission_id}: {number} run{'s are' if number != 1 else ' is'} queued again."
 
     return _act(request, retry)
 
 
-@action(_address)
+@action("reevaluate")
 @maintainers_only
 def reevaluate_stop(request: HttpRequest) -> HttpResponse:
     """Stop one; everything stays as it was."""
 
     def stop(found: Reevaluation) -> str:
-        reevaluating.cancel(reevaluation=found, actor=_actor(request))
+        reevaluating.cancel(reevaluation=found, actor=user_of(request))
         return f"Submission {found.submission_id} keeps the results that it has."
 
     return _act(request, stop)
@@ -107,11 +101,6 @@ def _act(request: HttpRequest, act: Callable[[Reevaluation], str]) -> HttpRespon
     for texts in form.errors.values():
         messages.warning(request, " ".join(map(str, texts)))
     return redirect("reevaluate")
-
-
-def _actor(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: maintainers_only has seen to it
-    return request.user
 
 
 def _plan(choice: ChooseForm) -> list[PlannedReevaluation]:

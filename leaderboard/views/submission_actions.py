@@ -5,18 +5,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from django.contrib import messages
 from django.http import Http404
-from django.shortcuts import redirect
-from django.urls import reverse
 
 from leaderboard.views.submissions import submission_page, visible_submission
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage
-from submissions.exceptions import SubmissionError
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.models import User
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +23,7 @@ if TYPE_CHECKING:
     from submissions.models import Submission
 
 
-def _page(pk: int) -> str:
-    return reverse("submission", args=[pk])
-
-
-@action(_page)
+@action("submission")
 def submission_publish(request: HttpRequest, pk: int) -> HttpResponse:
     """Put it on the board, with consent and licence."""
     shown, actor = _managed(request, pk)
@@ -51,7 +43,7 @@ def submission_publish(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@action(_page)
+@action("submission")
 def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Take it off the board, with a public reason."""
     shown, actor = _managed(request, pk)
@@ -66,7 +58,7 @@ def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@action(_page)
+@action("submission")
 def submission_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop its evaluation."""
     shown, actor = _managed(request, pk)
@@ -80,7 +72,7 @@ def submission_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@action(_page)
+@action("submission")
 def submission_correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Correct how its system is described."""
     shown, actor = _managed(request, pk)
@@ -106,16 +98,12 @@ def _managed(request: HttpRequest, pk: int) -> tuple[Submission, User]:
 
 
 def _act(
-    request: HttpRequest, shown: Submission, *, name: str, form: forms.Form, act: Callable[[], None], done: str
+    request: HttpRequest, shown: Submission, *, name: str, form: forms.Form, act: Callable[[], object], done: str
 ) -> HttpResponse:
     """Do it and go back to the page; or show the page with the form and what is wrong."""
-    if form.is_valid():
-        try:
-            act()
-        except SubmissionError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, done)
-            return redirect(shown)
-    shown = visible_submission(request, shown.pk)
-    return submission_page(request, shown, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+
+    def again() -> HttpResponse:
+        now = visible_submission(request, shown.pk)
+        return submission_page(request, now, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+
+    return perform(request, act, back=shown, done=done, form=form, again=again)

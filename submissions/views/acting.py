@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from django import forms
     from django.http import HttpRequest, HttpResponse
+    from django.shortcuts import SupportsGetAbsoluteUrl
 
     View = Callable[..., HttpResponse]
 
 SIGNED_OUT = "You were signed out, so nothing was done and what you typed is lost. Sign in, then do it again."
 
 
-def action(page: Callable[..., str]) -> Callable[[View], View]:
+def action(page: str | Callable[..., str]) -> Callable[[View], View]:
     """Let only a POST of somebody signed in reach the view.
 
-    ``page`` gives, from the view's arguments, the address of the page with the form. A GET is sent there: after a
-    refused form the action's address stands in the browser. Whoever is signed out may come back there.
+    ``page`` names the page with the form, which takes the view's arguments, or gives its address from them. A GET is
+    sent there: after a refused form the action's address stands in the browser. Whoever is signed out may come back.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            back = page(*args, **kwargs)
+            back = reverse(page, kwargs=kwargs) if isinstance(page, str) else page(*args, **kwargs)
             if request.method in {"GET", "HEAD"}:
                 return redirect(back)
             if request.method != "POST":
@@ -45,3 +50,32 @@ def action(page: Callable[..., str]) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+def perform(
+    request: HttpRequest,
+    act: Callable[[], object],
+    *,
+    back: str | SupportsGetAbsoluteUrl,
+    done: str = "",
+    form: forms.Form | None = None,
+    again: Callable[[], HttpResponse] | None = None,
+) -> HttpResponse:
+    """Do it, go ``back``, and show there what was done: ``done``, or the text that ``act`` returns.
+
+    A refusal is shown there, too. Where there is a ``form``, a refusal stands in it, and ``again`` answers with the
+    page that has the form; so it does where the form is wrong.
+    """
+    if form is None or form.is_valid():
+        try:
+            told = act()
+        except SubmissionError as error:
+            if form is None:
+                messages.warning(request, str(error))
+            else:
+                form.add_error(None, str(error))
+        else:
+            if text := told if isinstance(told, str) else done:
+                messages.success(request, text)
+            return redirect(back)
+    return again() if again else redirect(back)

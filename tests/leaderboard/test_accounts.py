@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 
 from submissions.models import User
-from tests.submissions.factories import PASSWORD, UserFactory
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -79,28 +79,6 @@ def test_closed_sign_up_says_so(client: Client, settings: Settings) -> None:
     assert not User.objects.exists()
 
 
-def test_account_pages_are_in_our_layout(client: Client) -> None:
-    person = UserFactory()
-    anonymous = ["/accounts/login/", "/accounts/signup/", "/accounts/password/reset/done/", "/accounts/confirm-email/"]
-    for address in anonymous:
-        assert 'class="site-header"' in client.get(address).content.decode(), address
-    client.force_login(person)
-    for address in ("/accounts/email/", "/accounts/password/change/", "/accounts/logout/"):
-        page = client.get(address).content.decode()
-        assert 'class="site-header"' in page, address
-        assert page.count("<h1") == 1, address
-
-
-def test_changing_the_password(client: Client) -> None:
-    person = UserFactory()
-    client.force_login(person)
-    new = "another-long-password"
-    form = {"oldpassword": PASSWORD, "password1": new, "password2": new}
-    assert client.post("/accounts/password/change/", form).status_code == 302
-    person.refresh_from_db()
-    assert person.check_password(new)
-
-
 def test_the_address_page_offers_letters_only_where_they_are_sent(client: Client, settings: Settings) -> None:
     person = UserFactory()
     client.force_login(person)
@@ -113,17 +91,3 @@ def test_the_address_page_offers_letters_only_where_they_are_sent(client: Client
     assert mail.outbox == []
     settings.EMAIL_CONFIGURED = True
     assert "action_send" in client.get("/accounts/email/").content.decode()
-
-
-def test_messages_and_labels_are_in_our_words(client: Client) -> None:
-    page = client.get("/accounts/login/").content.decode()
-    assert "User name or e-mail</label>" in page
-    assert "Stay signed in</label>" in page
-    assert "Username or email" not in page
-    assert "E-mail</label>" in client.get("/accounts/signup/").content.decode()
-    welcome = client.post("/accounts/signup/", SIGN_UP, follow=True).content.decode()
-    assert "Your account newcomer was made, and you are signed in." in welcome
-    assert "E-mail</label>" in client.get("/accounts/email/").content.decode()
-    client.post("/accounts/logout/")
-    login = {"login": "newcomer", "password": SIGN_UP["password1"]}
-    assert "You are signed in as newcomer." in client.post("/accounts/login/", login, follow=True).content.decode()

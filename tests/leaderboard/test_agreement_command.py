@@ -25,13 +25,6 @@ def report(*arguments: str) -> Any:
     return json.loads(output("--suite", "lmr-bench", "--json", *arguments))
 
 
-@pytest.fixture
-def shipped() -> None:
-    """The shipped facts about lmr-bench."""
-    call_command("load_catalogue", stdout=io.StringIO())
-    call_command("load_published", stdout=io.StringIO())
-
-
 @pytest.mark.usefixtures("shipped")
 class TestShipped:
     def test_the_168_pairs(self) -> None:

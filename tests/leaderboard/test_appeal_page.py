@@ -29,12 +29,6 @@ EVIDENCE = "Equation 3 takes the mean over tokens; the test takes it over sequen
 
 
 @pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
 def answer(alice: User) -> Implementation:
     """Published, measured, and judged CC."""
     (made,) = answers(owner=alice)
@@ -57,11 +51,6 @@ def address(answer: Implementation) -> str:
 
 
 class TestReview:
-    def test_the_judges_label_stands_where_nobody_reviewed_it(self, client: Client, answer: Implementation) -> None:
-        text = text_of(page(client, answer))
-        assert "CC final label (judge)" in text
-        assert "in review" not in text
-
     def test_an_open_review_tells_nothing_but_that_it_is_open(self, client: Client, answer: Implementation) -> None:
         case = case_of(answer, state=CaseState.ONE_LABEL)
         reviewed(case, ReviewerFactory(pseudonym="Marked Moth"), "LI", note="A marked note.")
@@ -133,21 +122,11 @@ class TestAppeal:
         assert (trigger.kind, trigger.detail, trigger.raised_by) == (TriggerKind.APPEAL, EVIDENCE, alice)
         assert Case.objects.get().severity == Severity.APPEAL
 
-    def test_maintainers_may_as_well(self, client: Client, answer: Implementation) -> None:
-        client.force_login(UserFactory(is_staff=True))
-        assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 302
-        assert Trigger.objects.count() == 1
-
     def test_nobody_else_is_offered_or_allowed_it(self, client: Client, answer: Implementation) -> None:
         assert 'id="appeal"' not in page(client, answer).content.decode()
         for user in (UserFactory(), ready(adjudicator=True).user):
             assert 'id="appeal"' not in page(client, answer, user).content.decode()
             assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 404
-        assert not Trigger.objects.exists()
-
-    def test_the_signed_out_are_told_so(self, client: Client, answer: Implementation) -> None:
-        response: Any = client.post(address(answer), {"evidence": EVIDENCE})
-        assert (response.status_code, response["Location"].split("?")[0]) == (302, "/accounts/login/")
         assert not Trigger.objects.exists()
 
     @pytest.mark.parametrize(
@@ -166,14 +145,6 @@ class TestAppeal:
         assert '<details id="appeal" open>' in response.content.decode()
         assert not Trigger.objects.exists()
 
-    def test_a_second_one_is_refused_in_words(self, client: Client, answer: Implementation, alice: User) -> None:
-        client.force_login(alice)
-        client.post(address(answer), {"evidence": EVIDENCE})
-        response: Any = client.post(address(answer), {"evidence": f"{EVIDENCE} Again."})
-        assert response.status_code == 422
-        assert f"{EVIDENCE} Again." in response.content.decode()
-        assert Trigger.objects.count() == 1
-
     @pytest.mark.parametrize("facts", [{"state": SubmissionState.RUNNING}], ids=["not measured yet"])
     def test_what_was_not_measured_cannot_be_appealed(
         self, client: Client, answer: Implementation, alice: User, facts: dict[str, str]
@@ -181,7 +152,3 @@ class TestAppeal:
         Submission.objects.update(**facts)
         assert 'id="appeal"' not in page(client, answer, alice).content.decode()
         assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 404
-
-    def test_a_get_of_the_action_leads_to_the_answer(self, client: Client, answer: Implementation) -> None:
-        response: Any = client.get(address(answer))
-        assert (response.status_code, response["Location"]) == (302, answer.get_absolute_url())

@@ -9,7 +9,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.board import BoardQuery, board_rows
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
@@ -18,8 +17,6 @@ from tests.benchmark_tasks.factories import (
     CategoryFactory,
     SuiteFactory,
     SuiteVersionFactory,
-    TaskFactory,
-    TaskRevisionFactory,
 )
 from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
 from tests.submissions.factories import SubmissionFactory, SystemFactory
@@ -139,25 +136,6 @@ class TestRows:
 
 
 class TestPage:
-    def test_the_root_shows_the_first_suite_without_redirect(self, client: Client) -> None:
-        SuiteVersionFactory(suite=SuiteFactory(slug="second", title="Second", position=2), tasks=1)
-        reported(version_with_tasks("first"), system=SystemFactory(name="Only One"))
-        response = client.get("/")
-        assert response.status_code == 200
-        assert "<h1>First board</h1>" in response.content.decode()
-        assert names(response.content.decode()) == ["Only One"]
-
-    def test_says_what_is_measured_and_that_there_are_no_ranks(self, client: Client) -> None:
-        reported(version_with_tasks(), remarks=["Unit tests: the paper prints 32.1, the files give 35.7."])
-        page = client.get("/board/lmr-mini/").content.decode()
-        assert "39.3" in page
-        assert "[23.6, 57.6]" in page
-        assert "11 of 28 tasks" in page
-        assert "reported upstream, not re-run here" in page
-        assert "the paper prints 32.1" in page
-        assert "% of counted tasks, in brackets the 95 % Wilson interval." in page
-        assert "so there are no ranks" in page
-
     def test_samples_stand_apart_and_below(self, client: Client) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Golden"), kind=Kind.CALIBRATION, metric={"tests_passed": 28.0})
@@ -187,14 +165,6 @@ class TestPage:
         reported(version, system=SystemFactory(name="Reported"), inputs=Inputs.PAPER_ONLY)
         assert names(client.get(f"/board/lmr-mini/{address}").content.decode()) == expected
 
-    def test_links_keep_the_other_filters(self, client: Client) -> None:
-        version = version_with_tasks()
-        reported(version, inputs=Inputs.PAPER_ONLY)
-        page = client.get("/board/lmr-mini/?inputs=paper_only&sort=system").content.decode()
-        assert 'href="?inputs=paper_only&amp;sort=-system"' in page
-        assert 'aria-sort="ascending"><a href="?inputs=paper_only&amp;sort=-system"' in page
-        assert f'href="?inputs=paper_only&amp;sort=system&amp;category={CATEGORIES[0].slug}"' in page
-
     def test_only_the_newest_version_unless_another_is_asked_for(self, client: Client) -> None:
         old = version_with_tasks()
         measured(old, system=SystemFactory(name="Old"))
@@ -204,13 +174,6 @@ class TestPage:
         assert names(page) == ["New"]
         assert 'href="?version=1"' in page
         assert names(client.get("/board/lmr-mini/?version=1").content.decode()) == ["Old"]
-
-    @pytest.mark.parametrize(
-        "address", ["/board/none/", "/board/lmr-mini/?version=9", "/board/lmr-mini/?version=²", "?category=nothing"]
-    )
-    def test_what_does_not_exist_is_not_found(self, client: Client, address: str) -> None:
-        version_with_tasks()
-        assert client.get(address if address.startswith("/") else f"/board/lmr-mini/{address}").status_code == 404
 
     def test_empty_states_say_what_to_do(self, client: Client) -> None:
         assert "make setup" in client.get("/").content.decode()
@@ -230,33 +193,6 @@ class TestPage:
                 client.get("/board/lmr-mini/")
             counts.append(len(queries))
         assert counts[0] == counts[1] <= 10
-
-    def test_no_inline_script_or_style_and_a_strict_policy(self, client: Client) -> None:
-        measured(version_with_tasks(), metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}})
-        response = client.get("/")
-        assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son[a-z]+=", response.content.decode())
-        assert "script-src 'self'" in response["Content-Security-Policy"]
-        assert "unsafe" not in response["Content-Security-Policy"]
-
-
-def test_categories_offered_are_those_with_tasks(client: Client) -> None:
-    CategoryFactory(slug="data-augmentation")
-    category = CategoryFactory(slug="evaluation-metrics")
-    suite = SuiteFactory(slug="few")
-    SuiteVersionFactory(suite=suite, revisions=[TaskRevisionFactory(task=TaskFactory(suite=suite), category=category)])
-    page = client.get("/board/few/").content.decode()
-    assert "?category=evaluation-metrics" in page
-    assert "data-augmentation" not in page
-
-
-def test_a_column_of_dashes_is_left_out(client: Client) -> None:
-    version = version_with_tasks()
-    reported(version)
-    assert "Published<" not in client.get("/board/lmr-mini/").content.decode()
-    measured(version)
-    page = client.get("/board/lmr-mini/").content.decode()
-    assert page.count(">Published<") == 1
-    assert page.count('data-label="Published"') == 2
 
 
 def test_suites_of_one_title_are_told_apart(client: Client) -> None:

@@ -9,7 +9,6 @@ import pytest
 from django.urls import reverse
 
 from leaderboard import documentation
-from leaderboard.views import crawlers
 from reviews.enums import CaseState
 from submissions.enums import Visibility
 from submissions.models import Submission
@@ -47,11 +46,6 @@ def decided(slug: str) -> tuple[Implementation, Case]:
     return answer, case_of(answer, state=CaseState.AGREED, label="CC", source="agreed")
 
 
-def test_the_icon_is_found_without_the_link(client: Client) -> None:
-    response = client.get("/favicon.ico")
-    assert (response.status_code, response["Location"]) == (302, "/static/img/favicon.svg")
-
-
 def test_robots_may_read_what_is_public(client: Client) -> None:
     response = client.get("/robots.txt")
     lines = response.content.decode().splitlines()
@@ -80,12 +74,3 @@ def test_the_site_map_lists_public_pages_that_are_there(client: Client) -> None:
     assert "/systems/secret-weapon/" not in paths
     assert not {hidden_case.get_absolute_url(), open_case.get_absolute_url()} & set(paths)
     assert {path: client.get(path, follow=True).status_code for path in paths} == dict.fromkeys(paths, 200)
-
-
-def test_the_site_map_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crawlers, "MOST_OF_A_KIND", 1)
-    for slug in ("a", "b"):
-        decided(slug)
-    paths = listed(client)
-    assert [path for path in paths if path.startswith("/systems/")] == ["/systems/a/"]
-    assert sum(path.startswith("/cases/") for path in paths) == 2

@@ -10,17 +10,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.enums import GenerationState, WorkState
+from evaluator.enums import WorkState
 from evaluator.models import Generation
-from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
 from leaderboard.runs.endpoint_pages import duration, money
 from submissions.domain import endpoints
-from submissions.endpoint_forms import EndpointForm
-from submissions.enums import Api, EndpointCheck
+from submissions.enums import EndpointCheck
 from submissions.models import Endpoint
-from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.asked import asked
-from tests.submissions.endpoints.factories import DESCRIBED, KEY, EndpointFactory
+from tests.submissions.endpoints.factories import DESCRIBED, KEY
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -63,18 +60,6 @@ def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
-def as_alice(client: Client, alice: User) -> Client:
-    client.force_login(alice)
-    return client
-
-
-@pytest.fixture
 def endpoint(alice: User) -> Endpoint:
     return endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
 
@@ -106,30 +91,6 @@ def test_for_everybody_else_no_address_of_it_exists(client: Client, endpoint: En
     assert (endpoints.key_of(endpoint), endpoint.name, endpoint.check_state) == (KEY, "Alpha", EndpointCheck.NONE)
 
 
-def test_strangers_are_asked_to_sign_in(client: Client) -> None:
-    for name in ("endpoints", "endpoint_new"):
-        assert client.get(reverse(name))["Location"].startswith("/accounts/login/?next=")
-        assert client.post(reverse(name), TYPED).status_code == 302
-    assert not Endpoint.objects.exists()
-
-
-def test_the_list_is_ones_own(as_alice: Client, endpoint: Endpoint) -> None:
-    EndpointFactory(name="somebody else's secret model")
-    text = text_of(as_alice.get(reverse("endpoints")))
-    assert "1 endpoint " in text
-    assert "Alpha" in text
-    assert "secret model" not in text
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_actions_need_a_post_and_the_token(alice: User, endpoint: Endpoint, action: str) -> None:
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(alice)
-    response = browser.get(address(action, endpoint))
-    assert (response.status_code, response["Location"]) == (302, address("endpoint", endpoint))
-    assert browser.post(address(action, endpoint)).status_code == 403
-
-
 # The key
 
 
@@ -152,11 +113,6 @@ def test_no_response_holds_the_key(as_alice: Client, endpoint: Endpoint) -> None
         assert KEY not in shown
         assert "sealed" not in shown
         assert endpoint.sealed_key not in shown
-
-
-def test_a_page_with_a_key_is_never_cached(as_alice: Client, endpoint: Endpoint) -> None:
-    for name in PAGES:
-        assert "no-store" in as_alice.get(address(name, endpoint))["Cache-Control"]
 
 
 def test_the_key_is_typed_into_a_password_field_that_is_always_empty(as_alice: Client, endpoint: Endpoint) -> None:
@@ -184,26 +140,7 @@ def test_a_wrong_form_keeps_everything_but_the_key_and_says_so(as_alice: Client)
     }
 
 
-def test_deleting_the_key(as_alice: Client, endpoint: Endpoint) -> None:
-    assert "Delete the key" in text_of(as_alice.get(address("endpoint", endpoint)))
-    text = text_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
-    endpoint.refresh_from_db()
-    assert (endpoint.has_key, "The key is deleted." in text, "No key is stored." in text) == (False, True, True)
-    assert "No key is stored." in text_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
-
-
 # Registering and changing
-
-
-def test_form_page_and_documentation_use_the_same_words(as_alice: Client, endpoint: Endpoint) -> None:
-    text = (PROJECT_ROOT / "docs" / "endpoints.md").read_text()
-    table = text[text.index("| Field | What it means |") :].partition("\n\n")[0]
-    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]]
-    form = EndpointForm()
-    assert ", ".join(cells) == ", ".join(str(form[name].label) for name in form.fields)
-    assert all(label in table for label in Api.labels)
-    page = as_alice.get(endpoint.get_absolute_url()).content.decode()
-    assert "<dt>Interface</dt><dd>OpenAI Chat Completions</dd>" in page
 
 
 def test_registering(as_alice: Client, alice: User) -> None:
@@ -244,13 +181,6 @@ def test_what_is_wrong_is_said_beside_its_field(
     assert said in " ".join(response.context["form"].errors[field])
 
 
-def test_a_name_that_is_taken_is_said_and_nothing_is_lost(as_alice: Client, endpoint: Endpoint) -> None:
-    response = as_alice.post(reverse("endpoint_new"), {**TYPED, "name": "Alpha"})
-    text = text_of(response)
-    assert (response.status_code, "another endpoint called Alpha" in text, "type it again" in text) == (422, True, True)
-    assert 'value="beta-1"' in response.content.decode()
-
-
 @pytest.mark.parametrize(
     ("preset", "api", "base_url"),
     [
@@ -276,14 +206,6 @@ def test_changing_keeps_the_key_until_the_address_changes(as_alice: Client, endp
     assert (endpoint.has_key, "so the key was deleted" in text) == (False, True)
 
 
-def test_the_change_form_shows_what_stands_there(as_alice: Client, endpoint: Endpoint) -> None:
-    form = as_alice.get(address("endpoint_change", endpoint)).context["form"]
-    assert {name: form.initial[name] for name in ("name", "api", "base_url", "model")} == {
-        "name": "Alpha", "api": "chat", "base_url": "https://api.example.org/v1", "model": "alpha-2-2026-01",
-    }  # fmt: skip
-    assert "key" not in form.initial
-
-
 # Testing the connection
 
 
@@ -299,15 +221,6 @@ def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> 
     assert ("Wrong &lt;key&gt;." in part, "hx-get" in part) == (True, False)
 
 
-def test_too_many_tests_are_refused(as_alice: Client, endpoint: Endpoint) -> None:
-    for _ in range(CHECKS_AN_HOUR):
-        as_alice.post(address("endpoint_check", endpoint))
-    Endpoint.objects.update(check_state=EndpointCheck.NONE)
-    text = text_of(as_alice.post(address("endpoint_check", endpoint), follow=True))
-    endpoint.refresh_from_db()
-    assert (f"{CHECKS_AN_HOUR} times within this hour" in text, endpoint.check_state) == (True, EndpointCheck.NONE)
-
-
 # Deleting, runs, lists
 
 
@@ -315,22 +228,6 @@ def test_deleting_it(as_alice: Client, endpoint: Endpoint) -> None:
     text = text_of(as_alice.post(address("endpoint_delete", endpoint), follow=True))
     assert (Endpoint.objects.exists(), "Alpha is deleted, and its key with it." in text) == (False, True)
     assert "No endpoint yet." in text
-
-
-def test_while_a_run_is_open_it_stays(as_alice: Client, alice: User) -> None:
-    run = asked(alice, WorkState.QUEUED)
-    text = text_of(as_alice.post(reverse("endpoint_delete", args=[run.endpoint.pk]), follow=True))
-    assert f"A run is not ended: submission {run.submission_id}." in text
-    Generation.objects.update(state=GenerationState.PAUSED)
-    assert "(paused)" in text_of(as_alice.get(run.endpoint.get_absolute_url()))
-
-
-def test_a_full_list_offers_no_more(as_alice: Client, alice: User) -> None:
-    EndpointFactory.create_batch(endpoints.MOST_ENDPOINTS, owner=alice)
-    page = as_alice.get(reverse("endpoints")).content.decode()
-    assert (reverse("endpoint_new") in page, "as many as one account may have" in page) == (False, True)
-    response = as_alice.post(reverse("endpoint_new"), TYPED)
-    assert (response.status_code, "Delete one of them first" in text_of(response)) == (422, True)
 
 
 @pytest.mark.parametrize("number", [1, 4])

@@ -80,13 +80,6 @@ def test_the_denominator_is_the_counted_tasks_and_every_category_counts_its_own(
     assert (category.category.slug, category.tasks, category.tests_passed) == (CATEGORIES[0].slug, 2, 1.0)
 
 
-def test_a_task_without_an_answer_counts_against_the_system() -> None:
-    submission = scored(SuiteVersionFactory(tasks=4), "passed", "not_attempted", "bad_patch", "timeout")
-    metric = overall(recompute_submission(submission.pk))
-    assert (metric.tasks, metric.tests_passed) == (4, 1.0)
-    assert (metric.tests_low, metric.tests_high) == (pytest.approx(0.0456, abs=1e-4), pytest.approx(0.6994, abs=1e-4))
-
-
 def test_trials_are_averaged_within_a_task_first() -> None:
     submission = scored(SuiteVersionFactory(tasks=2), "passed", "raised", "passed", "passed", trials=2)
     metric = overall(recompute_submission(submission.pk))
@@ -98,23 +91,6 @@ def test_the_newest_run_of_an_answer_counts() -> None:
     old = TestRun.objects.get()
     TestRunFactory(implementation=old.implementation, done="passed", seed_epoch=2, supersedes=old)
     assert overall(recompute_submission(submission.pk)).tests_passed == 1.0
-
-
-def test_computing_again_replaces() -> None:
-    submission = scored(version_in_two_categories(), "passed", "raised", "passed")
-    first = recompute_submission(submission.pk)
-    TestRun.objects.update(outcome="raised")
-    second = recompute_submission(submission.pk)
-    assert first is not None
-    assert second is not None
-    assert (first.pk, overall(second).tests_passed, EntryMetric.objects.count()) == (second.pk, 0.0, 2)
-
-
-def test_only_scored_submissions_have_a_row() -> None:
-    submission = QueuedSubmissionFactory()
-    runs_of(submission, "passed", "passed")
-    assert recompute_submission(submission.pk) is None
-    assert not Entry.objects.exists()
 
 
 def test_a_row_follows_its_submission() -> None:
@@ -170,35 +146,6 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
     ]
     # Every second task is in the second category, and none of those counts.
     assert [each.category.slug for each in entry.metrics.filter(category__isnull=False)] == [CATEGORIES[0].slug]
-
-
-def test_what_cannot_be_run_is_left_out_too() -> None:
-    """Golden answers to everything answerable scored 12.0 % on upstream's real folder."""
-    version = version_with(AuditState.PASSED, AuditState.UNAUDITED, AuditState.INCOMPLETE)
-    TaskRevision.objects.filter(audit_state=AuditState.UNAUDITED).update(not_runnable_reasons=["no golden file"])
-    entry = recompute_submission(scored(version, "passed", "not_attempted", "not_attempted").pk)
-    assert entry is not None
-    assert (overall(entry).tasks, overall(entry).tests_rate) == (1, 1.0)
-    assert [left["why"] for left in entry.left_out] == ["not runnable: no golden file", "environment incomplete"]
-
-
-def test_rows_of_the_rule_before_are_counted_again_by_the_sweep() -> None:
-    """Before, tasks that cannot be run stayed in the denominator, and ``left_out`` did not name them."""
-    version = version_with(AuditState.PASSED, AuditState.UNAUDITED)
-    TaskRevision.objects.filter(audit_state=AuditState.UNAUDITED).update(not_runnable_reasons=["no golden file"])
-    entry = recompute_submission(scored(version, "passed", "not_attempted").pk)
-    assert entry is not None
-    Entry.objects.update(left_out=[])
-    entry.metrics.filter(category__isnull=True).update(tasks=2, tests_rate=0.5)
-    assert (catch_up(), catch_up()) == (1, 0)
-    assert (overall(entry).tasks, overall(entry).tests_rate) == (1, 1.0)
-
-
-def test_a_row_without_any_task_that_counts_has_no_rate() -> None:
-    entry = recompute_submission(scored(version_with(AuditState.WEAK), "passed").pk)
-    assert entry is not None
-    assert (overall(entry).tasks, overall(entry).tests_rate) == (0, None)
-    assert [left["why"] for left in entry.left_out] == ["weak test"]
 
 
 def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_callbacks: Any) -> None:
@@ -291,12 +238,3 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
         page = client.get(revision.task.get_absolute_url()).content.decode()
         told_there = escape(f"no, {revision.why_left_out}") if revision.why_left_out else "yes, in every percentage"
         assert f"<dt>Counts</dt><dd>{told_there}" in page
-
-
-def test_a_reported_row_says_that_it_counts_its_publication(client: Client) -> None:
-    version = version_with(AuditState.WEAK, AuditState.PASSED)
-    run = ReportedRunFactory(suite=version.suite)
-    for revision in version.revisions.all():
-        ReportedResultFactory(run=run, task=revision.task, tests_passed=True)
-    recompute_reported(run, version)
-    assert "2 of 2 tasks of the publication" in client.get(f"/board/{version.suite.slug}/").content.decode()

@@ -89,27 +89,6 @@ def test_the_log_of_an_operators_environment_is_for_maintainers(client: Client, 
     assert "/srv/secret" in pages(client)[1]
 
 
-def test_an_unbuilt_one_says_what_the_operator_does(client: Client) -> None:
-    suite_of("")
-    for page in pages(client):
-        assert "<code>manage.py build_images</code>" in page
-
-
-def test_a_task_without_one_says_so(client: Client) -> None:
-    suite_of("")
-    TaskRevision.objects.update(dockerfile_hash="")
-    for page in pages(client):
-        assert "none named" in page
-
-
-def test_a_task_that_cannot_be_run_asks_for_none(client: Client) -> None:
-    suite_of("")
-    TaskRevision.objects.update(not_runnable_reasons=["a file is missing"])
-    suite, task = pages(client)
-    assert "<dt>Environment</dt>" not in task
-    assert "wait for an environment" not in suite
-
-
 def test_the_suites_page_needs_no_more_queries_for_more_environments(client: Client) -> None:
     counts = []
     for slug, number in (("one", 1), ("five", 5)):

@@ -14,16 +14,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import TaskRevision
 from evaluator.models import Judgement, ShownJudge
-from leaderboard.board.board import BoardQuery, board_rows
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.judge_labels import recount_labels
 from leaderboard.board.recounting import catch_up
 from leaderboard.models import Entry
 from reviews.cases.states import move
-from reviews.cases.voiding import end, tell
+from reviews.cases.voiding import tell
 from reviews.enums import CaseState
 from submissions.enums import SubmissionState
 from submissions.models import Submission
@@ -155,41 +152,6 @@ class TestCounting:
         recount_labels(submission.pk)
         assert said(submission)["human"] == label_counts(0, 1, 0, tasks=5)
 
-    def test_people_count_without_any_judge(self, version: SuiteVersion) -> None:
-        submission = scored(version)
-        labelled(answers_of(submission)[0], "LC", "LC")
-        recompute_submission(submission.pk)
-        assert said(submission) == {
-            "human": label_counts(0, 1, 0, tasks=5),
-            "final": {**label_counts(0, 1, 0, tasks=5), "sources": sources(agreed=1)},
-        }
-
-    def test_trials_are_shares(self, version: SuiteVersion) -> None:
-        submission = scored(version, trials=2)
-        one, two, *_ = answers_of(submission)
-        labelled(one, "LC", "LC")
-        labelled(two, "CC")
-        recompute_submission(submission.pk)
-        final = said(submission)["final"]
-        assert (final["CC"], final["LC"], final["none"]) == (0.5, 0.5, 4)
-        assert final["sources"] == sources(agreed=0.5, single=0.5)
-        assert final["percent"] == {"CC": 10.0, "LC": 10.0, "LI": 0.0}
-
-    def test_left_out_tasks_do_not_count(self, version: SuiteVersion, judge: JudgeConfig) -> None:
-        submission = reviewed_row(version, judge)
-        revision = answers_of(submission)[0].revision_id
-        TaskRevision.objects.filter(pk=revision).update(audit_state=AuditState.WEAK)
-        recompute_submission(submission.pk)
-        expected = {**label_counts(1, 0, 2, tasks=4), "sources": sources(0, 1, 1, 1)}
-        assert said(submission)["final"] == expected
-        assert (recount_labels(submission.pk), said(submission)["final"]) == (True, expected)
-
-    def test_reported_rows_have_no_final_label(self, version: SuiteVersion) -> None:
-        reported(version, metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}})
-        (row,) = board_rows(version=version)
-        assert row.judge is not None
-        assert row.final is None
-
 
 class TestNews:
     def test_a_settled_case_changes_its_row(
@@ -201,15 +163,6 @@ class TestNews:
             tell(labelled(fourth, "LI", "LI"))
         assert said(submission)["final"]["sources"] == sources(1, 2, 1)
         assert said(submission)["human"] == label_counts(0, 1, 3, tasks=5)
-
-    def test_a_void_case_does(
-        self, version: SuiteVersion, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
-    ) -> None:
-        submission = reviewed_row(version, judge)
-        case = answers_of(submission)[0].cases.get()
-        with django_capture_on_commit_callbacks(execute=True):
-            end(case, what="the environment was broken", allowed=(CaseState.FINAL,))
-        assert said(submission)["final"]["sources"] == sources(0, 1, 1, 2)
 
     def computed_after_the_verdicts(self) -> None:
         """All verdicts are an hour old, and the rows a minute."""
@@ -225,13 +178,6 @@ class TestNews:
         assert catch_up() == 0
         move(case, allowed=[CaseState.TWO_LABELS], after=CaseState.AGREED)
         assert (catch_up(), said(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
-        assert catch_up() == 0
-
-    def test_taking_a_lease_is_no_news(self, version: SuiteVersion, judge: JudgeConfig) -> None:
-        submission = reviewed_row(version, judge)
-        case = case_of(answers_of(submission)[4])
-        self.computed_after_the_verdicts()
-        move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED)
         assert catch_up() == 0
 
     def test_counting_anew_takes_as_many_queries_for_every_row(self, version: SuiteVersion, judge: JudgeConfig) -> None:
@@ -272,27 +218,6 @@ class TestShowing:
             "–",
         ]
         assert "Final is an adjudicator’s decision" in page
-
-    def test_without_any_review_there_is_no_such_column(
-        self, client: Client, version: SuiteVersion, judge: JudgeConfig
-    ) -> None:
-        submission = scored(version)
-        judged(answers_of(submission)[0], judge, "LC")
-        recompute_submission(submission.pk)
-        page = client.get("/board/small/").content.decode()
-        assert ("1 of 5 tasks" in page, "Final" in page) == (True, False)
-
-    def test_rows_sort_by_final_labels(self, version: SuiteVersion, judge: JudgeConfig) -> None:
-        reviewed_row(version, judge, system=SystemFactory(name="A"))
-        plain = scored(version, system=SystemFactory(name="B"))
-        for answer in answers_of(plain)[:2]:
-            judged(answer, judge, "CC")
-        recompute_submission(plain.pk)
-        order = {
-            sort: [row.system for row in board_rows(version=version, query=BoardQuery(sort=sort))]
-            for sort in ("final", "-final", "-judge")
-        }
-        assert order == {"final": ["A", "B"], "-final": ["B", "A"], "-judge": ["A", "B"]}
 
     def test_the_command_prints_them(self, version: SuiteVersion, judge: JudgeConfig) -> None:
         reviewed_row(version, judge, system=SystemFactory(name="A"))

@@ -18,7 +18,7 @@ from leaderboard.runs.generation_pages import calls_address, live
 from submissions.enums import Visibility
 from submissions.models import Endpoint, Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
-from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,18 +42,6 @@ def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.generation.generating.push_models", lambda _count: None)
 
 
-@pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
-def as_alice(client: Client, alice: User) -> Client:
-    client.force_login(alice)
-    return client
-
-
 def text_of(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
@@ -64,10 +52,6 @@ def part(client: Client, run: Generation, **query: str) -> Any:
 
 def requests(run: Generation) -> list[AnswerRequest]:
     return list(run.requests.order_by("pk"))
-
-
-def publish(run: Generation) -> None:
-    Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
 
 
 def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
@@ -110,27 +94,6 @@ def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None
     assert "Took the only block. Left out of the prompt: references." in text
 
 
-def test_a_provider_that_asked_to_wait_is_told(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED)
-    assert "asked to wait" not in text_of(part(as_alice, run))
-    until = timezone.now() + timedelta(minutes=5)
-    Endpoint.objects.update(not_before=until)
-    assert f"asked to wait until {until:%H:%M:%S} UTC" in text_of(part(as_alice, run))
-    Generation.objects.update(state=GenerationState.PAUSED)
-    assert "asked to wait" not in text_of(part(as_alice, run))
-
-
-def test_without_prices_no_cost_is_shown(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
-    Generation.objects.update(settings={"model": "alpha"})
-    called(requests(run)[0], dollars=None)
-    run.refresh_from_db()
-    assert [meter.label for meter in live(run).meters] == ["Tokens", "Time"]
-    Generation.objects.update(settings={"price_input": "0", "price_output": "0"})
-    run.refresh_from_db()
-    assert [(meter.label, meter.text) for meter in live(run).meters][1] == ("US $", "0.00, no limit")
-
-
 def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Client, alice: User) -> None:
     run = asked(alice, RUNNING, QUEUED)
     shown = part(as_alice, run)
@@ -145,11 +108,6 @@ def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Clien
     assert (ended.status_code, "hx-get" in ended.content.decode()) == (200, False)
     # A page that loads itself anew takes a click that comes meanwhile; the rest of it is polled by itself.
     assert ["HX-Refresh" in response for response in (news, ended)] == [False, False]
-
-
-def test_a_submission_without_a_run_has_no_progress(as_alice: Client, alice: User) -> None:
-    uploaded = SubmissionFactory(owner=alice)
-    assert as_alice.get(reverse("generation_progress", args=[uploaded.pk])).status_code == 404
 
 
 @pytest.mark.parametrize("number", [1, 4])
@@ -191,15 +149,6 @@ def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) 
     assert run.state == GenerationState.PAUSED
 
 
-def test_what_cannot_be_done_now_is_said(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED)
-    response = post(as_alice, "generation_resume", run, run_seconds="7200")
-    assert (response.status_code, "paused or held can go on" in text_of(response)) == (422, True)
-    Generation.objects.update(state=GenerationState.DONE)
-    as_alice.post(reverse("generation_pause", args=[run.submission_id]))
-    assert "under way can be paused" in text_of(as_alice.get(reverse("endpoints")))
-
-
 def test_a_held_run_says_why_and_what_to_do(as_alice: Client, alice: User, client: Client) -> None:
     run = asked(alice, HELD, state=GenerationState.HELD, reason="The provider does not take the key.")
     text = text_of(part(as_alice, run))
@@ -231,20 +180,6 @@ def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User)
     assert run.state == GenerationState.RUNNING
     client.force_login(UserFactory(is_staff=True))
     assert [client.get(page).status_code for page in pages] == [200] * 4
-
-
-def test_a_published_run_is_read_by_all_and_managed_by_its_owner(client: Client, alice: User) -> None:
-    run = asked(alice, HELD, state=GenerationState.HELD, reason="key of alice")
-    call = called(requests(run)[0], error="AuthenticationError 401", request_id="req-77", message="It failed.")
-    publish(run)
-    shown = part(client, run).content.decode()
-    assert ("key of alice" in shown, "Go on" in shown, run.endpoint.name in shown) == (False, False, False)
-    page = client.get(reverse("model_call", args=[run.submission_id, call.pk])).content.decode()
-    assert (PROMPT in page, "AuthenticationError" in page, "req-77" in page) == (True, False, False)
-    client.force_login(UserFactory())
-    assert post(client, "generation_pause", run).status_code == 404
-    client.force_login(alice)
-    assert "req-77" in client.get(reverse("model_call", args=[run.submission_id, call.pk])).content.decode()
 
 
 def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice: User) -> None:
@@ -281,16 +216,6 @@ def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> No
     assert "Call 2 sending 2 answered" in text
 
 
-def test_an_answer_that_nobody_asked_for_has_no_calls(as_alice: Client, alice: User) -> None:
-    [answer] = with_answers(SubmissionFactory(owner=alice), 1)
-    assert as_alice.get(calls_address(answer)).status_code == 404
-
-
-def test_before_the_first_call_the_page_says_so(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED)
-    assert "Nothing has been sent yet." in text_of(as_alice.get(calls_address(requests(run)[0].implementation)))
-
-
 def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     first, second = called(requests(run)[0], key="a"), called(requests(run)[0], key="b")
@@ -316,17 +241,6 @@ def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> No
     assert raw["Content-Disposition"] == f'attachment; filename="call-{call.pk}-response.json"'
     assert json.loads(raw.content) == call.response
     assert json.loads(as_alice.get(where, {"raw": "request"}).content) == CHAT_REQUEST
-
-
-def test_long_texts_are_cut_and_say_so(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
-    long = {**CHAT_REQUEST, "messages": [{"role": "user", "content": "x" * 300_000}]}
-    call = called(requests(run)[0], request=long, response=None, state=CallState.FAILED)
-    response = as_alice.get(reverse("model_call", args=[run.submission_id, call.pk]))
-    text = text_of(response)
-    assert "240,000 more characters" in text
-    assert "No answer was stored." in text
-    assert len(response.content) < 350_000
 
 
 def test_a_call_is_found_below_its_own_submission_only(as_alice: Client, alice: User) -> None:

@@ -17,16 +17,11 @@ from evaluator.models import AnswerRequest, Attempt
 from leaderboard.diffs import MOST_LINES
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
-from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, MASKED, STUB
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked
-from tests.reviews.labelling import stored_task
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from django.http import HttpResponse
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
@@ -62,13 +57,6 @@ CASES = [
         "error": "private traceback",
     },
 ]
-SECRETS = ("return 2 * x", "printed by the answer", "1 of 4 values differ", "secret reason")
-
-
-@pytest.fixture
-def alice(db: None) -> User:
-    made: User = UserFactory(username="alice")
-    return made
 
 
 def measured(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> tuple[Implementation, TestRun]:
@@ -94,17 +82,6 @@ def page(client: Client, implementation: Implementation, user: User | None = Non
     response = client.get(implementation.get_absolute_url())
     assert response.status_code == 200
     return response.content.decode()
-
-
-@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.WITHDRAWN, Visibility.HIDDEN])
-@pytest.mark.parametrize("signed_in", [False, True])
-def test_strangers_find_nothing(client: Client, alice: User, visibility: str, signed_in: bool) -> None:
-    implementation, _ = measured(alice, visibility=visibility, code_licence="MIT")
-    if signed_in:
-        client.force_login(UserFactory())
-    response: HttpResponse = client.get(implementation.get_absolute_url())  # type: ignore[assignment]
-    assert response.status_code == 404
-    assert not [secret for secret in SECRETS if secret in response.content.decode()]
 
 
 def test_owner_and_maintainer_see_everything_of_a_private_one(client: Client, alice: User) -> None:
@@ -145,19 +122,6 @@ def test_an_answer_that_is_the_reference_is_flagged_to_whoever_sees_the_code(cli
     Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="")
     client.logout()
     assert "identical to the reference" not in page(client, implementation)
-
-
-def test_changes_that_were_not_applied_are_shown_to_whoever_sees_the_code(client: Client, alice: User) -> None:
-    implementation, _ = measured(alice)
-    aside = {"message": "Not applied <b>.", "file": "unit_test/unit_test_1.py", "diff": "+PASSED = 1\n"}
-    Implementation.objects.update(set_aside=[aside, {**aside, "file": "big.py", "diff": ""}])
-    shown = page(client, implementation, alice)
-    assert "<code>unit_test/unit_test_1.py</code> Not applied &lt;b&gt;." in shown
-    assert "+PASSED = 1" in shown
-    assert "The change is too long to keep." in shown
-    Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="")
-    client.logout()
-    assert "Not applied" not in page(client, implementation)
 
 
 def test_an_answer_of_another_submission_is_not_reached_through_a_visible_one(client: Client, alice: User) -> None:
@@ -205,30 +169,6 @@ def test_foreign_text_is_escaped(client: Client, alice: User) -> None:
     assert "<b>good</b>" not in shown
 
 
-@pytest.mark.parametrize(("more", "said"), [("", False), ("double = abs\n", True)], ids=["the goal", "code after it"])
-def test_an_answer_that_changes_more_than_the_goal_says_so(
-    client: Client, alice: User, settings: Any, tmp_path: Path, more: str, *, said: bool
-) -> None:
-    revision = stored_task(settings, tmp_path)
-    source = f'def double(x):\n    """Twice x."""\n{GOLDEN_DOUBLE_BODY}'
-    before, _, after = MASKED.partition(f'def double(x):\n    """Twice x."""\n{STUB}')
-    facts = {"goal_source": source, "files": {"scoring/core.py": f"{before}{source}{more}{after}"}}
-    submission = SubmissionFactory(owner=alice, suite_version=revision.suite_versions.get(), published=True)
-    answer = ImplementationFactory(submission=submission, revision=revision, **facts)
-    assert ("also changes code around the goal" in page(client, answer)) is said
-
-
-def test_a_bad_patch_shows_where_and_what_was_sent(client: Client, alice: User) -> None:
-    error = {"message": "The answer is not valid Python.", "file": "answers/alpha/1/answer.py", "line": 3}
-    answer = {"answer_error": error, "files": None, "diff": "", "goal_source": "", "raw_answer": "def double(x:\n"}
-    submission = SubmissionFactory(owner=alice, published=True)
-    implementation = with_answers(submission, 1, **answer)[0]
-    TestRunFactory(implementation=implementation, done="bad_patch", reason=error["message"])
-    shown = re.sub(r"\s+", " ", page(client, implementation))
-    assert "<code>answers/alpha/1/answer.py</code> line 3: The answer is not valid Python." in shown
-    assert "def double(x:" in shown
-
-
 def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> Implementation:
     """An answer that this site asked a model for; ``facts`` are its request's."""
     generation = asked(owner, WorkState.DONE)
@@ -250,29 +190,6 @@ def test_a_reply_without_an_answer_is_shown_word_for_word_with_the_reason(client
     assert "Words and" in shown
 
 
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [("1", "It could mend code before it was tested"), ("2", 'Extraction <a href="/docs/endpoints/')],
-)
-def test_an_answer_says_by_which_rule_it_was_taken(client: Client, alice: User, rule: str, said: str) -> None:
-    implementation = replied(alice, note="Taken from block 2 of 3.", rule=rule)
-    shown = page(client, implementation, alice)
-    assert "<dt>Taken from</dt><dd>Taken from block 2 of 3." in shown
-    assert said in shown
-
-
-def test_a_missing_answer_is_said(client: Client, alice: User) -> None:
-    submission = SubmissionFactory(owner=alice, published=True)
-    implementation = with_answers(submission, 1, attempted=False, files=None, diff="", raw_answer="", goal_source="")[0]
-    TestRunFactory(implementation=implementation, done="not_attempted")
-    assert "The bundle holds no answer to this task, which counts as failed." in page(client, implementation)
-
-
-def test_an_answer_that_waits_has_a_page(client: Client, alice: User) -> None:
-    implementation = with_answers(SubmissionFactory(owner=alice), 1)[0]
-    assert '<span class="outcome big pending">waiting</span>' in page(client, implementation, alice)
-
-
 def test_worker_names_and_what_went_wrong_in_full_are_for_maintainers(client: Client, alice: User) -> None:
     implementation, run = measured(alice, published=True)
     Attempt.objects.create(
@@ -286,16 +203,6 @@ def test_worker_names_and_what_went_wrong_in_full_are_for_maintainers(client: Cl
     shown = page(client, implementation, UserFactory(is_staff=True))
     assert "infrastructure error: No memory." in shown
     assert "host-7:123" in shown
-
-
-def test_neighbours_are_linked(client: Client, alice: User) -> None:
-    submission = SubmissionFactory(owner=alice, published=True)
-    first, second, third = with_answers(submission, 3)
-    shown = page(client, second)
-    assert f'rel="prev" href="{first.get_absolute_url()}"' in shown
-    assert f'rel="next" href="{third.get_absolute_url()}"' in shown
-    assert 'rel="prev"' not in page(client, first)
-    assert 'rel="next"' not in page(client, third)
 
 
 @pytest.mark.parametrize("n", [1, 3])

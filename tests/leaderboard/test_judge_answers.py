@@ -16,8 +16,8 @@ from evaluator.models import Judgement
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.judging import JudgeFactory, judged, show, vote
-from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+from tests.leaderboard.judging import JudgeFactory, judged, vote
+from tests.submissions.factories import SubmissionFactory, with_answers
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -68,26 +68,6 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     assert "<script>alert" not in shown
 
 
-def test_the_outcome_of_the_tests_stands_as_it_was(client: Client) -> None:
-    answer = answer_of()
-    decided(answer)
-    assert '<span class="outcome big passed">passed</span>' in client.get(answer.get_absolute_url()).content.decode()
-
-
-def test_the_boards_judge_comes_first_and_is_named_so(client: Client) -> None:
-    answer = answer_of()
-    first, shown = JudgeFactory(), JudgeFactory()
-    show(answer.submission.suite_version.suite, shown)
-    judged(answer, first, "CC")
-    judged(answer, shown, "LC")
-    rows = judges_of(answer, sees_code=True)
-    assert [(each.row.config, each.row.label, each.on_board) for each in rows] == [
-        (shown, "LC", True),
-        (first, "CC", False),
-    ]
-    assert section(client, answer).count("which the board shows") == 1
-
-
 def test_variants_are_told_apart(client: Client) -> None:
     answer = answer_of()
     row = judged(answer, JudgeFactory(), "CC")
@@ -120,14 +100,6 @@ def test_what_is_open_says_why(client: Client, state: str, reason: str, text: st
     assert f'not judged yet</span> <span class="why">{text}</span>' in section(client, answer)
 
 
-def test_without_any_judge_it_says_so(client: Client) -> None:
-    answer = answer_of()
-    assert "Not judged yet." in section(client, answer)
-    assert "how to configure one" in section(client, answer, UserFactory(is_staff=True))
-    missing = with_answers(answer.submission, 1, attempted=False, files=None)[0]
-    assert "There is no code to judge." in section(client, missing)
-
-
 def test_without_consent_to_show_code_only_the_labels_are_public(client: Client) -> None:
     answer = answer_of()
     decided(answer)
@@ -137,19 +109,6 @@ def test_without_consent_to_show_code_only_the_labels_are_public(client: Client)
     assert "Findings and rationale quote the code" in shown
     assert not [text for text in QUOTED if text in shown]
     assert [text for text in QUOTED if text in section(client, answer, answer.submission.owner)] == list(QUOTED)
-
-
-@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_strangers_see_nothing_of_a_private_one(client: Client, visibility: str) -> None:
-    answer = answer_of()
-    decided(answer)
-    Submission.objects.update(visibility=visibility)
-    for user in (None, UserFactory()):
-        if user:
-            client.force_login(user)
-        response = client.get(answer.get_absolute_url())
-        assert response.status_code == 404
-        assert not [text for text in (*QUOTED, "Careful May") if text in response.content.decode()]
 
 
 def test_queries_do_not_grow_with_judges_and_votes(client: Client) -> None:

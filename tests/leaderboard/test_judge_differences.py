@@ -10,12 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import JudgeHealth, ShownJudge
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.judge_differences import compare
-from leaderboard.board.statistics import wilson
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -108,20 +108,6 @@ def test_left_out_tasks_count_for_no_place(version: SuiteVersion, judges: tuple[
     assert (row.before, row.after) == (0.0, 100.0)
 
 
-def test_trials_are_averaged_and_named(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
-    labelled(version, judges, "Alpha", "CC LI LI LI", "CC CC LI LI", trials=2)
-    found = compare(version=version, old=judges[0], new=judges[1])
-    assert [(each.trial, each.before, each.after) for each in found.moved] == [(2, "LI", "CC")]
-    assert [(row.before, row.after) for row in found.ranks] == [(25.0, 50.0)]
-
-
-def test_a_board_without_a_judge_can_be_compared(version: SuiteVersion) -> None:
-    new = JudgeFactory()
-    labelled(version, (JudgeFactory(), new), "Alpha", "? ?", "CC LI")
-    found = compare(version=version, old=None, new=new)
-    assert (found.both, found.moved, [row.after for row in found.ranks]) == (0, (), [50.0])
-
-
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
 def test_what_is_not_published_is_in_no_number_even_for_maintainers(
     client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], visibility: str
@@ -192,25 +178,6 @@ class TestPage:
         assert ("As I typed." in response.content.decode()) is ("reason" not in changes)
         assert ShownJudge.objects.get().config == judges[0]
 
-    def test_a_judge_that_judged_nothing_is_not_shown(
-        self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
-    ) -> None:
-        labelled(version, judges, "Alpha", "CC LI", "? ?")
-        client.force_login(UserFactory(is_staff=True))
-        typed = {"suite": "lmr-mini", "instead_of": judges[0].slug, "reason": "x"}
-        response = client.post(reverse("judge_show", args=[judges[1].slug]), typed)
-        assert (response.status_code, ShownJudge.objects.get().config) == (422, judges[0])
-        assert "has judged nothing on" in response.content.decode()
-
-    def test_without_suites_or_versions_it_says_so(self, client: Client) -> None:
-        config = JudgeFactory()
-        assert (
-            "No suite is imported yet." in client.get(reverse("judge_differences", args=[config.slug])).content.decode()
-        )
-        SuiteFactory(slug="bare", title="Bare")
-        assert "No version of Bare is imported yet." in client.get(address(config, "bare")).content.decode()
-        assert client.get(address(config, "none")).status_code == 404
-
     def test_queries_do_not_grow(
         self, client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
     ) -> None:
@@ -242,12 +209,3 @@ def test_a_judge_that_cannot_be_trusted_is_not_shown_unawares(
     health.summary = {"injection_resistance": {**rate, "value": 1.0}, "missed": []}
     health.save()
     assert "health check" not in client.get(address).content.decode()
-
-
-def test_it_opens_on_the_suite_that_was_judged(
-    client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
-) -> None:
-    SuiteVersionFactory(suite=SuiteFactory(slug="empty", title="Nothing judged", position=0), tasks=1)
-    labelled(version, judges, "Solver", "CC LI", "CC CC")
-    page = client.get(reverse("judge_differences", args=[judges[1].slug]))
-    assert page.context["suite"] == version.suite

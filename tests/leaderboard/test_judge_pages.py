@@ -15,13 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
-from evaluator.enums import WorkState
 from evaluator.judging.prompt import RUBRIC
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.judge_pages import judge_facts, list_judges
-from submissions.enums import Api, Provider, SubmissionState, Visibility
+from submissions.enums import Api, Provider, Visibility
 from submissions.models import Endpoint, Submission
-from tests.benchmark_tasks.factories import SuiteFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
@@ -54,12 +52,6 @@ CANARY = {
     "ok": True,
     "abstained": False,
 }
-
-
-@pytest.fixture
-def carol() -> User:
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
 
 
 def checked(config: JudgeConfig, **facts: Any) -> JudgeHealth:
@@ -129,15 +121,6 @@ class TestList:
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
 
-    def test_private_answers_are_not_counted(self) -> None:
-        config = JudgeFactory()
-        judged(with_answers(SubmissionFactory(), 1)[0], config, "CC", dollars=Decimal(5))
-        held = published_answer()
-        Submission.objects.filter(pk=held.submission_id).update(state=SubmissionState.HELD)
-        judged(held, config, "CC")
-        (line,) = list_judges()
-        assert (line.judged, line.dollars) == (0, None)
-
     def test_queries_do_not_grow(self, client: Client) -> None:
         counts = []
         for _ in range(2):
@@ -162,19 +145,6 @@ class TestPage:
         assert escape(RUBRIC.splitlines()[0]) in page
         assert "injection_suspected" in page
         assert "models.example.org" not in page
-
-    def test_boards_of_one_title_are_told_apart(self, client: Client) -> None:
-        config = JudgeFactory()
-        for slug in ("first", "second"):
-            show(SuiteFactory(slug=slug, title="Small"), config)
-        text = text_of(client, config.get_absolute_url())
-        assert "Its labels stand on the boards of Small (first), Small (second)." in text
-        assert "How far it agrees with other raters on Small (second)" in text
-
-    def test_a_prompt_that_is_gone_is_said(self, client: Client) -> None:
-        page = text_of(client, JudgeFactory(prompt_hash="0" * 64, prompt_version="judge-0").get_absolute_url())
-        assert "was asked with prompt judge-0, which this version of the site does not have any more" in page
-        assert escape(RUBRIC.splitlines()[0]) not in page
 
     def test_labels_splits_and_flags_are_of_published_answers(self) -> None:
         config = JudgeFactory()
@@ -218,19 +188,6 @@ class TestPage:
         assert "It did not come to its end: The provider said &lt;no&gt;." in page
         assert "CC, CC, –" in re.sub(r"\s+", " ", page)
         assert page.count('class="health"') == 2
-
-    def test_what_does_not_exist_is_not_found(self, client: Client) -> None:
-        for name in ("judge", "judge_differences"):
-            assert client.get(reverse(name, args=["none"])).status_code == 404
-
-    def test_only_maintainers_are_offered_to_act(self, client: Client, carol: User) -> None:
-        config = JudgeFactory()
-        published_answer()
-        for user, offered in ((None, False), (UserFactory(), False), (carol, True)):
-            if user:
-                client.force_login(user)
-            page = client.get(config.get_absolute_url()).content.decode()
-            assert (reverse("judge_retire", args=[config.slug]) in page) is offered
 
 
 class TestActing:
@@ -277,10 +234,6 @@ class TestActing:
         assert "Give at least as many as there are votes (4)." in page
         assert 'value="Typed"' in page
 
-    def test_without_an_endpoint_it_says_what_to_do_first(self, client: Client, carol: User) -> None:
-        client.force_login(carol)
-        assert "You have no endpoint." in text_of(client, reverse("judge_form"))
-
     def test_retiring(self, client: Client, carol: User) -> None:
         config = JudgeFactory(name="Old")
         client.force_login(carol)
@@ -302,23 +255,6 @@ class TestActing:
         ):
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
-
-    def test_only_suites_with_something_to_judge_are_offered(self, client: Client, carol: User) -> None:
-        """An empty suite used to be the first choice."""
-        SuiteFactory(slug="a-first-one", title="A First One")
-        config, answer = JudgeFactory(), published_answer()
-        client.force_login(carol)
-
-        def offered() -> list[str]:
-            page = client.get(config.get_absolute_url()).content.decode()
-            return re.findall(r'<option value="([^"]*)"', page)
-
-        assert offered() == [answer.submission.suite_version.suite.slug]
-        row = judged(answer, config, "CC")
-        assert offered() == []
-        assert "no suite has anything more for it" in client.get(config.get_absolute_url()).content.decode()
-        Judgement.objects.filter(pk=row.pk).update(state=WorkState.CANCELLED, label="")
-        assert offered() == [answer.submission.suite_version.suite.slug]
 
 
 def test_visibility_is_asked_each_time() -> None:

@@ -11,11 +11,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from redis import Redis
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from leaderboard.operation import queue_state
 from submissions.domain import publishing
 from submissions.domain.audit import history, record
 from submissions.enums import SubmissionState, Verb, Visibility
@@ -30,18 +28,6 @@ if TYPE_CHECKING:
 
 ADDRESS = "/maintain/"
 ACTIONS = ("maintain_retry", "maintain_hide", "maintain_unhide", "maintain_quota")
-
-
-@pytest.fixture
-def carol(db: None) -> User:
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
-
-
-@pytest.fixture
-def as_carol(client: Client, carol: User) -> Client:
-    client.force_login(carol)
-    return client
 
 
 def held_submission() -> Submission:
@@ -63,15 +49,6 @@ def text_of(client: Client, query: str = "") -> str:
 # Who gets in
 
 
-def test_strangers_sign_in_and_other_accounts_find_nothing(client: Client, db: None) -> None:
-    held_submission()
-    assert client.get(ADDRESS)["Location"] == "/accounts/login/?next=/maintain/"
-    client.force_login(UserFactory())
-    response = client.get(ADDRESS)
-    assert response.status_code == 404
-    assert "Alpha Solver" not in response.content.decode()
-
-
 @pytest.mark.parametrize("action", ACTIONS)
 def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
     submission, person = held_submission(), UserFactory(username="dave")
@@ -84,22 +61,6 @@ def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
     assert (submission.state, submission.visibility) == (SubmissionState.HELD, Visibility.PRIVATE)
     assert person.daily_submissions is None
     assert not AuditEvent.objects.exists()
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_actions_need_a_post_and_the_token(carol: User, action: str) -> None:
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(carol)
-    response = browser.get(reverse(action))
-    assert (response.status_code, response["Location"]) == (302, ADDRESS)
-    assert browser.post(reverse(action)).status_code == 403
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_whoever_was_signed_out_comes_back_to_the_page(client: Client, action: str, db: None) -> None:
-    response = client.post(reverse(action), {"reason": "because"}, follow=True)
-    assert response.redirect_chain == [("/accounts/login/?next=/maintain/", 302)]
-    assert "You were signed out, so nothing was done" in response.content.decode()
 
 
 def infra(run: TestRun, reason: str) -> None:
@@ -155,45 +116,6 @@ def test_workers_are_counted_by_machine(as_carol: Client, db: None) -> None:
     assert "host-b" not in text
 
 
-def test_the_boxes_of_the_last_hour_are_named(as_carol: Client) -> None:
-    assert "Sandbox no box was made in the last hour" in text_of(as_carol)
-    run = TestRunFactory(done="passed")
-    for number, (sandbox, age) in enumerate([("docker", 10), ("bubblewrap", 5), ("gone", 61)], start=1):
-        attempt = Attempt.objects.create(run=run, number=number, token=uuid4(), worker="m:1", sandbox=sandbox)
-        Attempt.objects.filter(pk=attempt.pk).update(
-            started=timezone.now() - timedelta(minutes=age), state=AttemptState.LOST
-        )
-    text = text_of(as_carol)
-    assert "Sandbox bubblewrap, docker" in text
-    assert "fault of ours" not in text
-
-
-def test_the_newest_fault_of_ours_is_shown_until_a_run_ends_well(as_carol: Client) -> None:
-    run = TestRunFactory(done="passed")
-    Attempt.objects.create(
-        run=run, number=1, token=uuid4(), worker="m:1", state=AttemptState.INFRA, reason="The image is missing."
-    )
-    assert "The newest run ended by a fault of ours: The image is missing." in text_of(as_carol)
-    Attempt.objects.create(run=run, number=2, token=uuid4(), worker="m:1", state=AttemptState.ACCEPTED)
-    assert "fault of ours" not in text_of(as_carol)
-
-
-def test_a_silent_queue_server_is_said(as_carol: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Another test of this process may have started the server that the settings name.
-    monkeypatch.setattr(queue_state, "connect_briefly", lambda: Redis.from_url("redis://127.0.0.1:1/0"))
-    assert "The queue’s server does not answer. Start it (make run does) or correct REDIS_URL." in text_of(as_carol)
-
-
-@pytest.mark.redis
-def test_no_worker_listening_is_said(as_carol: Client, redis_url: str) -> None:
-    assert "None is listening. Start one with manage.py worker; make run does." in text_of(as_carol)
-
-
-def test_the_filter_is_no_group_of_buttons(as_carol: Client) -> None:
-    # Pico lays out role="search" as one rounded row.
-    assert 'role="search"' not in as_carol.get(ADDRESS).content.decode()
-
-
 # Held
 
 
@@ -206,13 +128,6 @@ def test_a_held_submission_is_retried(as_carol: Client, carol: User) -> None:
     assert list(TestRun.objects.order_by("pk").values_list("state", "infra_count")) == [("queued", 0), ("done", 0)]
     assert f"Submission {submission.pk}: 1 run is queued again." in response.content.decode()
     assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, carol)
-
-
-def test_what_is_not_held_is_not_retried(as_carol: Client) -> None:
-    submission = SubmissionFactory()
-    response = as_carol.post(reverse("maintain_retry"), {"submission": submission.pk})
-    assert response.status_code == 422
-    assert "Only a held submission can be retried." in response.content.decode()
 
 
 # Hiding
@@ -251,10 +166,6 @@ def test_a_wrong_form_comes_back_filled(as_carol: Client, typed: dict[str, str],
     assert not AuditEvent.objects.exists()
 
 
-def test_the_number_in_the_address_fills_the_forms(as_carol: Client) -> None:
-    assert as_carol.get(f"{ADDRESS}?submission=7").content.decode().count('name="submission" value="7"') == 2
-
-
 # Quotas
 
 
@@ -269,13 +180,6 @@ def test_a_person_gets_a_limit_of_their_own(as_carol: Client) -> None:
     as_carol.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
     person.refresh_from_db()
     assert person.daily_submissions is None
-
-
-def test_an_unknown_account_is_said(as_carol: Client) -> None:
-    response = as_carol.post(reverse("maintain_quota"), {"username": "nobody", "daily": "3", "reason": "because"})
-    assert response.context["quota"].errors == {
-        "username": ["There is no account 'nobody'; user names are case-sensitive."]
-    }
 
 
 # Events

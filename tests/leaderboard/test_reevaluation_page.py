@@ -15,7 +15,7 @@ from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.testing.types import Outcome
 from submissions.enums import Visibility
 from submissions.models import Submission
-from tests.evaluator.reevaluations import HERE, decide, next_version, scored, start
+from tests.evaluator.reevaluations import decide, next_version, scored, start
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -26,20 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/maintain/reevaluate/"
-ACTIONS = ("reevaluate_start", "reevaluate_retry", "reevaluate_stop")
 WHY = f"evaluator 1 → {EVALUATOR_VERSION}"
-
-
-@pytest.fixture
-def carol() -> User:
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
-
-
-@pytest.fixture
-def as_carol(client: Client, carol: User) -> Client:
-    client.force_login(carol)
-    return client
 
 
 def text_of(response: HttpResponse) -> str:
@@ -57,35 +44,6 @@ def confirmed(client: Client, submission: Submission, **changes: str) -> HttpRes
     shown = client.get(ADDRESS, {"submission": submission.pk})
     typed = {"submission": submission.pk, "plan": shown.context["plan"], "reason": "A better evaluator.", **changes}
     return client.post(reverse("reevaluate_start"), typed)  # type: ignore[return-value]
-
-
-def test_strangers_and_other_accounts_get_nothing(client: Client) -> None:
-    submission = scored("passed", evaluator="1")
-    under_way = start(submission)
-    assert client.get(ADDRESS)["Location"] == f"/accounts/login/?next={ADDRESS}"
-    client.force_login(submission.owner)
-    response = client.get(ADDRESS)
-    assert (response.status_code, submission.system.name in response.content.decode()) == (404, False)
-    for action in ACTIONS:
-        typed = {"submission": submission.pk, "reason": "x", "plan": "x", "reevaluation": under_way.pk}
-        assert client.post(reverse(action), typed).status_code == 404
-    under_way.refresh_from_db()
-    assert under_way.state == ReevaluationState.RUNNING
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_actions_need_a_post_and_the_token(carol: User, action: str) -> None:
-    browser = Client(enforce_csrf_checks=True)
-    browser.force_login(carol)
-    response = browser.get(reverse(action))
-    assert (response.status_code, response["Location"]) == (302, ADDRESS)
-    assert browser.post(reverse(action)).status_code == 403
-
-
-def test_without_a_choice_nothing_is_planned(as_carol: Client) -> None:
-    scored("passed", evaluator="1")
-    response = as_carol.get(ADDRESS)
-    assert (response.status_code, response.context["planned"]) == (200, False)
 
 
 def test_the_plan_says_what_and_why(as_carol: Client) -> None:
@@ -122,19 +80,6 @@ def test_a_choice_that_names_nothing_says_so(as_carol: Client, query: dict[str, 
     assert message in text_of(response)  # type: ignore[arg-type]
 
 
-def test_beside_its_suite_a_task_needs_no_suite(as_carol: Client) -> None:
-    submission = scored("passed", evaluator="1")
-    task = submission.implementations.get().revision.task
-    suite = task.suite.slug
-    for name in (task.slug, f"{suite}/{task.slug}"):
-        response = as_carol.get(ADDRESS, {"suite": suite, "task": name})
-        assert (response.context["needed"], response.context["chosen"]["task"]) == (1, f"{suite}/{task.slug}")
-    for name in ("nothing/1", f"other/{task.slug}"):
-        text = text_of(as_carol.get(ADDRESS, {"suite": suite, "task": name}))  # type: ignore[arg-type]
-        assert f"There is no task {name} in {suite}. Write it like dpo/1." in text
-    assert "There is no task" in text_of(as_carol.get(ADDRESS, {"task": task.slug}))  # type: ignore[arg-type]
-
-
 def test_confirming_starts_it(as_carol: Client, carol: User) -> None:
     submission = scored("passed", evaluator="1")
     assert confirmed(as_carol, submission)["Location"] == ADDRESS
@@ -152,11 +97,6 @@ def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_carol: 
     assert "The plan has changed since it was shown." in text_of(response)
     assert "A better evaluator." in response.content.decode()
     assert not Reevaluation.objects.exists()
-
-
-def test_a_reason_is_needed(as_carol: Client) -> None:
-    response = confirmed(as_carol, scored("passed", evaluator="1"), reason="")
-    assert (response.status_code, Reevaluation.objects.exists()) == (422, False)
 
 
 def test_a_held_one_is_retried_and_one_under_way_stopped(as_carol: Client) -> None:
@@ -255,21 +195,3 @@ def test_the_difference_of_what_is_not_published_is_for_its_owner_and_maintainer
         assert client.get(submission.implementations.get().get_absolute_url()).status_code == 404
     client.force_login(submission.owner)
     assert "A better evaluator." in client.get(submission.get_absolute_url()).content.decode()
-
-
-def test_faults_are_told_in_full_to_maintainers_only(client: Client, carol: User) -> None:
-    submission = published(scored("passed"))
-    run = TestRun.objects.get()
-    run.attempts.create(number=1, token="0" * 32, worker="w", state="infra", reason="/srv/secret is full")
-    answer = submission.implementations.get().get_absolute_url()
-    assert "/srv/secret" not in client.get(answer).content.decode()
-    client.force_login(carol)
-    assert "/srv/secret is full" in client.get(answer).content.decode()
-
-
-def test_every_environment_is_shown(client: Client) -> None:
-    submission = published(scored("passed", "passed"))
-    run = TestRun.objects.order_by("pk")[0]
-    TestRun.objects.filter(pk=run.pk).update(environment="torch", environment_digest="sha256:" + "c" * 64)
-    text = text_of(client.get(submission.get_absolute_url()))  # type: ignore[arg-type]
-    assert f"environments {HERE.digest[7:19]} , {'c' * 12}" in text

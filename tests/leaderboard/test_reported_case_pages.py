@@ -89,15 +89,6 @@ class TestList:
         )
         assert client.get(reverse("cases")).content.decode().count('<span class="badge reported">reported</span>') == 2
 
-    def test_pages_of_both_kinds_join(
-        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("leaderboard.views.cases.PAGE_SIZE", 2)
-        one, two = results(version, (True, "CC", "LI"), (None, "LC", "CC"))
-        own = case_of(state=CaseState.AGREED, label="CC", source=FinalSource.AGREED)
-        assert listed(client) == [own.get_absolute_url(), address(one)]
-        assert listed(client, page="2") == [address(two)]
-
     def test_filters(self, client: Client, version: SuiteVersion) -> None:
         category = CategoryFactory(slug=CATEGORIES[1].slug)
         revision = version.revisions.order_by("task__paper__folder_name", "task__index")[1]
@@ -140,19 +131,7 @@ class TestPage:
         assert shown.count("<details><summary>") == 2
         assert ("The judge&#x27;s &lt;b&gt;own&lt;/b&gt; words." in shown, "A comment." in shown) == (True, True)
 
-    def test_without_imported_words_there_is_no_empty_heading(self, client: Client, version: SuiteVersion) -> None:
-        (result,) = results(version, (None, "LI", "LI"))
-        text = text_of(client.get(address(result)))  # type: ignore[arg-type]
-        assert ("In their own words" in text, "do not contradict each other" in text) == (False, True)
-
     def test_a_run_that_is_not_shown_has_no_cases(self, client: Client, version: SuiteVersion) -> None:
         (result,) = results(version, (True, "CC", "LI"))
         Entry.objects.update(published=False)
         assert (client.get(address(result)).status_code, listed(client)) == (404, [])
-
-    @pytest.mark.parametrize("run", ["none", "%00", "a%20b"])
-    def test_what_is_not_there(self, client: Client, version: SuiteVersion, run: str) -> None:
-        (result,) = results(version, (True, "CC", "LI"))
-        there = address(result)
-        assert client.get(there.replace(result.run.slug, run)).status_code == 404
-        assert client.get(there.replace(f"/{result.task.index}/", "/999/")).status_code == 404

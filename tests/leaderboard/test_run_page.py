@@ -11,14 +11,14 @@ from django.urls import reverse
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.generation.estimating import Estimate, EstimateRow
 from evaluator.models import Generation
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission
-from tests.benchmark_tasks.factories import SuiteFactory, write_suite
+from tests.benchmark_tasks.factories import write_suite
 from tests.submissions.endpoints.factories import EndpointFactory
-from tests.submissions.factories import SubmissionFactory, UserFactory
+from tests.submissions.factories import SubmissionFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,21 +77,9 @@ def small(tmp_path: Path) -> SuiteVersion:
 
 
 @pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
 def endpoint(alice: User) -> Endpoint:
     made: Endpoint = EndpointFactory(owner=alice, price_input=2, price_output=8, run_tokens=500_000)
     return made
-
-
-@pytest.fixture
-def as_alice(client: Client, alice: User) -> Client:
-    client.force_login(alice)
-    return client
 
 
 def page(endpoint: Endpoint) -> str:
@@ -123,29 +111,6 @@ def test_the_form_begins_with_what_the_endpoint_says(as_alice: Client, endpoint:
     assert "Test it first" in text_of(response)
     Endpoint.objects.update(check_state=EndpointCheck.OK)
     assert "Test it first" not in text_of(as_alice.get(page(endpoint)))
-
-
-def test_suites_of_one_title_are_told_apart(
-    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, tmp_path: Path
-) -> None:
-    import_suite(folder=write_suite(tmp_path / "again"), slug="again")
-    TaskRevision.objects.update(audit_state=AuditState.PASSED)
-    Suite.objects.update(title="Small")
-    text = as_alice.get(page(endpoint) + "?suite=small").content.decode()
-    assert '<li><a href="?suite=small" aria-current="true">Small (small)</a></li>' in text
-    assert '<li><a href="?suite=again">Small (again)</a></li>' in text
-
-
-def test_without_an_open_suite_it_says_so(as_alice: Client, endpoint: Endpoint) -> None:
-    SuiteFactory()
-    assert "No suite takes answers now." in text_of(as_alice.get(page(endpoint)))
-    assert as_alice.post(page(endpoint), TYPED).status_code == 200
-    assert not Submission.objects.exists()
-
-
-def test_a_suite_that_is_not_open_does_not_exist(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
-    assert as_alice.get(page(endpoint), {"suite": "nothing"}).status_code == 404
-    assert as_alice.get(page(endpoint), {"suite": "small"}).context["version"] == small
 
 
 def test_the_estimate_comes_before_anything_is_made(
@@ -205,14 +170,6 @@ def test_a_changed_price_or_a_forged_estimate_is_estimated_again(
     assert not Submission.objects.exists()
 
 
-def test_a_name_or_a_limit_may_change_after_the_estimate(
-    as_alice: Client, endpoint: Endpoint, small: SuiteVersion
-) -> None:
-    start(as_alice, endpoint, estimated(as_alice, endpoint), system="Another name", run_tokens="")
-    run = Generation.objects.select_related("submission__system").get()
-    assert (run.submission.system.name, run.run_tokens) == ("Another name", None)
-
-
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
@@ -234,12 +191,6 @@ def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
     assert (response.status_code, Submission.objects.exists()) == (422, False)
     assert said in " ".join(response.context["form"].errors[field])
     assert 'value="Alpha house"' in response.content.decode()
-
-
-def test_a_limit_in_dollars_needs_prices(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
-    Endpoint.objects.update(price_input=None, price_output=None)
-    response = as_alice.post(page(endpoint), TYPED)
-    assert "The endpoint has no prices" in " ".join(response.context["form"].errors["run_dollars"])
 
 
 def test_without_quota_nothing_starts(as_alice: Client, alice: User, endpoint: Endpoint, small: SuiteVersion) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from leaderboard.board.statistics import wilson
+from benchmark_tasks.domain.statistics import wilson
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import DatabaseError
-from django.urls import reverse
 from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
+from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.operation import status as domain
@@ -23,7 +22,6 @@ from leaderboard.operation.queue_state import queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.asked import asked
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -117,14 +115,6 @@ def test_all_is_well(client: Client) -> None:
     }  # fmt: skip
 
 
-def test_an_instance_that_has_done_nothing_yet_says_what_comes(client: Client) -> None:
-    page = text_of(client)
-    assert "never made; an operator makes one with manage.py attack" in page
-    assert "every worker makes one when it starts" in page
-    assert "none was made yet" in page
-    assert [entry["made"] for entry in client.get("/status.json").json()["self_checks"]] == [None] * 3
-
-
 def test_an_attack_that_was_not_repelled_is_named(client: Client) -> None:
     checked(SelfCheckKind.FULL, row(), row("golden search", repelled=False))
     page = text_of(client)
@@ -142,20 +132,6 @@ def test_an_attack_that_was_not_repelled_is_named(client: Client) -> None:
             "outcome": "passed",
         }
     ]
-
-
-def test_only_the_newest_round_of_a_kind_counts(client: Client) -> None:
-    checked(SelfCheckKind.SHORT, row(repelled=False), minutes_ago=60)
-    checked(SelfCheckKind.SHORT, row(), minutes_ago=1)
-    checked(SelfCheckKind.SHORT, row(repelled=False), minutes_ago=30)
-    assert client.get("/status.json").json()["ok"] is True
-
-
-def test_a_round_that_could_not_be_made_proves_nothing(client: Client) -> None:
-    checked(SelfCheckKind.CANARY, error=f"{SECRET}/python is missing")
-    assert "Before the first run of a worker: could not be made by a fault of this site" in text_of(client)
-    client.force_login(UserFactory(is_staff=True))
-    assert f"{SECRET}/python is missing" in text_of(client)
 
 
 def test_where_nothing_can_be_evaluated_the_reason_comes_first(client: Client) -> None:
@@ -193,16 +169,6 @@ def test_what_does_not_work_is_said_first(
     assert client.get("/status.json").json()["troubles"] == [trouble]
 
 
-def test_questions_without_anybody_who_asks_are_trouble(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, asking=0))
-    assert client.get("/status.json").json()["ok"]
-    asked(UserFactory(), WorkState.QUEUED, WorkState.RUNNING)
-    data = client.get("/status.json").json()
-    assert data["troubles"] == ["No worker that asks models is listening: answers and verdicts wait."]
-    assert (data["queue"]["questions_waiting"], data["queue"]["questions_running"]) == (1, 1)
-    assert "Questions to models 1 waiting, 1 under way; 0 workers listening" in text_of(client)
-
-
 def test_faults_of_ours_are_shown_in_words_for_everybody(client: Client) -> None:
     stuck_run()
     page = text_of(client)
@@ -229,12 +195,6 @@ def test_builds_and_audits(client: Client) -> None:
     ]
     assert data["audits_waiting"] == 1
     assert "torch-cpu docker built fedcba987654" in text_of(client)
-
-
-def test_the_development_override_is_said(client: Client, settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sandbox_allow_no_cgroups=True)
-    assert "development override: boxes without resource limits" in text_of(client)
-    assert client.get("/status.json").json()["evaluator"]["without_resource_limits"] is True
 
 
 def test_nothing_private_is_shown(client: Client) -> None:
@@ -276,9 +236,3 @@ def test_without_a_database_the_data_say_so(client: Client, monkeypatch: pytest.
         503,
         {"ok": False, "troubles": ["The database does not answer."]},
     )
-
-
-def test_it_is_linked_from_every_page_and_kept_for_a_moment(client: Client) -> None:
-    assert f'href="{reverse("status")}"' in client.get("/suites/").content.decode()
-    assert client.get("/status.json")["Cache-Control"] == "public, max-age=10"
-    assert client.get("/status/")["Cache-Control"] == "private, max-age=10"

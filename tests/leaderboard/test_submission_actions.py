@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from submissions.domain import publishing
 from submissions.domain.audit import history
-from submissions.enums import Kind, SubmissionState, Verb, Visibility
+from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import Submission, User
 from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import (
@@ -22,25 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 ACTIONS = ("submission_publish", "submission_withdraw", "submission_cancel", "submission_correct")
-
-
-@pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
-def bob() -> User:
-    made: User = UserFactory(username="bob")
-    return made
-
-
-@pytest.fixture
-def carol() -> User:
-    """A maintainer."""
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -97,18 +78,6 @@ def test_publishing(client: Client, alice: User) -> None:
     assert f'action="{address}"' not in response.content.decode()
 
 
-def test_publishing_without_consent_comes_back_with_what_was_chosen(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed")
-    client.force_login(alice)
-    response = client.post(reverse("submission_publish", args=[submission.pk]), {"licence": "MIT"})
-    assert response.status_code == 422
-    assert response.context["publish"].errors == {"consent": ["Publishing needs your consent to show the code."]}
-    assert '<option value="MIT" selected>' in response.content.decode()
-    assert "optional" not in str(response.content.decode().partition('id="publish"')[2].partition("</form>")[0])
-    submission.refresh_from_db()
-    assert submission.visibility == Visibility.PRIVATE
-
-
 def test_a_refusal_of_the_domain_is_shown_in_the_form(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.RUNNING)
     client.force_login(alice)
@@ -117,13 +86,6 @@ def test_a_refusal_of_the_domain_is_shown_in_the_form(client: Client, alice: Use
         "Only a scored submission can be published. Wait until every task has its outcome."
     ]
     assert "Only a scored submission can be published." in response.content.decode()
-
-
-def test_calibration_samples_say_who_publishes_them(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", kind=Kind.CALIBRATION)
-    text = text_of(get(client, submission, alice))
-    assert "Calibration samples are published by maintainers only." in text
-    assert "Publish it" not in text
 
 
 def test_withdrawing_needs_a_reason(client: Client, alice: User) -> None:
@@ -159,16 +121,6 @@ def test_a_correction_leaves_a_public_trace(client: Client, alice: User) -> None
     text = text_of(get(client, submission))
     assert "alice (its owner) corrected it: It was alpha-3. backbone: alpha-2 alpha-3" in text
     assert "Alpha Solver: alpha-3, no agent" in text
-
-
-def test_a_wrong_correction_keeps_what_was_typed(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed")
-    client.force_login(alice)
-    typed = {"name": "Alpha Two", "backbone": "", "scaffold": "none", "links": "nowhere", "reason": ""}
-    response = client.post(reverse("submission_correct", args=[submission.pk]), typed)
-    assert set(response.context["correct"].errors) == {"backbone", "links", "reason"}
-    assert '<details id="correct" open>' in response.content.decode()
-    assert 'value="Alpha Two"' in response.content.decode()
 
 
 def test_the_public_trace_names_no_address(client: Client, alice: User, carol: User) -> None:

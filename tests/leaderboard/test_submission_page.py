@@ -11,18 +11,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from submissions.domain import publishing
 from submissions.enums import SubmissionState, Visibility
-from submissions.models import Submission, System, User
+from submissions.models import Submission, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import (
-    ImplementationFactory,
     UserFactory,
     with_answers,
 )
@@ -38,25 +36,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def media(settings: Settings, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
-
-
-@pytest.fixture
-def alice() -> User:
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
-def bob() -> User:
-    made: User = UserFactory(username="bob")
-    return made
-
-
-@pytest.fixture
-def carol() -> User:
-    """A maintainer."""
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
 
 
 # Who sees it
@@ -107,12 +86,6 @@ def test_what_was_withdrawn_leaves_its_reason_and_nothing_else(client: Client, a
     assert "Alpha Solver" not in page
 
 
-def test_what_was_never_published_leaves_no_trace(client: Client, alice: User, carol: User) -> None:
-    submission = scored(alice, "passed")
-    publishing.hide(submission=submission, actor=carol, reason="Copied answers.")
-    assert "Copied answers." not in get(client, submission).content.decode()
-
-
 # What it shows
 
 
@@ -132,50 +105,6 @@ def test_every_task_with_its_outcome_and_the_totals(client: Client, alice: User)
     assert "1 of 3 tasks pass their unit tests" in text
     assert "evaluator 1, environment abababababab" in text
     assert "self-declared bundle, evaluated here" in text
-
-
-def test_declared_tokens_and_cost_are_shown(client: Client, alice: User) -> None:
-    submission = scored(alice, published=True)
-    usage = {"input_tokens": 1000.0, "output_tokens": 234.0, "cost_usd": 0.125}
-    with_answers(submission, 1, usage=usage)
-    with_answers(submission, 1)
-    rows = get(client, submission).context["rows"]  # type: ignore[attr-defined]
-    assert [(row.tokens, row.cost) for row in rows] == [(1234, 0.125), (None, None)]
-
-
-def test_the_newest_decided_run_counts(client: Client, alice: User) -> None:
-    submission = scored(alice, published=True)
-    answer = with_answers(submission, 1)[0]
-    for version, outcome in (("1", "passed"), ("2", "raised")):
-        TestRunFactory(implementation=answer, done=outcome, evaluator_version=version)
-    TestRunFactory(implementation=answer, evaluator_version="3")
-    assert [row.badge.text for row in get(client, submission).context["rows"]] == ["raised an error"]  # type: ignore[attr-defined]
-
-
-def test_several_trials_are_told_apart(client: Client, alice: User) -> None:
-    submission = scored(alice, published=True, trials=2)
-    first = with_answers(submission, 1)[0]
-    ImplementationFactory(submission=submission, revision=first.revision, trial=2)
-    text = text_of(get(client, submission))
-    assert "trial 1" in text
-    assert "trial 2" in text
-
-
-def test_foreign_text_is_escaped(client: Client, alice: User) -> None:
-    submission = scored(alice, published=True, notes="<script>alert(1)</script>")
-    answer = with_answers(submission, 1)[0]
-    TestRunFactory(implementation=answer, done="raised", reason="<img src=x>")
-    page = get(client, submission).content.decode()
-    assert "<script>alert" not in page
-    assert "<img src=x>" not in page
-
-
-def test_a_held_one_says_why_and_whose_fault_it_is(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", state=SubmissionState.HELD, held_reason="The image is missing.")
-    TestRunFactory(implementation=with_answers(submission, 1)[0], state=RunState.HELD, reason="The image is missing.")
-    text = text_of(get(client, submission, alice))
-    assert "Held: a fault of this site, not of the answers. 1 of 2 answers are decided" in text
-    assert "The image is missing." in text
 
 
 def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: User, carol: User) -> None:
@@ -234,34 +163,6 @@ def test_facts_and_history_follow_the_evaluation(client: Client, alice: User) ->
     assert "alice (its owner) published it." in re.sub(r"<[^>]+>", "", history_part.partition("</ul>")[0])
 
 
-def test_only_answers_that_were_sent_are_counted(client: Client, alice: User) -> None:
-    submission = scored(alice, state=SubmissionState.CANCELLED)
-    sent, absent = with_answers(submission, 1)[0], with_answers(submission, 2, attempted=False)
-    TestRunFactory(implementation=sent, state=RunState.CANCELLED)
-    for answer in absent:
-        TestRunFactory(implementation=answer, done="not_attempted")
-    assert "Cancelled after 0 of 1 answers." in text_of(get(client, submission, alice))
-    Submission.objects.update(state=SubmissionState.RUNNING)
-    progress = get(client, submission, alice).context["progress"]  # type: ignore[attr-defined]
-    assert (progress.done, progress.total, progress.ended) == (0, 1, 2)
-
-
-@pytest.mark.parametrize(
-    ("backbone", "scaffold", "said"),
-    [
-        ("none", "none", "Sampler · The makers"),
-        ("m-1", "none", "m-1, no agent · The makers"),
-        ("m-1", "Hands 2", "m-1 in Hands 2 · The makers"),
-        ("none", "Hands 2", "Hands 2 · The makers"),
-    ],
-)
-def test_the_system_in_one_line(client: Client, alice: User, backbone: str, scaffold: str, said: str) -> None:
-    submission = scored(alice, published=True)
-    System.objects.update(name="Sampler", backbone=backbone, scaffold=scaffold, organisation="The makers")
-    text = text_of(get(client, submission))
-    assert f"System Sampler: {said.removeprefix('Sampler · ')} " in text
-
-
 @pytest.mark.parametrize(
     ("state", "css"),
     [
@@ -282,15 +183,6 @@ def test_a_task_without_an_answer_fails_nothing_before_the_score(
     assert (css, "not attempted") in shown[0]
     assert ("failed", "wrong output") in shown[0]
     assert (css, "not attempted") in shown[1] | shown[2]
-
-
-def test_a_task_that_no_percentage_counts_fails_nothing_without_an_answer(client: Client, alice: User) -> None:
-    submission = scored(alice, "not_attempted", "wrong_output")
-    TaskRevision.objects.update(not_runnable_reasons=["golden_file is missing"])
-    answer = submission.implementations.get(test_runs__outcome="not_attempted")
-    for response in (get(client, submission, alice), client.get(answer.get_absolute_url())):
-        shown = set(re.findall(r'class="outcome(?: big)? (\w+)">(not attempted)<', response.content.decode()))
-        assert shown == {("pending", "not attempted")}
 
 
 def test_the_page_follows_until_the_board_has_counted(client: Client, alice: User) -> None:

@@ -11,7 +11,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, Protocol
 from tests.benchmark_tasks.factories import (
@@ -22,7 +21,6 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
     write_suite,
 )
-from tests.leaderboard.factories import reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +37,6 @@ def test_lists_suites(client: Client) -> None:
     assert "Bare One" in page
     assert 'href="/suites/bare/"' in page
     assert client.get("/suites/bare/").status_code == 200
-
-
-def test_without_suites_says_what_to_run(client: Client) -> None:
-    assert "make setup" in client.get("/suites/").content.decode()
 
 
 def test_groups_tasks_by_category_and_lists_those_outside(client: Client) -> None:
@@ -123,54 +117,6 @@ def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
     ]
     assert "not shipped" not in page
     assert "Published results" not in page
-
-
-def test_reported_results_are_mentioned_where_there_are_any(client: Client) -> None:
-    revision = TaskRevisionFactory(protocol=Protocol.NONE, not_runnable_reasons=["its code is not shipped"])
-    version = SuiteVersionFactory(suite=revision.task.suite, revisions=[revision])
-    address = f"/suites/{version.suite.slug}/"
-    assert "Published results" not in client.get(address).content.decode()
-    reported(version)
-    page = client.get(address).content.decode()
-    assert "The code of these tasks is not shipped" in page
-    assert "Published results are" in page
-
-
-def test_the_list_says_how_much_each_test_notices(client: Client) -> None:
-    suite = SuiteFactory(slug="audited")
-    states = {
-        AuditState.PASSED: {"mutants": {"share": 0.929}},
-        AuditState.WEAK: {"mutants": {"share": 0.5}},
-        AuditState.UNAUDITED: {},
-        AuditState.FAILED: {},
-    }
-    revisions = [
-        TaskRevisionFactory(task__suite=suite, audit_state=state, audit=audit) for state, audit in states.items()
-    ]
-    SuiteVersionFactory(suite=suite, revisions=revisions)
-    page = client.get("/suites/audited/").content.decode()
-    assert sorted(re.findall(r'<span class="badge[^>]*>([^<]+)</span>', page)) == [
-        "audited, 92 % killed",
-        "failed its audit",
-        "not audited yet",
-        "weak test, 50 % killed",
-    ]
-    assert "3 tasks left out: 1 weak test, 1 not audited, 1 failed its audit<" in page
-    assert page.count("<li>weak test: ") == 1
-
-
-def test_reasons_that_name_single_files_stand_there_once(client: Client) -> None:
-    suite = SuiteFactory(slug="pointers")
-    reasons = [[f"{name}.pt {LFS_ADVICE}", f"{name}.npy, which test.py reads, is missing"] for name in "abc"]
-    reasons[0].append(f"z.pt {LFS_ADVICE}")
-    revisions = [TaskRevisionFactory(task__suite=suite, not_runnable_reasons=each) for each in reasons]
-    SuiteVersionFactory(suite=suite, revisions=revisions)
-    page = client.get("/suites/pointers/").content.decode()
-    assert sorted(re.findall(r"<li>([^<]+) \(3 tasks\)</li>", page)) == [
-        "files are Git LFS pointers; fetch them with &#x27;git lfs pull&#x27; and import again",
-        "files that the unit test reads are missing",
-    ]
-    assert "3 tasks left out: 3 not runnable" in page
 
 
 def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: Client) -> None:

@@ -85,13 +85,6 @@ def test_a_reported_run_task_by_task(client: Client) -> None:
         assert revision.task.get_absolute_url() in page
 
 
-def test_a_run_with_totals_only_says_so(client: Client) -> None:
-    reported(slug="totals")
-    page = client.get("/reported/totals/").content.decode()
-    assert "Only totals were published" in page
-    assert "Judge against humans" not in page
-
-
 def test_an_unknown_or_unpublished_run_is_not_found(client: Client) -> None:
     entry = reported(slug="draft")
     entry.published = False

@@ -14,13 +14,13 @@ from django.utils import timezone
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.board import BoardQuery, board_rows
 from reviews.cases.appeals import void
-from reviews.cases.flags import flag_task, lift
+from reviews.cases.flags import flag_task
 from reviews.enums import CaseState
 from reviews.models import TaskFlag
 from submissions.enums import Visibility
 from submissions.models import Submission
-from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory, TaskRevisionFactory
-from tests.leaderboard.factories import MetricFactory, measured, reported
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskRevisionFactory
+from tests.leaderboard.factories import measured, reported
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
 from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
 
@@ -72,17 +72,6 @@ class TestBoard:
         (other,) = board_rows(version=version.suite.versions.get(number=2))
         assert other.flagged == ()
 
-    def test_a_category_counts_its_own(self, version: SuiteVersion) -> None:
-        category = CategoryFactory(slug="evaluation-metrics")
-        inside, outside = TaskRevisionFactory(category=category), task_of(version, 0)
-        version.revisions.add(inside)
-        entry = measured(version)
-        MetricFactory(entry=entry, category=category, tasks=1)
-        for revision in (inside, outside):
-            flagged(revision)
-        (row,) = board_rows(version=version, query=BoardQuery(category=category))
-        assert row.flagged == (inside.task.slug,)
-
     def test_the_page_says_so_above_and_in_the_row(self, client: Client, version: SuiteVersion) -> None:
         measured(version)
         flag = flagged(task_of(version, 0))
@@ -92,23 +81,6 @@ class TestBoard:
         assert f'href="{case.get_absolute_url()}"' in page
         assert f'title="A review found the test or golden function bad: {slug}"' in page
         assert "counts 1 task in doubt" in page
-
-    def test_a_case_without_a_public_page_is_not_linked(self, client: Client, version: SuiteVersion) -> None:
-        measured(version)
-        flag = flagged(task_of(version, 0))
-        case = flag.decision.case
-        Submission.objects.filter(pk=case.implementation.submission_id).update(visibility=Visibility.WITHDRAWN)
-        for address in ("/board/small/", flag.revision.task.get_absolute_url()):
-            page = client.get(address).content.decode()
-            assert "In doubt" in page
-            assert (f"case {case.pk}" in page, case.get_absolute_url() in page) == (False, False)
-
-    def test_nothing_is_said_when_the_flag_is_lifted(self, client: Client, version: SuiteVersion) -> None:
-        measured(version)
-        flag = flagged(task_of(version, 0))
-        lift(actor=UserFactory(is_staff=True), flag=flag, reason="The tolerance was mended.")
-        for address in ("/board/small/", "/suites/small/", flag.revision.task.get_absolute_url()):
-            assert "n doubt" not in client.get(address).content.decode()
 
     def test_queries_do_not_grow_with_rows_and_flags(self, client: Client, version: SuiteVersion) -> None:
         counts = []
@@ -160,9 +132,3 @@ def test_lists_lead_to_the_revision_that_is_flagged(client: Client, version: Sui
     )
     page = client.get("/suites/small/?version=1").content.decode()
     assert f'href="{flag.revision.task.get_absolute_url()}?version=1"' in page
-
-
-def test_the_suites_page_lists_them(client: Client, version: SuiteVersion) -> None:
-    flag = flagged(task_of(version, 0))
-    page = client.get("/suites/small/").content.decode()
-    assert f"In doubt, found by review: {flag.revision.task.slug}" in text(page)

@@ -60,10 +60,6 @@ def test_a_counter_goes_when_its_time_is_over_and_never_for_want_of_room(monkeyp
     assert counters.get_many(alive) == alive
 
 
-def test_what_pages_keep_is_nowhere_near_the_counters() -> None:
-    assert django_settings.CACHES["pages"]["BACKEND"] == "django.core.cache.backends.locmem.LocMemCache"
-
-
 def test_five_wrong_passwords_slow_guessing_down_and_lock_nobody_out(settings: Settings) -> None:
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     guesser, owner = {"x-forwarded-for": "192.0.2.1"}, {"x-forwarded-for": "192.0.2.2"}

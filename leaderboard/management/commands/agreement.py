@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -64,7 +65,7 @@ class Command(BaseCommand):
                 **{name: options[name] or None for name in ("category", "system", "inputs")},
                 **{name: options[name] for name in ("samples", "binary")},
                 "pairs": [_as_data(pair) for pair in report.pairs],
-                "people": report.people.as_data(),
+                "people": asdict(report.people),
                 "judges": [_trust_as_data(judge, trust) for judge, trust in report.judges],
             }
             self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
@@ -86,11 +87,11 @@ def _as_data(pair: RaterPair) -> dict[str, Any]:
         place: {"slug": rater.slug, "name": rater.name}
         for place, rater in (("first", pair.first), ("second", pair.second))
     }
-    return {**raters, "abstained": pair.abstained, **pair.result.as_data()}
+    return {**raters, "abstained": pair.abstained, **asdict(pair.result)}
 
 
 def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
-    return {"judge": {"slug": judge.slug, "name": judge.name}, **trust.as_data()}
+    return {"judge": {"slug": judge.slug, "name": judge.name}, **asdict(trust)}
 
 
 def _people_text(people: PeopleAgreement) -> str:
