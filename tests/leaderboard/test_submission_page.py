@@ -221,8 +221,8 @@ def test_queries_do_not_grow(
         publishing.withdraw(submission=submission, actor=alice, reason="again")
         publishing.publish(submission=submission, actor=alice, code_licence="MIT", consent=True)
     client.force_login(alice)
-    # session, user, submission, answers, runs, re-evaluations, metric, history
-    with django_assert_num_queries(8):
+    # session, user, submission, what one labels, answers, runs, re-evaluations, metric, history
+    with django_assert_num_queries(9):
         get(client, submission)
 
 
