@@ -1,40 +1,105 @@
-"""An agent's work on one task: the model asks for actions, they are carried out in a box, until it finishes or has to.
+"""Let a model work on one task as an agent: it asks for shell commands in a box until it submits, or has to stop.
 
-Nothing here knows of providers, databases or money: the caller's ``ask`` does. What the model is told follows from
-the task, the limits and the stored steps alone, so that a run which was broken off goes on where it was.
+The shape is mini-swe-agent's: one tool, a linear conversation, and the repository's difference at the end is the
+answer.
+Nothing here knows of providers, databases or money: the caller's ``ask`` does. An interrupted run is begun again: the
+caller's ``ask`` then has the replies that were given before, and the same commands make the box as it was.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from evaluator.generation.agent_box import AgentBox, BoxGoneError, changed_files, refused_files
-from evaluator.generation.agent_talk import OUT_OF_CONTEXT, Talk, first_message, system_text
-from evaluator.generation.agent_tools import CHANGING, Carried, action_of, carry_out, input_of, problem, tools
-from evaluator.generation.agent_types import AgentResult, StoredStep
+from evaluator.generation import tokens
+from evaluator.generation.agent_box import AgentBox, AgentLimits, BoxGoneError, Changes
 from evaluator.generation.agent_workspace import prepared
-from evaluator.providers.types import Finish
+from evaluator.generation.prompting import filled, prompt_text
+from evaluator.providers.types import Finish, Message, ModelRequest, Tool
 from evaluator.sandbox.types import RunCancelledError
 from submissions.trajectories.steps import Action, Step, Trajectory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.generation.agent_types import AgentLimits, AgentTask, Ask
-    from evaluator.providers.types import ToolUse
+    from evaluator.generation.agent_workspace import AgentTask, Workspace
+    from evaluator.providers.types import ModelReply, ToolUse
     from evaluator.sandbox.types import Sandbox
 
 SOURCE: Final = "agent"
+SUBMIT: Final = "submit"
+"""The command that ends the work. It is not run."""
+BASH: Final = Tool(
+    "bash",
+    "Run a shell command in the repository's folder. Every command starts there anew, has no input and no network. "
+    f"Returns the exit code and what was printed. The command `{SUBMIT}`, alone, ends the work.",
+    {
+        "type": "object",
+        "properties": {"command": {"type": "string"}},
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
 MOST_MESSAGES: Final = 3
 """After so many replies in a row that use no tool the work ends."""
-
 MOST_AT_ONCE: Final = 32
-"""How many tools one reply may use."""
-
+"""How many commands one reply may ask for."""
+MAX_COMMAND_CHARACTERS: Final = 1024 * 1024
+LEFT_OUT: Final = "(left out: the conversation has grown too long. Ask again for what you still need.)"
+OUT_OF_CONTEXT: Final = "The conversation no longer fits the model's context."
+REMINDER: Final = (
+    f"Your reply used no tool, so nothing was done. Go on, or run `{SUBMIT}` when the function is complete."
+)
+CUT_OFF: Final = "Your reply was cut off by its token limit before it used a tool. Go on in smaller pieces."
 _NOT_DONE: Final = "(not carried out: the work had ended)"
+_MESSAGE_TOKENS: Final = 8
+"""What a message costs besides its text, generously."""
+_READING: Final = re.compile(r"(?:cd [^;&|]+ && *)?(?:cat|head|tail|less|nl|sed -n)\b[^>]*", re.DOTALL)
+_EDITING: Final = re.compile(
+    r"\bsed (?:-\w+ )*-i|\bpatch\b|\btee\b|\.write(?:_text)?\(|\s>>? *(?!/dev/null)[\w./~\"'$]"
+)
+_MATERIAL: Final = {
+    "full": (
+        "- The repository, in which your commands start. Its tests are left out, and so is the function's body.\n"
+    ),
+    "paper_goal_file": (
+        "- Of the repository only this one file. The others are left out: what it imports from them cannot be run "
+        "here.\n"
+    ),
+    "definition": (
+        "- Of the repository only the function's masked definition, alone in its file. It will be put back into its "
+        "place there.\n"
+    ),
+}
+
+
+class Ask(Protocol):
+    """Asks the model for the turn ``step`` (from 1). Writing down, limits and retries are the caller's."""
+
+    def __call__(self, request: ModelRequest, *, step: int) -> ModelReply:
+        """The model's reply. Raises :class:`OutOfContextError`; what else it raises ends :func:`run_agent` as well."""
+
+
+class OutOfContextError(Exception):
+    """The provider says that the conversation is longer than the model reads. The message is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """What an agent left. ``finished`` says that the model submitted; ``ending`` says in words how the work ended.
+
+    ``is_definition`` means that the goal file in the box held nothing but the goal's definition, so that ``changes``
+    holds no file of the repository.
+    """
+
+    changes: Changes
+    trajectory: Trajectory
+    finished: bool
+    ending: str
+    is_definition: bool = False
 
 
 def run_agent(
@@ -45,199 +110,205 @@ def run_agent(
     limits: AgentLimits,
     label: str,
     cancelled: Callable[[], bool],
-    replay: Sequence[StoredStep] = (),
-    stored: Callable[[StoredStep], None],
     scratch: Path | None = None,
 ) -> AgentResult:
     """Let a model work on ``task`` in a box of its own, and return what it left.
 
     Args:
-        ask: asks the model; what it raises passes through. Nothing that is in ``replay`` is asked.
+        ask: asks the model.
         sandbox: runs the box.
         task: what to do.
         limits: what it may use.
         label: names the box.
         cancelled: asked twice a second, from another thread; when it answers true the box is killed.
-        replay: the steps that were carried out before, from the first on. What changed files is done once more.
-        stored: is given every new step as soon as it has been carried out, before the next is asked for.
         scratch: where the box's folders are put together; by default the system's place for temporary files.
 
-    Raises ``RunCancelledError``, and ``SandboxError`` for faults of ours.
+    Raises ``RunCancelledError``, and ``SandboxError`` for infrastructure errors.
     """
-    with prepared(task, scratch=scratch) as workspace:
-        talk = Talk(limits, system_text(), first_message(task, limits, workspace), tools(limits))
-        run = _Run(ask=ask, limits=limits, talk=talk, cancelled=cancelled, stored=stored)
-        agent_box = AgentBox(sandbox, workspace, limits, environment=task.environment, label=label, cancelled=cancelled)
-        with agent_box:
-            run.work(agent_box, replay)
-        return run.result(is_definition=workspace.is_definition)
+    with (
+        prepared(task, scratch=scratch) as workspace,
+        AgentBox(sandbox, workspace, limits, environment=task.environment, label=label, cancelled=cancelled) as box,
+    ):
+        run = _Run(ask, box, limits, cancelled, messages=[_opening(task, limits, workspace)])
+        while not run.ending:
+            run.turn()
+        return AgentResult(box.changes, run.trajectory(), run.finished, run.ending, workspace.is_definition)
 
 
 @dataclass
 class _Run:
-    """One agent at work: what it has done, and what its box holds."""
+    """One agent at work: the conversation, and the steps as pages show them."""
 
     ask: Ask
+    box: AgentBox
     limits: AgentLimits
-    talk: Talk
     cancelled: Callable[[], bool]
-    stored: Callable[[StoredStep], None]
-    steps: list[StoredStep] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
-    deleted: tuple[str, ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()
+    messages: list[Message]
+    steps: list[Step] = field(default_factory=list)
+    turns: int = 0
+    talked: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
     finished: bool = False
     ending: str = ""
+    begun: float = field(default_factory=time.monotonic)
 
-    def work(self, agent_box: AgentBox, replay: Sequence[StoredStep]) -> None:
-        """Everything from the first step to the end, which ``ending`` tells."""
-        try:
-            for step in replay:
-                self._repeat(step, agent_box)
-            while not self._has_ended():
-                self._step(agent_box)
-        except BoxGoneError as error:
-            self.ending = f"The agent's box is gone: {error}. What it held after the last complete step counts."
-
-    def result(self, *, is_definition: bool) -> AgentResult:
-        """What has come of it."""
-        return AgentResult(
-            changed=dict(sorted(self.files.items())),
-            deleted=self.deleted,
-            trajectory=trajectory_of(self.steps, self.ending),
-            finished=self.finished,
-            ending=self.ending,
-            refused=self.refused,
-            is_definition=is_definition,
-        )
-
-    def _has_ended(self) -> bool:
-        """Whether the work is over, by what has been done so far; ``ending`` then says why."""
+    def turn(self) -> None:
+        """Ask for one reply and carry it out, or end the work; ``ending`` then says why."""
         if self.cancelled():
             raise RunCancelledError
-        if not self.ending:
-            self.ending = _ending_after(self.steps)
-            self.finished = bool(self.steps) and _finishes(self.steps[-1])
-        if not self.ending and len(self.steps) >= self.limits.steps:
+        messages = within_context(self.messages, self.limits)
+        if self.turns >= self.limits.steps:
             self.ending = f"The limit of {self.limits.steps} steps was reached."
-        if not self.ending and self._seconds_left() <= 0:
+        elif self._seconds_left() <= 0:
             self.ending = f"The limit of {self.limits.seconds:g} seconds was reached."
-        if not self.ending and not self.talk.fits():
+        elif messages is None:
             self.ending = OUT_OF_CONTEXT
-        return bool(self.ending)
+        else:
+            request = ModelRequest(system=system_text(), messages=messages, tools=(BASH,))
+            try:
+                self._take(self.ask(request, step=self.turns + 1))
+            except OutOfContextError as error:
+                self.ending = f"The conversation grew longer than the model reads. {error}"
+            except BoxGoneError as error:
+                self.ending = f"The agent's box is gone: {error}. What it held after the last complete step counts."
 
-    def _step(self, agent_box: AgentBox) -> None:
-        """Ask for one turn and carry it out."""
-        begun = time.monotonic()
-        reply = self.ask(self.talk.request(), step=len(self.steps) + 1)
+    def trajectory(self) -> Trajectory:
+        """What was done, step by step."""
+        return Trajectory(
+            source=SOURCE,
+            steps=tuple(self.steps),
+            ending=self.ending,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+        )
+
+    def _take(self, reply: ModelReply) -> None:
+        """Add a reply to the conversation and run its commands."""
+        self.turns += 1
+        self.input_tokens += reply.usage.input_tokens
+        self.output_tokens += reply.usage.output_tokens
         if len(reply.tool_uses) > MOST_AT_ONCE:
-            # Nobody means that many; carried out and kept, one reply would cost hours and gigabytes.
             self.ending = f"The model asked for {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are the most."
             return
-        asked_seconds = time.monotonic() - begun
-        observations: list[str] = []
-        seconds: list[float] = []
-        gone: BoxGoneError | None = None
-        is_over = False
-        for use in reply.tool_uses:
-            begun = time.monotonic()
-            carried = Carried(_NOT_DONE)
-            left = self._seconds_left() - asked_seconds - sum(seconds)
-            if not is_over and left > 0:
-                try:
-                    carried = carry_out(use, agent_box, self.limits, seconds_left=left)
-                except BoxGoneError as error:
-                    gone, carried = error, Carried(f"Error: the box is gone: {error}", finished=True)
-            is_over = is_over or carried.finished
-            observations.append(carried.observation)
-            seconds.append(round(time.monotonic() - begun, 3))
-        step = StoredStep(
-            number=len(self.steps) + 1,
-            text=reply.text,
-            uses=reply.tool_uses,
-            observations=tuple(observations),
-            opaque=reply.message.opaque,
-            seconds=tuple(seconds),
-            asked_seconds=round(asked_seconds, 3),
-            input_tokens=reply.usage.input_tokens,
-            output_tokens=reply.usage.output_tokens,
-            finish=reply.finish.value,
-        )
-        self._take(step)
-        self.stored(step)
+        self.messages.append(reply.message)
+        self.talked = 0 if reply.tool_uses else self.talked + 1
+        if not reply.tool_uses:
+            self._add(Action.MESSAGE, reply, input=reply.text)
+            self.messages.append(Message("user", CUT_OFF if reply.finish is Finish.TRUNCATED else REMINDER))
+        for number, use in enumerate(reply.tool_uses):
+            self._carry_out(use, reply, is_first=number == 0)
+        if reply.finish is Finish.REFUSED and not self.ending:
+            self.ending = "The model refused to go on."
+        elif self.talked == MOST_MESSAGES:
+            self.ending = f"The model used no tool in {MOST_MESSAGES} replies in a row."
+
+    def _carry_out(self, use: ToolUse, reply: ModelReply, *, is_first: bool) -> None:
+        """Run one command. Raises what :meth:`AgentBox.run` raises, after the step is kept."""
+        begun = time.monotonic()
+        wrong = problem(use)
+        command = use.raw if wrong else str(use.arguments["command"])
+        action, observation, gone = Action.OTHER if wrong else action_of(command), f"Error: {wrong}", None
+        if self.ending or self._seconds_left() <= 0:
+            observation = _NOT_DONE
+        elif action is Action.FINISH:
+            self.finished, self.ending, observation = True, "The model finished.", "Finished."
+        elif not wrong:
+            seconds = max(1.0, min(self.limits.command_seconds, self._seconds_left()))
+            try:
+                observation = self.box.run(command, seconds)
+            except BoxGoneError as error:
+                gone, observation = error, f"Error: the box is gone: {error}"
+        self.messages.append(Message("tool", observation, tool_use_id=use.id))
+        seconds_taken = round(time.monotonic() - begun, 3)
+        said = reply.text if is_first else ""
+        counted = reply if is_first else None
+        text = f"{use.name} {command}" if wrong else command
+        self._add(action, counted, input=text, observation=observation, thought=said, seconds=seconds_taken)
         if gone is not None:
             raise gone
-        self._look(agent_box, step.uses)
 
-    def _repeat(self, step: StoredStep, agent_box: AgentBox) -> None:
-        """Do once more what changed files, so that the box is as it was; what is said about it stays as it was."""
-        self._take(step)
-        for use, observation in zip(step.uses, step.observations, strict=True):
-            if self.cancelled():
-                raise RunCancelledError
-            if use.name in CHANGING and not problem(use) and observation != _NOT_DONE:
-                carry_out(use, agent_box, self.limits, seconds_left=self.limits.command_seconds)
-        self._look(agent_box, step.uses)
-
-    def _take(self, step: StoredStep) -> None:
-        self.steps.append(step)
-        self.talk.add(step)
-
-    def _look(self, agent_box: AgentBox, uses: Sequence[ToolUse]) -> None:
-        """Fetch what has changed, so that it is there whatever becomes of the box."""
-        if any(use.name in CHANGING for use in uses):
-            news = agent_box.ask("collect")
-            files, deleted = changed_files(self.files, news)
-            self.refused = refused_files(news)
-            self.files, self.deleted = files, deleted
+    def _add(self, action: Action, counted: ModelReply | None, **texts: str | float) -> None:
+        usage = counted.usage if counted else None
+        tokens_in, tokens_out = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+        self.steps.append(Step(action, input_tokens=tokens_in, output_tokens=tokens_out, **texts))  # type: ignore[arg-type]
 
     def _seconds_left(self) -> float:
-        return self.limits.seconds - sum(step.spent_seconds for step in self.steps)
+        return self.limits.seconds - (time.monotonic() - self.begun)
 
 
-def trajectory_of(steps: Sequence[StoredStep], ending: str) -> Trajectory:
-    """The steps as pages show them: one for each action, with the reply's words and tokens at its first."""
-    shown: list[Step] = []
-    for step in steps:
-        if not step.uses:
-            shown.append(
-                Step(Action.MESSAGE, input=step.text, input_tokens=step.input_tokens, output_tokens=step.output_tokens)
-            )
-        for place, (use, observation) in enumerate(zip(step.uses, step.observations, strict=True)):
-            is_first = place == 0
-            shown.append(
-                Step(
-                    action_of(use),
-                    input=input_of(use),
-                    observation=observation,
-                    thought=step.text if is_first else "",
-                    seconds=step.seconds[place] if place < len(step.seconds) else None,
-                    input_tokens=step.input_tokens if is_first else None,
-                    output_tokens=step.output_tokens if is_first else None,
-                )
-            )
-    return Trajectory(
-        source=SOURCE,
-        steps=tuple(shown),
-        ending=ending,
-        input_tokens=sum(step.input_tokens for step in steps),
-        output_tokens=sum(step.output_tokens for step in steps),
-    )
+def action_of(command: str) -> Action:
+    """The kind of action in the paper's terms, by the look of the command."""
+    text = command.strip()
+    if text == SUBMIT:
+        return Action.FINISH
+    if _EDITING.search(text):
+        return Action.EDIT
+    return Action.READ if _READING.fullmatch(text) else Action.RUN
 
 
-def _finishes(step: StoredStep) -> bool:
-    return any(use.name == "finish" and not problem(use) for use in step.uses)
-
-
-def _ending_after(steps: Sequence[StoredStep]) -> str:
-    """Why the model's own replies end the work, or an empty text."""
-    if not steps:
-        return ""
-    if _finishes(steps[-1]):
-        return "The model finished."
-    if steps[-1].finish == Finish.REFUSED:
-        return "The model refused to go on."
-    last = steps[-MOST_MESSAGES:]
-    if len(last) == MOST_MESSAGES and not any(step.uses for step in last):
-        return f"The model used no tool in {MOST_MESSAGES} replies in a row."
+def problem(use: ToolUse) -> str:
+    """What is wrong with a tool use, or an empty text."""
+    if use.name != BASH.name:
+        return f"There is no tool {use.name[:100]!r}; there is only {BASH.name}."
+    if use.wrong:
+        return f"The arguments of {use.name} cannot be read: {use.wrong}"
+    command = use.arguments.get("command")
+    if not isinstance(command, str) or len(use.arguments) > 1:
+        return f"{BASH.name} takes one argument, `command` (a string)."
+    if len(command) > MAX_COMMAND_CHARACTERS or "\0" in command:
+        return f"The command holds a NUL or more than {MAX_COMMAND_CHARACTERS} characters."
     return ""
+
+
+def within_context(messages: list[Message], limits: AgentLimits) -> tuple[Message, ...] | None:
+    """The conversation with as many of the oldest observations left out as must be; None where that is not enough.
+
+    The answers to the last turn stay: without them the model would ask for the same again.
+    """
+    described = f"{system_text()}{BASH.description}{BASH.parameters}"
+    sizes = [_size(message) for message in messages]
+    surplus = sum(sizes) + tokens.count(described) - (limits.context_tokens - limits.max_output_tokens)
+    last_turn = max((place for place, message in enumerate(messages) if message.role == "assistant"), default=0)
+    kept = list(messages)
+    for place in range(last_turn):
+        small = Message("tool", LEFT_OUT, tool_use_id=messages[place].tool_use_id)
+        saved = sizes[place] - _size(small)
+        if surplus > 0 and messages[place].role == "tool" and saved > 0:
+            kept[place] = small
+            surplus -= saved
+    return tuple(kept) if surplus <= 0 else None
+
+
+def system_text() -> str:
+    """The rules that the model is told."""
+    return prompt_text("agent_system.txt")
+
+
+def _opening(task: AgentTask, limits: AgentLimits, workspace: Workspace) -> Message:
+    """The task in words."""
+    pdf = " and as PDF in `../paper/paper.pdf`" if task.paper_pdf else ""
+    goal = task.goal
+    name = goal.function
+    if goal.class_name and goal.class_name != name and not name.startswith(f"{goal.class_name}."):
+        name = f"{goal.class_name}.{name}"
+    fields = {
+        "slug": goal.task,
+        "goal_name": name,
+        "goal_file": goal.file,
+        "instruction": task.instruction,
+        "material": _MATERIAL["definition" if workspace.is_definition else task.inputs]
+        + f"- The paper as text in `../paper/paper.txt`{pdf}.",
+        "steps": str(limits.steps),
+        "minutes": f"{limits.seconds / 60:.0f}",
+        "command_seconds": f"{limits.command_seconds:g}",
+    }
+    return Message("user", filled("agent_task.txt", fields))
+
+
+def _size(message: Message) -> int:
+    """About how many tokens a message has. Of what providers want back as it was, as many as it has as text."""
+    asked = "".join(f"{use.name}{use.raw or dict(use.arguments)}" for use in message.tool_uses)
+    own = tokens.count(message.text) + tokens.count(asked) + _MESSAGE_TOKENS
+    opaque = "".join(str(part) for part in message.opaque)
+    return max(own, tokens.count(opaque)) if opaque else own

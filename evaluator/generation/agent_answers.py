@@ -1,41 +1,48 @@
-"""An agent's answer: the model works in a box, step by step, and every step is stored before the next is asked for."""
+"""Answer a question by an agent: the model works in a box, and the difference of its repository is the answer."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_path
-from benchmark_tasks.domain.queries import goal_of, revisions_of
+from benchmark_tasks.domain.queries import goal_of
 from evaluator.enums import AnswerTaken
-from evaluator.generation.agent import run_agent, trajectory_of
-from evaluator.generation.agent_answer import as_answer
-from evaluator.generation.agent_types import AgentLimits, AgentTask, StoredStep
+from evaluator.generation.agent import OutOfContextError, run_agent
+from evaluator.generation.agent_box import AgentLimits
+from evaluator.generation.agent_workspace import AgentTask
 from evaluator.generation.answers import Answer, dollars_of, order_for
 from evaluator.generation.prompt_tasks import paper_of
-from evaluator.models import AnswerRequest
 from evaluator.providers.calling import CallRejectedError, call
 from evaluator.queue.claims import job_label
-from evaluator.queue.storable import storable
 from evaluator.sandbox.configuration import configured_sandbox, environment_list
 from evaluator.testing.graders import Grader
 from evaluator.testing.scratch import scratch_folder
+from submissions.answers.git_tool import unified_diff
 from submissions.answers.limited import apply_limited
-from submissions.answers.types import AnswerError, Problem
+from submissions.answers.patches import path_problem
+from submissions.answers.tree_noise import noise_of_content, noise_of_name
+from submissions.answers.trees import read_tree
+from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from benchmark_tasks.domain.goals import Goal
     from benchmark_tasks.models import TaskRevision
-    from evaluator.generation.agent_types import AgentResult, Ask
+    from evaluator.generation.agent import AgentResult
+    from evaluator.generation.agent_box import Changes
     from evaluator.generation.papers import Paper
+    from evaluator.models import AnswerRequest
     from evaluator.providers.types import EndpointSettings, ModelClient, ModelReply, ModelRequest
-    from submissions.trajectories.steps import Trajectory
+    from submissions.answers.protection import TaskFiles
+
+PLACE: Final = "the agent's repository"
+"""What it is called in messages."""
+_SHOWN: Final = 20
 
 
 def answer_by_agent(
@@ -46,71 +53,117 @@ def answer_by_agent(
     within: Callable[[], None],
     stop: Callable[[], bool],
 ) -> Answer:
-    """Let the model work on the task, from where an earlier try was broken off.
+    """Let the model work on the task. Replies that an earlier try was given are not asked for again.
 
     Raises what :func:`evaluator.providers.calling.call` raises, ``RunCancelledError`` and ``SandboxError``.
     """
-    revision = question.implementation.revision
 
     def ask(request: ModelRequest, *, step: int) -> ModelReply:
         within()
-        return call(client, order_for(question, token, request, step=step), stop=stop)[1]
+        try:
+            return call(client, order_for(question, token, request, step=step), stop=stop)[1]
+        except CallRejectedError as error:
+            if not error.too_long:
+                raise
+            raise OutOfContextError(str(error)) from None
 
-    def store(step: StoredStep) -> None:
-        question.agent_steps = [*question.agent_steps, storable(step.as_data())]
-        AnswerRequest.objects.filter(pk=question.pk, token=token).update(agent_steps=question.agent_steps)
-
-    try:
-        result = _work(question, client, ask, store, stop)
-    except CallRejectedError as error:
-        if not error.too_long:
-            raise
-        # The conversation outgrew the model. What its box held is gone; what it did is kept in the steps.
-        note = f"The conversation grew longer than the model reads. {error}"
-        wrong = {"message": note, "file": "the agent's repository", "line": None}
-        return Answer(AnswerTaken.LIMIT, note, error=wrong, trajectory=_so_far(question, note))
-    answer = _read(result, question, revision)
-    answer.trajectory = _with_costs(result.trajectory, question)
-    return answer
-
-
-def _work(
-    question: AnswerRequest,
-    client: ModelClient,
-    ask: Ask,
-    store: Callable[[StoredStep], None],
-    stop: Callable[[], bool],
-) -> AgentResult:
-    return run_agent(
+    revision = question.implementation.revision
+    result = run_agent(
         ask=ask,
         sandbox=configured_sandbox(),
         task=_task(question),
-        limits=_limits(client.settings, question.implementation.revision),
+        limits=_limits(client.settings, revision),
         label=f"{job_label()}-ask-{question.pk}",
         cancelled=stop,
-        replay=_done(question),
-        stored=store,
         scratch=scratch_folder(),
     )
+    answer = read_result(result, files_of(revision))
+    answer.trajectory = replace(result.trajectory, dollars=dollars_of(question))
+    return answer
 
 
-def _done(question: AnswerRequest) -> list[StoredStep]:
-    return [StoredStep.from_data(data) for data in question.agent_steps]
+def read_result(result: AgentResult, task: TaskFiles) -> Answer:
+    """What an agent's work is worth: its repository's difference, applied like an uploaded diff.
+
+    What may not be changed is set aside and said: agents touch tests for honest reasons too.
+    """
+    goal, changes = task.goal, result.changes
+    if result.is_definition:
+        own = {path: content for path, content in changes.changed.items() if path == goal.file}
+        aside = {
+            path: "is not the definition, which alone was asked for" for path in changes.changed if path not in own
+        }
+    else:
+        own, aside = _sorted(changes, task)
+    answer = Answer(
+        AnswerTaken.CODE, f"Taken from {PLACE}. {result.ending}".strip(), aside=_remarks(aside, changes, task)
+    )
+    if goal.file in changes.deleted:
+        return _without_code(answer, f"{goal.file}, which holds the goal, was deleted.")
+    if goal.file in aside:
+        return _without_code(answer, f"{goal.file}, which holds the goal, {aside[goal.file]}.")
+    if goal.file not in own:
+        answer.taken = AnswerTaken.EMPTY if result.finished else AnswerTaken.LIMIT
+        answer.note = f"The goal is as it was masked. {result.ending}".strip()
+        return _without_code(answer, answer.note)
+    try:
+        raw = _raw(own, task, is_definition=result.is_definition)
+        answer.text = raw.content.decode("utf-8", errors="replace")
+        answer.applied = apply_limited(raw, task)
+    except AnswerError as error:
+        answer.error = {"message": error.message, "file": goal.file, "line": error.line}
+    return answer
 
 
-def _so_far(question: AnswerRequest, ending: str) -> Trajectory:
-    return _with_costs(trajectory_of(_done(question), ending), question)
+def _without_code(answer: Answer, why: str) -> Answer:
+    answer.error = {"message": why, "file": PLACE, "line": None}
+    return answer
+
+
+def _raw(own: dict[str, bytes], task: TaskFiles, *, is_definition: bool) -> RawAnswer:
+    """The answer in a form that uploads have. Raises AnswerError where the diff cannot be made."""
+    goal = task.goal
+    if is_definition:
+        return RawAnswer(task=goal.task, trial=1, kind=AnswerKind.SOURCE, content=own[goal.file], file=goal.file)
+    masked = {path: (task.repository / path).read_bytes() for path in own if (task.repository / path).is_file()}
+    diff = unified_diff(masked, own).encode()
+    return RawAnswer(task=goal.task, trial=1, kind=AnswerKind.DIFF, content=diff, file=goal.file)
+
+
+def _sorted(changes: Changes, task: TaskFiles) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The changed files that may be part of an answer, and why the others are not."""
+    masked = read_tree(task.repository)
+    own: dict[str, bytes] = {}
+    aside = dict(changes.refused)
+    for path, content in changes.changed.items():
+        is_new = path not in masked.entries
+        why = path_problem(path, masked, task.goal, task.protection)
+        noise = (is_new and noise_of_name(path)) or noise_of_content(path, content, is_new=is_new)
+        if not why and noise:
+            why = f"is one of: {noise}"
+        if why:
+            aside[path] = why
+        else:
+            own[path] = content
+    return own, aside
+
+
+def _remarks(aside: dict[str, str], changes: Changes, task: TaskFiles) -> list[dict[str, Any]]:
+    """What is said of the changes that are no part of the answer."""
+    said = [(path[:200], f"Not applied: it {why}.") for path, why in list(aside.items())[:_SHOWN]]
+    deleted = [path for path in changes.deleted if path != task.goal.file]
+    if deleted:
+        shown = ", ".join(deleted[:3]) + (", ..." if len(deleted) > 3 else "")
+        said.append((PLACE, f"Deleted files are put back: {len(deleted)} ({shown})."))
+    return [{"message": message, "file": path, "diff": ""} for path, message in said]
 
 
 def _task(question: AnswerRequest) -> AgentTask:
     revision = question.implementation.revision
     paper = paper_of(revision)
     return AgentTask(
-        slug=revision.task.slug,
+        goal=goal_of(revision),
         instruction=revision.instruction,
-        goal_file=revision.goal_file,
-        goal_function=revision.goal_function,
-        class_name=revision.class_name,
         repository=tree_path(revision.repository_hash),
         paper_pdf=file_path(revision.paper_hash) if revision.paper_hash else None,
         paper_text=_text(paper) if paper else "",
@@ -132,41 +185,6 @@ def _limits(given: EndpointSettings, revision: TaskRevision) -> AgentLimits:
         context_tokens=given.context_tokens,
         max_output_tokens=given.max_output_tokens,
     )
-    known = {entry.name: entry for entry in environment_list().entries}
-    entry = known.get(revision.environment)
+    entry = {entry.name: entry for entry in environment_list().entries}.get(revision.environment)
     # Frameworks such as PyTorch need more than the usual box has.
     return replace(usual, memory_bytes=entry.memory_mb * 2**20) if entry and entry.memory_mb else usual
-
-
-def _read(result: AgentResult, request: AnswerRequest, revision: TaskRevision) -> Answer:
-    task = files_of(revision)
-    raw, remarks = as_answer(result, task=task, others=_other_goals(revision, request))
-    aside = [_remark(each) for each in remarks]
-    if raw is None:
-        taken = AnswerTaken.EMPTY if result.finished else AnswerTaken.LIMIT
-        note = f"The goal is as it was masked. {result.ending}".strip()
-        wrong = {"message": note, "file": "the agent's repository", "line": None}
-        return Answer(taken, note, error=wrong, aside=aside)
-    note = f"Taken from the agent's repository. {result.ending}".strip()
-    answer = Answer(AnswerTaken.CODE, note, text=raw.content.decode("utf-8", errors="replace"), aside=aside)
-    try:
-        answer.applied = apply_limited(raw, task)
-    except AnswerError as error:
-        answer.error = {"message": error.message, "file": raw.file, "line": error.line}
-    return answer
-
-
-def _other_goals(revision: TaskRevision, request: AnswerRequest) -> Iterable[Goal]:
-    """Goals of the same paper that stay as they are masked."""
-    of_version = revisions_of(request.implementation.submission.suite_version)
-    return [goal_of(each) for each in of_version.filter(task__paper=revision.task.paper).exclude(pk=revision.pk)]
-
-
-def _remark(problem: Problem) -> dict[str, str]:
-    return {"message": problem.message, "file": problem.file, "diff": ""}
-
-
-def _with_costs(trajectory: Trajectory, request: AnswerRequest) -> Trajectory:
-    """The same with what its calls cost, as far as that is known."""
-    dollars = dollars_of(request)
-    return trajectory if dollars is None else replace(trajectory, dollars=dollars)

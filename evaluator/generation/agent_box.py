@@ -1,21 +1,21 @@
-"""The conversation with the driver in an agent's box. Everything that comes out of there is foreign.
+"""Run an agent's commands in its box and take in what they print and change. Everything from there is foreign.
 
-What arrives is bounded by the sandbox's limits and looked at before it is used. A box that dies, falls silent or says
-what its driver never says ends the agent's work; only what happens before the driver's hello is a fault of ours.
+A box that dies, falls silent or says what its driver never says ends the agent's work; only what happens before the
+driver is ready is an infrastructure error.
 """
 
 from __future__ import annotations
 
 import queue
 import secrets
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from evaluator.generation.agent_types import MEBIBYTE
 from evaluator.generation.agent_workspace import shell_mounts
 from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, SandboxError
 from evaluator.testing import box
@@ -25,35 +25,63 @@ from evaluator.testing.upstream_relay import Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
 
-    from evaluator.generation.agent_types import AgentLimits
     from evaluator.generation.agent_workspace import Workspace
     from evaluator.sandbox.types import BoxResult, Sandbox
 
+MEBIBYTE: Final = 1024 * 1024
 START_SECONDS: Final = 120.0
 ANSWER_SECONDS: Final = 60.0
-"""How long the driver may take for anything but a command, and beyond a command's time."""
+"""How long the driver may take beyond a command's time."""
 GOODBYE_SECONDS: Final = 3.0
 _TICK_SECONDS: Final = 0.5
 _OUTPUT_BYTES: Final = 256 * MEBIBYTE
 _LARGEST_FILE: Final = 256 * MEBIBYTE
 _FILES: Final = Path(box.__file__).parent
-_DRIVER: Final = ("agent_driver.py", "agent_changes.py", "agent_files.py", "frames.py")
-
-
+_DRIVER: Final = ("agent_driver.py", "frames.py")
 _FOREIGN: Final = "something in the box wrote what its driver does not write"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """What one answer may use: turns of the model, seconds in all and of one command, characters of one observation.
+
+    ``memory_bytes`` is what commands may use at once, ``disk_bytes`` what may be written beside the copies of
+    repository and paper. The conversation is kept below ``context_tokens`` less ``max_output_tokens``.
+    """
+
+    steps: int = 40
+    seconds: float = 3600.0
+    command_seconds: float = 60.0
+    observation_chars: int = 20_000
+    memory_bytes: int = 1024 * MEBIBYTE
+    disk_bytes: int = 256 * MEBIBYTE
+    processes: int = 128
+    context_tokens: int = 128_000
+    max_output_tokens: int = 8192
 
 
 class BoxGoneError(Exception):
     """The box has ended, or can no longer be talked with. The message says why, for people."""
 
 
-class ActionError(Exception):
-    """What was asked of the driver could not be done. The message is for the model."""
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How the agent's repository differs from the masked one: new contents, paths that are gone, and changes that are
+    not taken, each with the reason.
+    """
+
+    changed: Mapping[str, bytes] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 class AgentBox:
-    """One agent's box, as a context: it runs from enter to exit, and is killed whatever happens in between."""
+    """One agent's box, as a context: it runs from enter to exit, and is killed whatever happens in between.
+
+    ``changes`` are those after the last command.
+    """
 
     def __init__(
         self,
@@ -66,28 +94,36 @@ class AgentBox:
         cancelled: Callable[[], bool],
     ) -> None:
         """``cancelled`` is asked twice a second, from another thread."""
-        self._limits = limits
+        self.changes = Changes()
+        self._sandbox, self._limits, self._cancelled = sandbox, limits, cancelled
         self._nonce = secrets.token_hex(16)
         lends_shell = sandbox.name != "docker"  # an image has a shell of its own, for a libc of its own
-        mounts = (
-            *(Mount(_FILES / name, f"/box/{name}") for name in _DRIVER),
-            *(shell_mounts() if lends_shell else ()),
-            *workspace.mounts,
-        )
         self._spec = BoxSpec(
             label=label,
             argv=("python", "/box/agent_driver.py", self._nonce),
-            mounts=mounts,
+            mounts=(
+                *(Mount(_FILES / name, f"/box/{name}") for name in _DRIVER),
+                *(shell_mounts() if lends_shell else ()),
+                *workspace.mounts,
+            ),
             limits=_box_limits(limits, workspace),
             environment=environment,
         )
         self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._side = Side(self._inbox.put, lambda: self._inbox.put(None))
-        self._runner = _Runner(sandbox, self._spec, self._side, self._inbox, cancelled)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=label)
+        self._box: Future[BoxResult] | None = None
+        self._dismissed = False
         self._number = 0
 
     def __enter__(self) -> Self:
-        self._runner.start()
+        self._box = self._thread.submit(
+            self._sandbox.run,
+            self._spec,
+            cancelled=lambda: self._dismissed or self._cancelled(),
+            dialogue=self._side,
+        )
+        self._box.add_done_callback(lambda _: self._inbox.put(None))
         try:
             self._begin()
         except BaseException:
@@ -97,39 +133,55 @@ class AgentBox:
 
     def __exit__(self, *_: object) -> None:
         self._side.feed.end()
-        self._runner.leave()
+        if self._box is not None:
+            wait([self._box], GOODBYE_SECONDS)
+        self._dismissed = True
+        self._thread.shutdown()
         self._side.feed.close()
 
-    def ask(self, do: str, *, seconds: float = ANSWER_SECONDS, **arguments: object) -> dict[str, Any]:
-        """The driver's answer to one request, see ``agent_driver.py``.
+    def run(self, command: str, seconds: float) -> str:
+        """Run a shell command and return what the model is told of it; ``changes`` are then those of now.
 
-        Raises :class:`ActionError`, :class:`BoxGoneError`, ``RunCancelledError``, and ``SandboxError`` for faults of
-        ours.
+        Raises :class:`BoxGoneError`, ``RunCancelledError``, and ``SandboxError`` for infrastructure errors.
         """
         self._number += 1
         try:
-            request = frames.encode({"id": self._number, "do": do, **arguments})
+            request = frames.encode({"id": self._number, "command": command, "seconds": seconds})
         except frames.FrameError as error:
-            raise ActionError(str(error)) from None
+            return f"Error: {error}"
         self._side.feed.send(request)
-        answer = self._next(seconds)
+        answer = self._next(seconds + ANSWER_SECONDS)
         if answer.get("id") != self._number:
             raise BoxGoneError("something in the box answered in its driver's place")
-        wrong = answer.get("error")
-        if isinstance(wrong, str):
-            raise ActionError(clean_text(wrong)[:1000])
-        return answer
+        if "changed" in answer:
+            self.changes = _changes(answer)
+        return self._observation(answer, seconds)
+
+    def _observation(self, answer: Mapping[str, Any], seconds: float) -> str:
+        code, output = answer.get("code"), answer.get("output")
+        if answer.get("timed_out") is True:
+            head = f"Stopped after {seconds:g} seconds."
+        elif not isinstance(code, int):
+            head = "Error: the command could not be run."
+        else:
+            head = f"Exit code {code}." if code >= 0 else f"Killed by signal {-code}."
+        printed = clean_text(output).rstrip() if isinstance(output, str) else ""
+        # The driver cuts by itself, unless somebody speaks in its place.
+        limit = self._limits.observation_chars + 500
+        return f"{head}\n{printed[:limit]}" if printed else f"{head} Nothing was printed."
 
     def _begin(self) -> None:
-        """Wait for the hello and the copies. Until the driver is ready no agent's code can run: faults are ours."""
+        """Wait for the hello and the copies. No agent's code runs before: what fails is an infrastructure error."""
         try:
             wrong = self._greet()
         except BoxGoneError as gone:
             wrong = str(gone)
         if wrong:
-            said = self._runner.stderr_tail() or "nothing"
+            ended = self._box is not None and self._box.done() and not self._box.exception()
+            said = self._box.result().stderr[-1000:] if ended and self._box is not None else b""
+            text = " ".join(clean_text(said.decode("utf-8", "replace")).split()) or "nothing"
             raise SandboxError(
-                f"the agent's box {self._spec.label} did not begin: {wrong}. Its stderr ends with: {said}"
+                f"the agent's box {self._spec.label} did not begin: {wrong}. Its stderr ends with: {text}"
             )
 
     def _greet(self) -> str:
@@ -139,9 +191,8 @@ class AgentBox:
             return "its first words were no hello"
         if hello.get("shell") is not True:
             return f"the environment {self._spec.environment!r} has no shell (sh)"
-        characters = self._limits.observation_chars
-        job = {"output_bytes": characters, "text_characters": characters}
-        self._side.feed.send(frames.encode({**job, "process_bytes": self._limits.memory_bytes * 3 // 4}))
+        job = {"output_bytes": self._limits.observation_chars, "process_bytes": self._limits.memory_bytes * 3 // 4}
+        self._side.feed.send(frames.encode(job))
         return "" if self._next(START_SECONDS).get("kind") == "ready" else "it was not ready"
 
     def _next(self, seconds: float) -> dict[str, Any]:
@@ -154,110 +205,56 @@ class AgentBox:
                     raise BoxGoneError("the box no longer answered") from None
                 continue
             if frame is None:
-                raise self._runner.why_gone()
-            return _message(frame)
+                raise BoxGoneError(self._why_gone())
+            try:
+                message: Any = frames.decode(frame)
+            except frames.FrameError:
+                raise BoxGoneError(_FOREIGN) from None
+            if not isinstance(message, dict):
+                raise BoxGoneError(_FOREIGN)
+            return message
+
+    def _why_gone(self) -> str:
+        """How the box ended, in words. Raises what running it raised."""
+        assert self._box is not None  # noqa: S101 - it was entered
+        if not wait([self._box], GOODBYE_SECONDS).done:
+            return _FOREIGN
+        result = self._box.result()
+        limits = self._spec.limits
+        return {
+            Ending.EXITED: f"its first program ended (exit code {result.exit_code})",
+            Ending.SIGNALLED: f"its first program was killed (signal {result.signal})",
+            Ending.WALL_TIMEOUT: f"the box was stopped after {limits.wall_seconds:g} seconds",
+            Ending.CPU_TIMEOUT: f"the box used more than {limits.cpu_seconds} seconds of processor time",
+            Ending.OUT_OF_MEMORY: f"the box used more than {limits.memory_bytes // MEBIBYTE} MB of memory",
+            Ending.OUTPUT_LIMIT: f"the box sent more than {limits.output_bytes // MEBIBYTE} MB",
+        }[result.ending]
 
 
-def _message(frame: bytes) -> dict[str, Any]:
+def _changes(answer: Mapping[str, Any]) -> Changes:
+    """The changes in a driver's answer. Raises :class:`BoxGoneError` where they have another form than the driver's."""
     try:
-        message: Any = frames.decode(frame)
-    except frames.FrameError:
+        changed = dict(answer["changed"])
+        deleted, refused = tuple(answer["deleted"]), tuple((path, why) for path, why in answer["refused"])
+    except (KeyError, TypeError, ValueError):
         raise BoxGoneError(_FOREIGN) from None
-    if not isinstance(message, dict):
+    texts = [*changed, *deleted, *(text for pair in refused for text in pair)]
+    contents_are_bytes = all(
+        isinstance(content, np.ndarray) and content.dtype == np.uint8 for content in changed.values()
+    )
+    if not contents_are_bytes or not all(isinstance(text, str) for text in texts):
         raise BoxGoneError(_FOREIGN)
-    return message
-
-
-class _Runner(threading.Thread):
-    """Runs the box beside the conversation."""
-
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        spec: BoxSpec,
-        side: Side,
-        inbox: queue.SimpleQueue[bytes | None],
-        cancelled: Callable[[], bool],
-    ) -> None:
-        super().__init__(name=spec.label, daemon=True)
-        self._sandbox, self._spec, self._side = sandbox, spec, side
-        self._inbox, self._cancelled = inbox, cancelled
-        self._dismissed = threading.Event()
-        self._result: BoxResult | None = None
-        self._error: Exception | None = None
-
-    def run(self) -> None:
-        """The thread's work."""
-        try:
-            self._result = self._sandbox.run(
-                self._spec,
-                cancelled=lambda: self._dismissed.is_set() or self._cancelled(),
-                dialogue=self._side,
-            )
-        except Exception as error:  # noqa: BLE001 - raised again where the box is talked with
-            self._error = error
-        finally:
-            self._inbox.put(None)
-
-    def leave(self) -> None:
-        """Wait for the box's end, and after a while bring it about."""
-        self.join(GOODBYE_SECONDS)
-        self._dismissed.set()
-        self.join()
-
-    def why_gone(self) -> Exception:
-        """What to raise when the conversation has broken off."""
-        self.join(GOODBYE_SECONDS)
-        if self._error is not None:
-            return self._error
-        if self._result is None:
-            return BoxGoneError(_FOREIGN)
-        return BoxGoneError(_ending_text(self._result, self._spec))
-
-    def stderr_tail(self) -> str:
-        """The end of what the box said beside the conversation, on one line."""
-        said = self._result.stderr[-1000:] if self._result else b""
-        return " ".join(clean_text(said.decode("utf-8", "replace")).split())
-
-
-def changed_files(known: Mapping[str, bytes], news: Mapping[str, Any]) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The changed files (path to content) after ``news`` of the driver's, where ``known`` were before, and the deleted.
-
-    Raises :class:`BoxGoneError` for news in another form than the driver's.
-    """
-    changed = news.get("changed")
-    if not isinstance(changed, list):
-        raise BoxGoneError(_FOREIGN)
-    restored, deleted = set(_texts(news.get("restored"))), _texts(news.get("deleted"))
-    files = {path: content for path, content in known.items() if path not in restored}
-    for pair in changed:
-        path, content = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
-        if not isinstance(path, str) or not isinstance(content, np.ndarray) or content.dtype != np.uint8:
-            raise BoxGoneError(_FOREIGN)
-        files[path] = content.tobytes()
-    return files, deleted
-
-
-def refused_files(news: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Path and reason of the changes that the driver did not take. Raises :class:`BoxGoneError` as above."""
-    refused = news.get("refused")
-    pairs = [_texts(pair) for pair in refused] if isinstance(refused, list) else [()]
-    if not all(len(pair) == 2 for pair in pairs):
-        raise BoxGoneError(_FOREIGN)
-    return tuple((clean_text(pair[0]), clean_text(pair[1])) for pair in pairs)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    texts = tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
-    if not isinstance(value, list) or len(texts) != len(value):
-        raise BoxGoneError(_FOREIGN)
-    return texts
+    return Changes(
+        changed={path: content.tobytes() for path, content in sorted(changed.items())},
+        deleted=deleted,
+        refused=tuple((clean_text(path), clean_text(why)) for path, why in refused),
+    )
 
 
 def _box_limits(limits: AgentLimits, workspace: Workspace) -> Limits:
     disk = workspace.size + limits.disk_bytes
     return Limits(
-        # Starting, repeating stored steps and waiting for the model are part of the box's life.
+        # Starting, running commands once more after an interruption, and waiting for the model are part of its life.
         wall_seconds=2 * limits.seconds + START_SECONDS,
         cpu_seconds=int(2 * limits.seconds + START_SECONDS),
         memory_bytes=limits.memory_bytes + disk,
@@ -268,16 +265,3 @@ def _box_limits(limits: AgentLimits, workspace: Workspace) -> Limits:
         open_files=1024,
         output_bytes=_OUTPUT_BYTES,
     )
-
-
-def _ending_text(result: BoxResult, spec: BoxSpec) -> str:
-    """How the box ended, in words."""
-    if result.ending is Ending.EXITED:
-        return f"its first program ended (exit code {result.exit_code})"
-    return {
-        Ending.SIGNALLED: f"its first program was killed (signal {result.signal})",
-        Ending.WALL_TIMEOUT: f"the box was stopped after {spec.limits.wall_seconds:g} seconds",
-        Ending.CPU_TIMEOUT: f"the box used more than {spec.limits.cpu_seconds} seconds of processor time",
-        Ending.OUT_OF_MEMORY: f"the box used more than {spec.limits.memory_bytes // MEBIBYTE} MB of memory",
-        Ending.OUTPUT_LIMIT: f"the box sent more than {spec.limits.output_bytes // MEBIBYTE} MB",
-    }[result.ending]

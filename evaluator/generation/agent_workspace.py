@@ -1,4 +1,4 @@
-"""What an agent's box holds: the masked repository as far as its inputs allow, the paper, a shell. Never a test."""
+"""Prepare what an agent's box holds: the masked repository as far as its inputs allow, the paper, a shell. No test."""
 
 from __future__ import annotations
 
@@ -24,19 +24,36 @@ from evaluator.testing.upstream_types import UpstreamTask
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evaluator.generation.agent_types import AgentTask
-
 OWN_FOLDERS: Final = frozenset({"golden_files", "probes", "unit_test", "unit_tests"})
 """Names of folders that hold a benchmark's own tests; no agent gets them."""
 
 _TOOLS: Final = (
-    "sh awk basename cat chmod cmp cp cut date diff dirname du echo env expr false find grep head id ln ls "
+    "sh bash awk basename cat chmod cmp cp cut date diff dirname du echo env expr false find grep head id ln ls "
     "md5sum mkdir mktemp mv nl od paste patch printf pwd readlink realpath rm rmdir "
     "sed seq sleep sort stat tac tail tee test timeout touch tr true uname uniq wc xargs"
 )
 _LIBRARY: Final = re.compile(r"^\s*(\S+) => (/\S+) \(0x", re.MULTILINE)
 _BLOCK: Final = 4096
 _ENTRY_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """One task as an agent gets it.
+
+    ``repository`` is the masked tree (only read; with ``unit_test_file``, which the box does not get, where it is one
+    of upstream's). ``inputs`` is ``full``, ``paper_goal_file`` (of the repository only the goal file) or ``paper_only``
+    (only the masked definition). ``environment`` names what the box is made of.
+    """
+
+    goal: Goal
+    instruction: str
+    repository: Path
+    paper_pdf: Path | None
+    paper_text: str
+    environment: str
+    inputs: str
+    unit_test_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +80,7 @@ def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Worksp
             is_definition = _fill(task, folder)
             _write_paper(task, folder / "paper")
         except (OSError, SourceError) as error:
-            raise SandboxError(f"{task.slug}: the agent's folder cannot be made: {error}") from error
+            raise SandboxError(f"{task.goal.task}: the agent's folder cannot be made: {error}") from error
         sizes = [status.st_size for _, status in entries(folder)]
         yield Workspace(
             mounts=(Mount(folder / "repository", "/box/repository"), Mount(folder / "paper", "/box/paper")),
@@ -72,11 +89,6 @@ def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Worksp
             largest=max(sizes),
             is_definition=is_definition,
         )
-
-
-def goal_of(task: AgentTask) -> Goal:
-    """The task's goal."""
-    return Goal(task=task.slug, file=task.goal_file, function=task.goal_function, class_name=task.class_name)
 
 
 def definition_alone(content: bytes, goal: Goal, *, with_imports: bool) -> str:
@@ -112,7 +124,7 @@ def shell_mounts() -> tuple[Mount, ...]:
 
 def _fill(task: AgentTask, folder: Path) -> bool:
     """Make ``folder/repository``; whether its goal file holds the definition alone."""
-    repository, goal = folder / "repository", goal_of(task)
+    repository, goal = folder / "repository", task.goal
     content = (task.repository / goal.file).read_bytes()
     if task.inputs == "full":
         _without_tests(task, repository)
@@ -132,21 +144,21 @@ def _fill(task: AgentTask, folder: Path) -> bool:
 
 
 def _is_among_tests(task: AgentTask) -> bool:
-    return task.goal_file == task.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(task.goal_file).parts)
+    return task.goal.file == task.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(task.goal.file).parts)
 
 
 def _without_tests(task: AgentTask, target: Path) -> None:
     """Link the masked repository to ``target``, without unit tests and what only they name."""
     if task.unit_test_file:
         test = UpstreamTask(
-            name=task.slug,
+            name=task.goal.task,
             repository=task.repository,
             reference_repository=task.repository,
             repository_name="repository",
             unit_test_file=task.unit_test_file,
-            goal_file=task.goal_file,
-            goal_function=task.goal_function,
-            class_name=task.class_name,
+            goal_file=task.goal.file,
+            goal_function=task.goal.function,
+            class_name=task.goal.class_name,
             environment=task.environment,
         )
         with answer_tree(test, task.repository, target.parent) as tree:

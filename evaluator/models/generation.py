@@ -46,9 +46,7 @@ class AnswerRequest(Leased):
 
     ``taken`` says what the answer was taken from and ``note`` says it in words, ``rule`` by which rule
     (``evaluator.generation.extraction.RULE``; empty for an agent's answer, which is its repository). ``cuts`` lists
-    ``{part, tokens, why}`` of what did not fit the model's context and was left out of the prompt. ``agent_steps`` is
-    what an agent has done so far (``evaluator.generation.agent_types.StoredStep`` as data), so that it goes on there
-    after an interruption.
+    ``{part, tokens, why}`` of what did not fit the model's context and was left out of the prompt.
     """
 
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="requests")
@@ -57,7 +55,6 @@ class AnswerRequest(Leased):
     note = models.TextField(blank=True)
     rule = models.CharField(max_length=20, blank=True)
     cuts = models.JSONField(default=list, blank=True)
-    agent_steps = models.JSONField(default=list, blank=True)
     seconds = models.FloatField(null=True, blank=True)
 
     class Meta:

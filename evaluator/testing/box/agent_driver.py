@@ -1,21 +1,15 @@
-"""The first program of an agent's box: carries out its actions on a private copy of the masked repository.
+"""The first program of an agent's box: runs shell commands on a private copy of the masked repository.
 
 ``agent_driver.py NONCE``, mounted at ``/box/agent_driver.py``. Hello leaves first, as in ``driver.py``. Stdin begins
-with one frame, the job ``{"output_bytes", "text_characters", "process_bytes"}``: how much of a command's output and of
-a file is kept, and how much data one process may have in memory. ``/box/repository`` and, where it is there,
-``/box/paper`` are copied into the box's own tmpfs, ``{"kind": "ready"}`` leaves, and every further frame is a request
-``{"id", "do", …}`` that is answered by one frame ``{"id", …}``:
+with one frame, the job ``{"output_bytes", "process_bytes"}``: how much of a command's output is kept, and how much data
+one process may have in memory. ``/box/repository`` and ``/box/paper`` are copied into the box's own tmpfs,
+``{"kind": "ready"}`` leaves, and every further frame is ``{"id", "command", "seconds"}``, answered by one frame
+``{"id", "code", "output", "timed_out"}`` with the changes of the repository where those are others than before:
+``changed`` (paths and contents), ``deleted`` (paths) and ``refused`` (paths and why).
 
-``run``      ``command``, ``limit`` (seconds): ``code``, ``signal``, ``output``, ``timed_out``, ``killed`` (processes)
-``read``     ``path``, ``first``, ``last`` (lines from 1; 0 and 0: all of them): ``text``
-``edit``     ``path``, ``old``, ``new``: ``text``
-``collect``  nothing: see ``agent_changes.py``
-
-``{"id", "error"}`` answers what could not be done. A command has a session of its own and a limit on its time; what it
-leaves running is killed, for orphans become this process's children. This process is not dumpable: the agent, who is
-the same user, can kill it (which ends the run), but can neither read its memory nor open its pipes. Nothing here keeps
-a secret from the agent, and nothing needs to: there are no tests in its box. Python 3.8 or newer, standard library;
-the frames need NumPy.
+A command has a session of its own, which is killed when the command ends or its time is up. This process is not
+dumpable: the agent, who is the same user, can kill it (which ends the run), but can neither read its memory nor open
+its pipes. There is nothing secret in the box. Python 3.8 or newer, standard library; the frames need NumPy.
 """
 
 from __future__ import annotations
@@ -23,265 +17,221 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-import platform
 import resource
-import selectors
 import shutil
 import signal
 import stat
 import subprocess
 import sys
-import time
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from evaluator.testing.box import agent_changes, agent_files, frames
+    from collections.abc import Iterator
+
+    from evaluator.testing.box import frames
 
 BOX = Path(__file__).resolve().parent
 HOME = Path(os.environ.get("TMPDIR", "/tmp"))  # noqa: S108 - the box's own tmpfs
 WORKSPACE = HOME / "workspace"
 REPOSITORY = WORKSPACE / "repository"
-KILL_SECONDS = 10.0
+MAX_FILE_BYTES = 1024 * 1024
+MAX_CHANGED_BYTES = 4 * 1024 * 1024
+"""What the changed files of the repository may hold in all."""
+MAX_NEW_BYTES = 512 * 1024
+MAX_NEW_FILES = 100
+"""New files have limits of their own, so that litter does not crowd out the answer."""
+MAX_ENTRIES = 60_000
+MAX_NAMED = 1000
+MAX_NAME_CHARACTERS = 400
+_PASSED_OVER = frozenset({".git", "__pycache__", ".pytest_cache"})
 _SET_DUMPABLE = 4
-_SET_CHILD_SUBREAPER = 36
-_CHUNK = 64 * 1024
-_POLL_SECONDS = 0.02
 
 
 def main(nonce: str) -> None:
-    """Serve requests until there are no more."""
+    """Run commands until there are no more."""
     answers = os.dup(1)
     os.dup2(2, 1)
-    library = ctypes.CDLL(None)
-    library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-    library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    variables = child_variables()
-    shell = shutil.which("sh", path=variables["PATH"]) or ""
-    hello = {"kind": "hello", "nonce": nonce, "python": platform.python_version(), "shell": bool(shell)}
-    _emit(answers, hello)
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    variables = command_variables()
+    shell = shutil.which("bash", path=variables["PATH"]) or shutil.which("sh", path=variables["PATH"])
+    _emit(answers, {"kind": "hello", "nonce": nonce, "shell": bool(shell)})
     job: Any = frames.decode(_next_frame() or b"")
-    copy_tree(BOX / "repository", REPOSITORY)
-    if (BOX / "paper").is_dir():
-        copy_tree(BOX / "paper", WORKSPACE / "paper")
-    (HOME / "bin").mkdir(exist_ok=True)
+    copy_writable(BOX / "repository", REPOSITORY)
+    copy_writable(BOX / "paper", WORKSPACE / "paper")
+    (HOME / "bin").mkdir()
     for name in ("python", "python3"):
         (HOME / "bin" / name).symlink_to(sys.executable)
-    server = Server(job, shell, variables)
+    changes = Changes(BOX / "repository", REPOSITORY)
     _emit(answers, {"kind": "ready"})
     while True:
         raw = _next_frame()
         if raw is None:
             return
         request: Any = frames.decode(raw)
-        _emit(answers, {"id": request["id"], **server.serve(request)})
+        ran = run(request["command"], request["seconds"], shell=str(shell), variables=variables, job=job)
+        _emit(answers, {"id": request["id"], **ran, **changes.news()})
 
 
-class Server:
-    """Carries out requests, one after the other."""
+def run(command: str, seconds: float, *, shell: str, variables: dict[str, str], job: dict[str, Any]) -> dict[str, Any]:
+    """Run one command in the repository's folder."""
 
-    def __init__(self, job: dict[str, Any], shell: str, variables: dict[str, str]) -> None:
-        self._job = job
-        self._shell = shell
-        self._variables = variables
-        self._changes = agent_changes.Changes(BOX / "repository", REPOSITORY)
+    def limit() -> None:
+        # One process runs out of memory before the whole box does, which would end the agent's work.
+        resource.setrlimit(resource.RLIMIT_DATA, (job["process_bytes"],) * 2)
 
-    def serve(self, request: dict[str, Any]) -> dict[str, object]:
-        """The answer to one request, without its number."""
-        try:
-            return self._answer(request)
-        except agent_files.RefusedError as error:
-            return {"error": plain(str(error))}
-        except OSError as error:
-            return {"error": plain(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))}
-        except (ValueError, MemoryError, RecursionError) as error:
-            return {"error": plain(f"{type(error).__name__}: {error}")}
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, object]:
-        if request["do"] == "run":
-            return self._run(request["command"], request["limit"])
-        if request["do"] == "read":
-            limit = self._job["text_characters"]
-            path = REPOSITORY / request["path"]
-            return {"text": plain(agent_files.read(path, request["first"], request["last"], limit))}
-        if request["do"] == "edit":
-            return {"text": plain(agent_files.edit(REPOSITORY / request["path"], request["old"], request["new"]))}
-        return dict(self._changes.news())
-
-    def _run(self, command: str, seconds: float) -> dict[str, object]:
-        """Run one command in the repository's folder; nothing that it starts outlives it."""
-        REPOSITORY.mkdir(parents=True, exist_ok=True)
-        reader, writer = os.pipe()
-        output = Kept(self._job["output_bytes"])
-        try:
-            try:
-                process = subprocess.Popen(
-                    [self._shell, "-c", command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=writer,
-                    stderr=writer,
-                    cwd=str(REPOSITORY),
-                    env=self._variables,
-                    start_new_session=True,
-                    preexec_fn=self._limit,
-                )
-            finally:
-                os.close(writer)
-            timed_out = listen(process, reader, output, time.monotonic() + seconds)
-            killed = kill_descendants(process)
-            while drain(reader, output):
-                pass
-        finally:
-            os.close(reader)
-        code = process.returncode
-        return {
-            "code": code if code >= 0 else None,
-            "signal": -code if code < 0 else None,
-            "output": plain(output.text()),
-            "timed_out": timed_out,
-            "killed": killed,
-        }
-
-    def _limit(self) -> None:
-        """Let one process run out of memory before the whole box does, which would end the agent's work."""
-        resource.setrlimit(resource.RLIMIT_DATA, (self._job["process_bytes"],) * 2)
-
-
-class Kept:
-    """The beginning and the end of a long output; ``left_out`` counts the bytes in between."""
-
-    def __init__(self, limit: int) -> None:
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._most_head = limit - limit // 2
-        self._most_tail = limit // 2
-        self.left_out = 0
-
-    def add(self, data: bytes) -> None:
-        """Take in the next bytes."""
-        room = self._most_head - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        surplus = len(self._tail) - self._most_tail
-        if surplus > 0:
-            del self._tail[:surplus]
-            self.left_out += surplus
-
-    def text(self) -> str:
-        """What was kept, with a line of its own where something is missing."""
-        if not self.left_out:
-            return bytes(self._head + self._tail).decode("utf-8", "replace")
-        head, tail = bytes(self._head).decode("utf-8", "replace"), bytes(self._tail).decode("utf-8", "replace")
-        return f"{head}\n[... {self.left_out} bytes left out ...]\n{tail}"
-
-
-def listen(process: subprocess.Popen[bytes], reader: int, output: Kept, deadline: float) -> bool:
-    """Take in what the command prints until its own process has ended; whether it met the deadline instead."""
-    os.set_blocking(reader, False)
-    with selectors.DefaultSelector() as selector:
-        selector.register(reader, selectors.EVENT_READ)
-        while process.poll() is None:
-            if time.monotonic() >= deadline:
-                return True
-            if not selector.get_map():
-                time.sleep(_POLL_SECONDS)
-            elif selector.select(_POLL_SECONDS) and not drain(reader, output):
-                selector.unregister(reader)
-    return False
-
-
-def drain(reader: int, output: Kept) -> bool:
-    """Take in one piece; whether there may be more."""
+    timed_out = False
     try:
-        data = os.read(reader, _CHUNK)
-    except BlockingIOError:
-        return False
-    output.add(data)
-    return bool(data)
-
-
-def kill_descendants(process: subprocess.Popen[bytes]) -> int:
-    """Kill ``process`` and everything that was started by it, and say how many there were.
-
-    The dead are waited for only when nobody lives any more: until then they count against the box's limit of processes,
-    so that whoever forks all the time finds no room for more. Raises ``TimeoutError`` when that does not help.
-    """
-    deadline = time.monotonic() + KILL_SECONDS
-    killed = set()
-    while True:
-        living = [pid for pid, state in descendants(os.getpid()) if state not in "ZX"]
-        if not living:
-            break
-        if time.monotonic() > deadline:
-            raise TimeoutError("processes of the command could not be killed")
-        for pid in living:
+        REPOSITORY.mkdir(parents=True, exist_ok=True)
+        # A file rather than a pipe: what a command leaves running in the background may hold a pipe open for ever.
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                [shell, "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=str(REPOSITORY),
+                env=variables,
+                start_new_session=True,
+                preexec_fn=limit,
+            )
             try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
+            return {"code": code, "timed_out": timed_out, "output": kept(output, job["output_bytes"])}
+    except (OSError, ValueError) as error:
+        return {"code": None, "timed_out": timed_out, "output": plain(str(error))}
+
+
+def kept(output: Any, limit: int) -> str:
+    """The beginning and the end of a long output, with a line of its own where something is left out."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    if size <= limit:
+        return str(output.read().decode("utf-8", "replace"))
+    head = output.read(limit // 2).decode("utf-8", "replace")
+    output.seek(size - limit // 2)
+    tail = output.read().decode("utf-8", "replace")
+    return f"{head}\n[... {size - 2 * (limit // 2)} bytes left out ...]\n{tail}"
+
+
+class Changes:
+    """What is different in the copy ``place`` from the ``pristine`` tree."""
+
+    def __init__(self, pristine: Path, place: Path) -> None:
+        """``place`` is a fresh copy."""
+        self._pristine = pristine
+        self._place = place
+        self._stamps = {path: _stamp(status) for path, status in entries(place)}
+        self._told: dict[str, Any] = {"changed": {}, "deleted": [], "refused": []}
+
+    def news(self) -> dict[str, Any]:
+        """The differences of now, or nothing where they are those of the last time."""
+        changed: dict[str, bytes] = {}
+        refused: list[list[str]] = []
+        room, count = {False: MAX_CHANGED_BYTES, True: MAX_NEW_BYTES}, 0
+        found = dict(entries(self._place))
+        for path, status in sorted(found.items()):
+            is_new = path not in self._stamps
+            if self._stamps.get(path) == _stamp(status):
                 continue
-            killed.add(pid)
-    process.wait()
-    while time.monotonic() < deadline:
+            content, why = self._content(path, status)
+            if content is None and not why:
+                continue
+            count += is_new
+            if content is not None and (len(content) > room[is_new] or (is_new and count > MAX_NEW_FILES)):
+                why = "comes after too many or too large other changes"
+            if why:
+                refused.append([plain(path)[:MAX_NAME_CHARACTERS], why])
+            elif content is not None:
+                room[is_new] -= len(content)
+                changed[path] = content
+        deleted = [path for path in sorted(self._stamps) if not os.path.lexists(self._place / path)]
+        news = {
+            "changed": changed,
+            "deleted": [plain(path) for path in deleted[:MAX_NAMED]],
+            "refused": refused[:MAX_NAMED],
+        }
+        if news == self._told:
+            return {}
+        self._told = news
+        return {**news, "changed": [[path, np.frombuffer(text, dtype=np.uint8)] for path, text in changed.items()]}
+
+    def _content(self, path: str, status: os.stat_result) -> tuple[bytes | None, str]:
+        """The new content of a file whose stamp has changed, or why it is not taken; neither where it is the same."""
+        if not stat.S_ISREG(status.st_mode):
+            return None, "is a link or special file"
+        if len(path) > MAX_NAME_CHARACTERS or plain(path) != path:
+            return None, "has a name that is too long or no text"
+        if status.st_size > MAX_FILE_BYTES:
+            return None, f"is larger than {MAX_FILE_BYTES // 1024} KB"
         try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                time.sleep(0.001)
-        except ChildProcessError:
-            break
-    return len(killed)
+            descriptor = os.open(str(self._place / path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                content = file.read(MAX_FILE_BYTES)
+            original = self._pristine / path
+            is_same = path in self._stamps and not original.is_symlink() and original.read_bytes() == content
+        except OSError as error:
+            return None, f"cannot be read: {error.strerror}"
+        return (None if is_same else content), ""
 
 
-def descendants(root: int) -> list[tuple[int, str]]:
-    """Number and state of every process below ``root``, as /proc shows them at about the same time."""
-    parents, states = {}, {}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - names are all that is wanted
-        if not entry.isdigit():
-            continue
-        try:
-            text = Path(f"/proc/{entry}/stat").read_text(errors="replace")
-        except OSError:
-            continue
-        state, parent = text.rpartition(")")[2].split()[:2]
-        parents[int(entry)], states[int(entry)] = int(parent), state
-    found = {root}
-    grown = True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in found and pid not in found}
-        found |= more
-        grown = bool(more)
-    return [(pid, states[pid]) for pid in sorted(found - {root})]
+def entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Path and status of everything that is no folder, links not followed; at most ``MAX_ENTRIES``."""
+    pending, count = [""], 0
+    while pending and count < MAX_ENTRIES:
+        relative = pending.pop()
+        # A folder may be gone, or closed by the agent to itself.
+        with suppress(OSError), os.scandir(folder / relative) as found:
+            for entry in found:
+                count += 1
+                path = f"{relative}/{entry.name}" if relative else entry.name
+                if not entry.is_dir(follow_symlinks=False):
+                    yield path, entry.stat(follow_symlinks=False)
+                elif entry.name not in _PASSED_OVER:
+                    pending.append(path)
 
 
-def copy_tree(source: Path, target: Path) -> None:
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    """Differs when the file was written or replaced: nobody can set ``ctime``."""
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def copy_writable(source: Path, target: Path) -> None:
     """Copy a tree, everything in it writable, links as links."""
-    for folder, names, files in os.walk(source):
-        inside = target / Path(folder).relative_to(source)
-        inside.mkdir(parents=True)
-        links = [name for name in (*names, *files) if (Path(folder) / name).is_symlink()]
-        for name in links:
-            (inside / name).symlink_to(os.readlink(Path(folder) / name))  # noqa: PTH115 - Path's needs 3.9
-        names[:] = [name for name in names if name not in links]
-        for name in files:
-            if name not in links:
-                shutil.copyfile(Path(folder) / name, inside / name)
-                mode = stat.S_IMODE((Path(folder) / name).stat().st_mode)
-                (inside / name).chmod(0o600 | (mode & 0o111))
+    shutil.copytree(source, target, symlinks=True)
+    for folder, _, files in os.walk(target):
+        os.chmod(folder, 0o700)  # noqa: PTH101 - os.walk gives strings
+        for path in (Path(folder) / name for name in files):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | 0o600)
 
 
-def child_variables() -> dict[str, str]:
+def command_variables() -> dict[str, str]:
     """The variables of commands: ours and a home; where the environment has no shell, with the tools the host lends.
 
     The environment's own programs come first, and its own libraries are never mixed with the host's: two C libraries
     would not fit each other.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    path = kept.get("PATH", os.defpath)
+    kept_ones = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    path = kept_ones.get("PATH", os.defpath)
     places = [path, str(HOME / "bin")]
     if shutil.which("sh", path=path) is None:
+        # The host's bash complains of other locales in every output.
+        kept_ones["LC_ALL"] = "C"
         places.append(str(BOX / "tools" / "bin"))
-        libraries = [kept.get("LD_LIBRARY_PATH", ""), str(BOX / "tools" / "lib")]
-        kept["LD_LIBRARY_PATH"] = os.pathsep.join(place for place in libraries if place)
-    kept["PATH"] = os.pathsep.join(places)
-    return {**kept, "HOME": str(HOME), "TMPDIR": str(HOME), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+        libraries = [kept_ones.get("LD_LIBRARY_PATH", ""), str(BOX / "tools" / "lib")]
+        kept_ones["LD_LIBRARY_PATH"] = os.pathsep.join(place for place in libraries if place)
+    own = {"PATH": os.pathsep.join(places), "HOME": str(HOME), "TMPDIR": str(HOME)}
+    return {**kept_ones, **own, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def plain(text: str) -> str:
@@ -311,6 +261,4 @@ def _load_module(name: str) -> Any:
 
 if __name__ == "__main__":
     frames = _load_module("frames")
-    agent_changes = _load_module("agent_changes")
-    agent_files = _load_module("agent_files")
     main(sys.argv[1])

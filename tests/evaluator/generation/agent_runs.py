@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluator.generation.agent import run_agent
-from evaluator.generation.agent_types import AgentLimits, AgentResult, AgentTask, StoredStep
+from benchmark_tasks.domain.goals import Goal
+from evaluator.generation.agent import AgentResult, run_agent
+from evaluator.generation.agent_box import AgentLimits
+from evaluator.generation.agent_workspace import AgentTask
 from evaluator.providers.types import Finish, Message, ModelReply, ModelRequest, ToolUse, Usage
 from evaluator.sandbox.types import Sandbox
 from tests.evaluator.sandbox.boxes import own
@@ -45,11 +47,8 @@ def make_task(root: Path, **changed: Any) -> AgentTask:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     facts: dict[str, Any] = {
-        "slug": "ranking/1",
+        "goal": Goal("ranking/1", "ranking/goal.py", "rank"),
         "instruction": "Implement `rank`.",
-        "goal_file": "ranking/goal.py",
-        "goal_function": "rank",
-        "class_name": "",
         "repository": root / "masked",
         "paper_pdf": None,
         "paper_text": "Rank by score, best first.",
@@ -59,25 +58,18 @@ def make_task(root: Path, **changed: Any) -> AgentTask:
     return AgentTask(**(facts | changed))
 
 
-def use(tool: str, **arguments: Any) -> ToolUse:
-    """One call of a tool."""
-    return ToolUse(id=f"call-{next(_ids)}", name=tool, arguments=arguments, raw=str(arguments))
+def run(command: str) -> ToolUse:
+    """One proper use of the tool."""
+    return use({"command": command})
 
 
-def run(command: str, seconds: int = 10) -> ToolUse:
-    return use("run", command=command, seconds=seconds)
+def use(arguments: Any, *, name: str = "bash") -> ToolUse:
+    """Any use of a tool."""
+    return ToolUse(id=f"call-{next(_ids)}", name=name, arguments=arguments, raw=str(arguments))
 
 
-def read(path: str, first: int = 0, last: int = 0) -> ToolUse:
-    return use("read", path=path, first_line=first, last_line=last)
-
-
-def edit(path: str, old: str, new: str) -> ToolUse:
-    return use("edit", path=path, old=old, new=new)
-
-
-FINISH = ToolUse(id="call-finish", name="finish", arguments={"summary": "Done."})
-SOLVE = edit("ranking/goal.py", "    raise NotImplementedError\n", BODY)
+SUBMIT = run("submit")
+SOLVE = run(f'sed -i "s/    raise NotImplementedError/{BODY.rstrip()}/" ranking/goal.py')
 
 
 def reply(*uses: ToolUse, text: str = "", finish: Finish | None = None) -> ModelReply:
@@ -88,32 +80,24 @@ def reply(*uses: ToolUse, text: str = "", finish: Finish | None = None) -> Model
 
 
 @dataclass
-class Script:
-    """A model that gives these replies, each turn its own, and keeps what it was asked."""
-
-    turns: Sequence[ModelReply]
-    asked: list[int] = field(default_factory=list)
-    requests: list[ModelRequest] = field(default_factory=list)
-    before: Callable[[int], None] = lambda _: None
-
-    def __call__(self, request: ModelRequest, *, step: int) -> ModelReply:
-        self.asked.append(step)
-        self.requests.append(request)
-        self.before(step)
-        return self.turns[step - 1]
-
-
-@dataclass
 class Worked:
-    """What a run gave."""
+    """What a run gave, and what the model was asked."""
 
-    result: AgentResult
-    steps: list[StoredStep]
-    script: Script
+    requests: list[ModelRequest] = field(default_factory=list)
+    _result: AgentResult | None = None
+
+    @property
+    def result(self) -> AgentResult:
+        assert self._result is not None
+        return self._result
+
+    @property
+    def changed(self) -> dict[str, bytes]:
+        return dict(self.result.changes.changed)
 
     @property
     def observations(self) -> list[str]:
-        return [observation for step in self.steps for observation in step.observations]
+        return [step.observation for step in self.result.trajectory.steps]
 
 
 def work(
@@ -121,21 +105,17 @@ def work(
     task: AgentTask,
     *turns: ModelReply | ToolUse,
     limits: AgentLimits = LIMITS,
-    replay: Sequence[StoredStep] = (),
     cancelled: Callable[[], bool] = lambda: False,
     before: Callable[[int], None] = lambda _: None,
 ) -> Worked:
-    """Let a scripted model work; a tool use alone is a turn of its own."""
-    script = Script([turn if isinstance(turn, ModelReply) else reply(turn) for turn in turns], before=before)
-    steps: list[StoredStep] = []
-    result = run_agent(
-        ask=script,
-        sandbox=sandbox,
-        task=task,
-        limits=limits,
-        label=LABEL,
-        cancelled=cancelled,
-        replay=replay,
-        stored=steps.append,
-    )
-    return Worked(result, steps, script)
+    """Let a scripted model work, which gives these replies; a tool use alone is a turn of its own."""
+    worked = Worked()
+
+    def ask(request: ModelRequest, *, step: int) -> ModelReply:
+        worked.requests.append(request)
+        before(step)
+        turn = turns[step - 1]
+        return turn if isinstance(turn, ModelReply) else reply(turn)
+
+    worked._result = run_agent(ask=ask, sandbox=sandbox, task=task, limits=limits, label=LABEL, cancelled=cancelled)
+    return worked

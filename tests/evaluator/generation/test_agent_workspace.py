@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.generation.agent_types import AgentTask
-from evaluator.generation.agent_workspace import definition_alone, goal_of, prepared, shell_mounts
+from benchmark_tasks.domain.goals import Goal
+from evaluator.generation.agent_workspace import AgentTask, definition_alone, prepared, shell_mounts
 from evaluator.sandbox.types import Sandbox, SandboxError
 from tests.conftest import PROJECT_ROOT
-from tests.evaluator.generation.agent_runs import FILES, FINISH, edit, make_task, run, work
+from tests.evaluator.generation.agent_runs import FILES, SUBMIT, make_task, run, work
 from tests.evaluator.upstream.tasks import DATASET
 
 LMR_MINI = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
@@ -36,11 +36,8 @@ def task_in(folder: Path, *, upstream: bool) -> AgentTask:
     facts: dict[str, Any] = json.loads((folder / "info.json").read_text())
     asked = facts["implementations"][0]
     return AgentTask(
-        slug="a/1",
+        goal=Goal("a/1", asked["goal_file"], asked["goal_function"], asked["class_name"] or ""),
         instruction=asked["instruction"],
-        goal_file=asked["goal_file"],
-        goal_function=asked["goal_function"],
-        class_name=asked["class_name"] or "",
         repository=folder / facts["repo_folder_name"],
         paper_pdf=folder / "paper.pdf" if (folder / "paper.pdf").exists() else None,
         paper_text="The paper.",
@@ -85,9 +82,9 @@ def test_only_the_definition(tmp_path: Path) -> None:
     ]
 
 
-def test_a_method_alone_stands_at_the_margin(tmp_path: Path) -> None:
+def test_a_method_alone_stands_at_the_margin() -> None:
     source = b"import os\nfrom a import (\n    b,\n)\n\n\nclass A:\n    @property\n    def b(self):\n        pass\n"
-    goal = goal_of(make_task(tmp_path, goal_function="b", class_name="A"))
+    goal = Goal("a/1", "a.py", "b", "A")
     assert definition_alone(source, goal, with_imports=False) == "@property\ndef b(self):\n    pass\n"
     assert definition_alone(source, goal, with_imports=True) == (
         "import os\nfrom a import (\n    b,\n)\n\n\n@property\ndef b(self):\n    pass\n"
@@ -102,10 +99,10 @@ def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_pat
     assert sorted(files_of(task)) == sorted([*(f"/box/repository/{name}" for name in FILES), "/box/paper/paper.txt"])
 
 
-@pytest.mark.parametrize("changed", [{"goal_file": "nothing.py"}, {"goal_function": "nothing", "inputs": "paper_only"}])
-def test_a_task_without_its_goal_is_a_fault_of_ours(tmp_path: Path, changed: dict[str, str]) -> None:
+@pytest.mark.parametrize("goal", [Goal("ranking/1", "nothing.py", "rank"), Goal("ranking/1", "ranking/goal.py", "no")])
+def test_a_task_without_its_goal_is_an_infrastructure_error(tmp_path: Path, goal: Goal) -> None:
     with pytest.raises(SandboxError, match="ranking/1: the agent's folder cannot be made"):
-        files_of(make_task(tmp_path, **changed))
+        files_of(make_task(tmp_path, goal=goal, inputs="paper_only"))
 
 
 def test_nothing_is_left_in_scratch_and_the_masked_repository_stays(tmp_path: Path) -> None:
@@ -116,7 +113,7 @@ def test_nothing_is_left_in_scratch_and_the_masked_repository_stays(tmp_path: Pa
         (place,) = scratch.iterdir()
         assert workspace.mounts[0].source == place / "repository"
     assert list(scratch.iterdir()) == []
-    assert (task.repository / task.goal_file).read_text() == FILES["ranking/goal.py"]
+    assert (task.repository / task.goal.file).read_text() == FILES["ranking/goal.py"]
 
 
 def test_the_shell_comes_with_its_libraries() -> None:
@@ -148,8 +145,8 @@ def test_no_upstream_task_shows_a_line_of_its_tests(name: str) -> None:
     text = "\n".join(found.values())
     assert secret
     assert [line for line in secret if line in text] == []
-    assert f"/box/repository/{task.goal_file}" in found
-    assert not [path for path in found if "unit_test" in path and not path.endswith(task.goal_file)]
+    assert f"/box/repository/{task.goal.file}" in found
+    assert not [path for path in found if "unit_test" in path and not path.endswith(task.goal.file)]
 
 
 @pytest.mark.bubblewrap
@@ -160,7 +157,7 @@ def test_no_box_holds_a_test(folder: Path, *, upstream: bool, bubblewrap: Sandbo
     words = ("cases(seed", "def run(case", "Test Passed", "_golden")
     pattern = "|".join(word.replace("(", r"\(") for word in words)
     look = f"grep -rlE '{pattern}' /box /tmp; find /box /tmp -name '*golden*' -o -name '*unit_test*'"
-    worked = work(bubblewrap, task, run(f"({look}) 2>/dev/null"), FINISH)
+    worked = work(bubblewrap, task, run(f"({look}) 2>/dev/null"), SUBMIT)
     named = {line for line in worked.observations[0].splitlines()[1:] if "/box/tools/" not in line}
     assert named == set()
     every = "".join(path.read_text() for path in folder.rglob("*.py"))
@@ -172,19 +169,20 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
     folder = tmp_path / "task"
     shutil.copytree(DATASET / "15-ContrastArrays", folder)
     task = task_in(folder, upstream=True)
-    assert task.goal_file == task.unit_test_file
-    answer = f"def {task.goal_function}():\n    return 1\n"
-    worked = work(bubblewrap, task, run(f"cat {task.goal_file}"), edit(task.goal_file, "", answer), FINISH)
+    assert task.goal.file == task.unit_test_file
+    answer = f"def {task.goal.function}():\n    return 1\n"
+    write = run(f"cat > {task.goal.file} <<'END'\n{answer}END")
+    worked = work(bubblewrap, task, run(f"cat {task.goal.file}"), write, SUBMIT)
     shown = worked.observations[0]
-    assert f"def {task.goal_function}(" in shown
+    assert f"def {task.goal.function}(" in shown
     assert "unittest.TestCase" not in shown
     assert worked.result.is_definition
-    assert worked.result.changed == {task.goal_file: answer.encode()}
-    assert "alone in its file" in worked.script.requests[0].messages[0].text
+    assert worked.changed == {task.goal.file: answer.encode()}
+    assert "alone in its file" in worked.requests[0].messages[0].text
 
 
 @pytest.mark.bubblewrap
 def test_what_only_the_goal_file_means_is_said(bubblewrap: Sandbox, tmp_path: Path) -> None:
-    worked = work(bubblewrap, replace(make_task(tmp_path), inputs="paper_goal_file"), run("ls -R"), FINISH)
-    assert "only this one file" in worked.script.requests[0].messages[0].text
-    assert (worked.result.changed, worked.result.deleted) == ({}, ())
+    worked = work(bubblewrap, replace(make_task(tmp_path), inputs="paper_goal_file"), run("ls -R"), SUBMIT)
+    assert "only this one file" in worked.requests[0].messages[0].text
+    assert (worked.changed, worked.result.changes.deleted) == ({}, ())

@@ -1,40 +1,31 @@
-"""The driver of an agent's box: what it keeps of an output, whom it kills, what it copies."""
+"""The driver of an agent's box: what it keeps of an output, what it copies, and which changes it reports."""
 
 from __future__ import annotations
 
 import ast
+import io
 import os
-import subprocess
-import sys
-import time
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluator.generation import agent_box
 from evaluator.testing.box import agent_driver
-from evaluator.testing.box.agent_driver import Kept, child_variables, copy_tree, descendants, plain
+from evaluator.testing.box.agent_driver import Changes, command_variables, copy_writable, kept, plain
 
 
-def test_a_short_output_is_kept_whole() -> None:
-    kept = Kept(10)
-    for piece in (b"01234", b"56789"):
-        kept.add(piece)
-    assert (kept.text(), kept.left_out) == ("0123456789", 0)
-
-
-def test_a_long_output_loses_its_middle() -> None:
-    kept = Kept(11)
-    for number in range(100):
-        kept.add(b"%02d" % number)
-    assert kept.text() == "000102\n[... 189 bytes left out ...]\n79899"
-    assert kept.left_out == 189
-
-
-def test_what_is_no_text_stays_printable() -> None:
-    kept = Kept(10)
-    kept.add(b"\xff\x00a")
-    assert kept.text() == "\ufffd\x00a"
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        (b"0123456789", "0123456789"),
+        (b"\xff\x00a", "\ufffd\x00a"),
+        (b"01234" + b"x" * 89 + b"56789", "01234\n[... 89 bytes left out ...]\n56789"),
+    ],
+)
+def test_a_long_output_loses_its_middle(output: bytes, shown: str) -> None:
+    assert kept(io.BytesIO(output), 10) == shown
     assert plain("\ud800a") == "?a"
 
 
@@ -47,27 +38,12 @@ def test_the_copy_is_writable_and_keeps_links_and_programs(tmp_path: Path) -> No
     (source / "dangling").symlink_to("/nowhere")
     (source / "deep" / "a.py").chmod(0o444)
     (source / "run.sh").chmod(0o555)
-    copy_tree(source, tmp_path / "copy")
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "copy").rglob("*") if path.is_file()}
-    assert modes == {"a.py": 0o600, "run.sh": 0o711}
-    assert (tmp_path / "copy" / "folder").readlink() == Path("deep")
-    assert (tmp_path / "copy" / "dangling").readlink() == Path("/nowhere")
-
-
-def test_descendants_are_found_however_deep() -> None:
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
-    process = subprocess.Popen([sys.executable, "-c", code])
-    try:
-        deadline = time.monotonic() + 20
-        while len(found := descendants(process.pid)) < 1 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        (grandchild,) = [pid for pid, _ in found]
-        assert grandchild in [pid for pid, _ in descendants(os.getpid())]
-        assert process.pid not in [pid for pid, _ in found]
-        os.kill(grandchild, 9)
-    finally:
-        process.kill()
-        process.wait()
+    (source / "deep").chmod(0o555)
+    copy = tmp_path / "copy"
+    copy_writable(source, copy)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in copy.rglob("*") if not path.is_symlink()}
+    assert modes == {"deep": 0o700, "a.py": 0o644, "run.sh": 0o755}
+    assert ((copy / "folder").readlink(), (copy / "dangling").readlink()) == (Path("deep"), Path("/nowhere"))
 
 
 def test_an_environment_with_a_shell_is_lent_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +52,11 @@ def test_an_environment_with_a_shell_is_lent_nothing(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/own")
     monkeypatch.setenv("PYTHONPATH", "/ours")
-    lent = child_variables()
+    lent = command_variables()
     assert (lent["PATH"], lent["LD_LIBRARY_PATH"]) == (f"{tmp_path}:/home/bin:/box/tools/bin", "/own:/box/tools/lib")
     assert (lent["HOME"], "PYTHONPATH" in lent) == ("/home", False)
     (tmp_path / "sh").touch(mode=0o755)
-    own = child_variables()
+    own = command_variables()
     assert (own["PATH"], own["LD_LIBRARY_PATH"]) == (f"{tmp_path}:/home/bin", "/own")
 
 
@@ -88,3 +64,90 @@ def test_an_environment_with_a_shell_is_lent_nothing(tmp_path: Path, monkeypatch
 def test_what_is_mounted_is_python_3_8(name: str) -> None:
     path = Path(agent_driver.__file__).parent / name
     ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    pristine = tmp_path / "pristine"
+    (pristine / "deep").mkdir(parents=True)
+    (pristine / "a.py").write_text("a\n")
+    (pristine / "deep" / "b.py").write_text("b\n")
+    (pristine / "link").symlink_to("a.py")
+    shutil.copytree(pristine, tmp_path / "place", symlinks=True)
+    return tmp_path / "place"
+
+
+@pytest.fixture
+def changes(place: Path) -> Changes:
+    return Changes(place.parent / "pristine", place)
+
+
+def news(changes: Changes) -> dict[str, Any] | None:
+    """The news with contents as bytes, without what is empty; None where nothing is new."""
+    told = changes.news()
+    if not told:
+        return None
+    told["changed"] = {path: content.tobytes() for path, content in told["changed"]}
+    return {key: value for key, value in told.items() if value}
+
+
+def test_changes_are_reported_when_they_are_others_than_before(changes: Changes, place: Path) -> None:
+    assert news(changes) is None
+    before = (place / "a.py").stat()
+    (place / "a.py").write_text("A\n")
+    os.utime(place / "a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (place / "new.py").write_text("new\n")
+    for name in (".git", "__pycache__"):
+        (place / name).mkdir()
+        (place / name / "file").touch()
+    assert news(changes) == {"changed": {"a.py": b"A\n", "new.py": b"new\n"}}
+    assert news(changes) is None
+    shutil.rmtree(place / "deep")
+    (place / "link").unlink()
+    (place / "a.py").write_text("a\n")
+    assert news(changes) == {"changed": {"new.py": b"new\n"}, "deleted": ["deep/b.py", "link"]}
+
+
+def test_links_pipes_and_large_files_are_refused(
+    changes: Changes, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_driver, "MAX_FILE_BYTES", 100)
+    (place / "etc").symlink_to("/etc/passwd")
+    os.mkfifo(place / "pipe")
+    (place / "large.py").write_bytes(b"x" * 101)
+    (place / os.fsdecode(b"\xff.py")).touch()
+    (place / "a.py").unlink()
+    (place / "a.py").symlink_to("deep/b.py")
+    assert news(changes) == {
+        "refused": [
+            ["a.py", "is a link or special file"],
+            ["etc", "is a link or special file"],
+            ["large.py", "is larger than 0 KB"],
+            ["pipe", "is a link or special file"],
+            ["?.py", "has a name that is too long or no text"],
+        ]
+    }
+
+
+def test_litter_does_not_crowd_out_the_repository_s_own_files(
+    changes: Changes, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_driver, "MAX_NEW_FILES", 2)
+    monkeypatch.setattr(agent_driver, "MAX_NEW_BYTES", 11)
+    monkeypatch.setattr(agent_driver, "MAX_CHANGED_BYTES", 8)
+    for number in range(3):
+        (place / f"{number}.txt").write_text("12345")
+    (place / "a.py").write_text("123456")
+    (place / "deep" / "b.py").write_text("123456")
+    many = "comes after too many or too large other changes"
+    assert news(changes) == {
+        "changed": {"0.txt": b"12345", "1.txt": b"12345", "a.py": b"123456"},
+        "refused": [["2.txt", many], ["deep/b.py", many]],
+    }
+
+
+def test_more_entries_than_are_looked_at_delete_nothing(
+    changes: Changes, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_driver, "MAX_ENTRIES", 1)
+    assert news(changes) is None
