@@ -34,7 +34,6 @@ PURE = {
     "evaluator/testing": {"evaluate", "graders", "scratch", "shown_outcomes"},
     "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},
     "leaderboard/published": {"importing_results", "reported"},
-    "reviews/comparison": set[str](),
 }
 LONGEST_MODULE = 400
 WORKERS_LIBRARIES = (

@@ -9,10 +9,10 @@ from evaluator.judging.labels import Label
 from evaluator.judging.shown_judgements import judges_of
 from leaderboard.operation.audits import reference_is_shipped
 from reviews.cases.evidence import shown_label, shown_tests, why_here
+from reviews.comparison import side_by_side
 from reviews.enums import CLOSED, CaseKind, CaseState, FindingSide, Role
 from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.models import Case
-from reviews.showing import side_by_side
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import SubmissionState, Visibility
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from evaluator.judging.shown_judgements import AnswerJudgement
     from leaderboard.models import ReportedResult
-    from reviews.cases.evidence import ShownFinding, ShownLabel, ShownTests, WhyHere
+    from reviews.cases.evidence import ShownLabel, ShownTests, WhyHere
+    from reviews.comparison import Comparison
     from reviews.models import Decision, Review, TaskFlag
-    from reviews.showing import ShownRow
     from submissions.models import Implementation
 
 _HISTORY: Final[Mapping[str, str]] = {
@@ -59,26 +59,18 @@ class NamedLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeRow:
-    """A row of the golden function beside the answer, and what annotators (by name) found up to its lines."""
-
-    row: ShownRow
-    findings: tuple[tuple[str, ShownFinding], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CasePage:
     """One case. ``judge`` is the one that the board shows, else the newest active one that judged the answer.
 
-    Without ``sees_code`` notes, findings and code are left out; without a ``golden`` function that is public the answer
-    stands alone.
+    Without ``sees_code`` notes, findings and code are left out. The answer stands alone where the golden function is
+    not public (``hides_golden``).
     """
 
     case: Case
     answer: Implementation
     sees_code: bool
-    golden: str
-    code: tuple[CodeRow, ...]
+    hides_golden: bool
+    code: Comparison | None
     other_changes: str
     tests: ShownTests
     judge: AnswerJudgement | None
@@ -113,8 +105,8 @@ def case_page(case: Case, *, sees_code: bool) -> CasePage:
         case=case,
         answer=answer,
         sees_code=sees_code,
-        golden=golden if sees_code else "",
-        code=_code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else (),
+        hides_golden=not golden,
+        code=_code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else None,
         other_changes=shown_other_changes(answer) if sees_code else "",
         tests=shown_tests(answer),
         judge=judges[0] if judges else None,
@@ -138,16 +130,17 @@ def _public_label(review: Review, answer: Implementation, *, sees_code: bool) ->
     return replace(shown, findings=tuple(each for each in shown.findings if each.side != FindingSide.GOLDEN))
 
 
-def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> tuple[CodeRow, ...]:
+def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> Comparison:
     """``golden`` beside ``candidate``, each finding below the last of its lines; below all where there is no such."""
-    rows = [row for block in side_by_side(golden, candidate, is_diff=is_diff) for row in block.rows]
+    compared = side_by_side(golden, candidate, languages=("python", "diff" if is_diff else "python"))
+    rows = compared.rows
     places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
     places |= {(FindingSide.CANDIDATE.value, row.right.number): place for place, row in enumerate(rows) if row.right}
-    found: list[list[tuple[str, ShownFinding]]] = [[] for _ in rows]
     for label in labels:
         for finding in label.shown.findings:
-            found[places.get((finding.side, finding.end), -1)].append((label.name, finding))
-    return tuple(CodeRow(row, tuple(below)) for row, below in zip(rows, found, strict=True))
+            if rows:
+                rows[places.get((finding.side, finding.end), -1)].below.append((label.name, finding))
+    return compared
 
 
 def _history(case: Case) -> tuple[tuple[datetime, str], ...]:

@@ -23,7 +23,6 @@ from leaderboard.board.results import pass_at_k_table
 from leaderboard.case_forms import AppealForm
 from leaderboard.cases.answer_review import may_appeal, review_of
 from leaderboard.closing import closed, closes, require_open
-from leaderboard.diffs import LONGEST_DIFF, DiffFile, read_diff
 from leaderboard.forms import OwnSubmissionsForm
 from leaderboard.http import query_with
 from leaderboard.models import EntryMetric
@@ -46,11 +45,13 @@ from leaderboard.runs.submission_pages import (
     without_outcomes,
 )
 from leaderboard.views.generation_part import generation_context
+from reviews.comparison import side_by_side
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
 from submissions.domain.shown_changes import changes_more
 from submissions.enums import Kind, Source, SubmissionState, Visibility
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
+from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation, Submission, Upload, User
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 PAGE_SIZE = 25
+LONGEST_DIFF = 400_000
+"""Characters of the changed files before and after, up to which they are compared; beyond, the difference is plain."""
 _ZIP, _GZIP = b"PK", b"\x1f\x8b"
 
 
@@ -248,21 +251,29 @@ def _asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
     raise Http404("This answer has no such run.")
 
 
-def _difference(answer: Implementation) -> list[DiffFile]:
+def _difference(answer: Implementation) -> list[dict[str, Any]]:
+    """Each changed file beside the masked one; empty where these are not here or too long to compare."""
     new = answer.files or {}
-    return read_diff(answer.diff, old=_masked_files(answer, [*new, *answer.deleted]), new=new)
-
-
-def _masked_files(answer: Implementation, paths: list[str]) -> dict[str, str]:
-    """The named files of the masked repository; they only make the highlighting better, so none is required."""
+    paths = sorted({*new, *answer.deleted})
     try:
         masked = tree_path(answer.revision.repository_hash)
     except ContentMissingError:
-        return {}
-    files = [path for path in paths if (masked / path).is_file()]
-    if sum((masked / path).stat().st_size for path in files) > LONGEST_DIFF:
-        return {}
-    return {path: (masked / path).read_bytes().decode("utf-8", "replace") for path in files}
+        return []
+    there = [path for path in paths if (masked / path).is_file()]
+    if sum((masked / path).stat().st_size for path in there) + sum(map(len, new.values())) > LONGEST_DIFF:
+        return []
+    old = {path: (masked / path).read_bytes().decode("utf-8", "replace") for path in there}
+    return [
+        {
+            "path": path,
+            "what": "added" if path not in old else "removed" if path in answer.deleted else "changed",
+            "comparison": side_by_side(
+                *(code_with_visible_marks(files.get(path, "").replace("\r\n", "\n")) for files in (old, new)),
+                languages=(path.rpartition(".")[2], path.rpartition(".")[2]),
+            ),
+        }
+        for path in paths
+    ]
 
 
 def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementation | None, Implementation | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
 from benchmark_tasks.domain.references import UNREADABLE, golden_definition, masked_definition
-from reviews.comparison import lines_of
+from reviews.comparison import lines_of, side_by_side
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import Visibility
 from submissions.highlighting import code_with_visible_marks, with_visible_marks
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import TaskRevision
+    from reviews.comparison import Comparison
     from reviews.models import Assignment
     from submissions.models import Implementation
 
@@ -71,6 +72,11 @@ class BlindItem:
     candidate_is_diff: bool
     other_changes: str
     withheld: bool = False
+
+    def compared(self, *, ignore_whitespace: bool = False) -> Comparison:
+        """The golden function beside the answer."""
+        languages = ("python", "diff" if self.candidate_is_diff else "python")
+        return side_by_side(self.golden, self.candidate, ignore_whitespace=ignore_whitespace, languages=languages)
 
 
 def blind_item(assignment: Assignment) -> BlindItem:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from django.db import IntegrityError, transaction
 
-from reviews.comparison import Budget, opcodes
+from reviews.comparison import side_by_side
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
 from submissions.domain.audit import record
@@ -17,27 +17,13 @@ from submissions.exceptions import NotAllowedError
 from submissions.markdown import Rendered, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    from reviews.comparison import Comparison
     from reviews.models import Reviewer
     from submissions.models import User
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "guidelines" / "guidelines.md"
 LONGEST_TEXT: Final = 100_000
 LONGEST_CHANGES: Final = 2_000
-_CONTEXT_LINES: Final = 3
-
-
-class Line(NamedTuple):
-    """One line of a difference. ``kind`` is ``same``, ``added``, ``removed``, or ``gap`` where lines are left out.
-
-    ``old`` and ``new`` are 1-based line numbers, None on the side that does not have the line.
-    """
-
-    kind: str
-    old: int | None
-    new: int | None
-    text: str
 
 
 def current() -> GuidelineRevision:
@@ -121,35 +107,9 @@ def last_read(reviewer: Reviewer) -> GuidelineRevision | None:
     return GuidelineRevision.objects.filter(readings__reviewer=reviewer).order_by("-number").first()
 
 
-def difference(old: str, new: str) -> list[Line]:
-    """How two texts differ by lines, with three unchanged lines around each change. Empty when they are equal."""
-    before, after = old.splitlines(), new.splitlines()
-    if before == after:
-        return []
-    operations = opcodes(before, after, Budget())
-    lines: list[Line] = []
-    for place, (tag, start, end, new_start, new_end) in enumerate(operations):
-        if tag == "equal":
-            lines.extend(
-                _around(before[start:end], start, new_start, is_first=place == 0, is_last=place == len(operations) - 1)
-            )
-            continue
-        lines.extend(Line("removed", number, None, text) for number, text in enumerate(before[start:end], start + 1))
-        lines.extend(
-            Line("added", None, number, text) for number, text in enumerate(after[new_start:new_end], new_start + 1)
-        )
-    return lines
-
-
-def _around(same: Sequence[str], old: int, new: int, *, is_first: bool, is_last: bool) -> Iterator[Line]:
-    """Unchanged lines after the 0-based ``old`` and ``new``: those next to a change, and a gap for the rest."""
-    head = 0 if is_first else _CONTEXT_LINES
-    tail = len(same) - (0 if is_last else _CONTEXT_LINES)
-    for place, text in enumerate(same):
-        if place < head or place >= tail:
-            yield Line("same", old + place + 1, new + place + 1, text)
-        elif place == head:
-            yield Line("gap", None, None, "")
+def difference(old: str, new: str) -> Comparison:
+    """How two texts differ, line by line."""
+    return side_by_side(old.rstrip("\n"), new.replace("\r\n", "\n").rstrip("\n"), languages=("", ""))
 
 
 def _tidied(text: str) -> str:

@@ -25,7 +25,6 @@ from reviews.labelling.keys import keys_of
 from reviews.models import Assignment, Case, TaskFlag
 from reviews.people.guidelines import current
 from reviews.people.reviewers import reviewer_of
-from reviews.showing import beyond_comparison, side_by_side
 from submissions.exceptions import SubmissionError
 from submissions.models import User
 from submissions.views.acting import action
@@ -139,8 +138,7 @@ def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, sta
         "assignment": assignment,
         "item": item,
         "evidence": evidence(assignment, candidate=item.candidate, golden=item.golden),
-        "blocks": side_by_side(item.golden, item.candidate, is_diff=item.candidate_is_diff),
-        "rest": beyond_comparison(item.golden, item.candidate),
+        "comparison": item.compared(),
         "guideline": current(),
         "form": form,
         "keys": {name: keys[name] for name in _KEYS},

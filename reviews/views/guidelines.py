@@ -70,7 +70,7 @@ def _shown(request: HttpRequest, asked: GuidelineRevision, since: GuidelineRevis
         "has_title": bool(rendered.title),
         "body": mark_safe(rendered.body),  # noqa: S308 - cleaned by nh3
         "since": since,
-        "difference": domain.difference(since.text, asked.text) if since else [],
+        "difference": domain.difference(since.text, asked.text) if since else None,
         "to_read": unread is not None and unread.number == asked.number,
     }
     return render(request, "reviews/guidelines.html", context)
@@ -98,7 +98,7 @@ def read(request: HttpRequest, reviewer: Reviewer, number: int) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """Write the next revision; the button "preview" shows it, and how it differs, without publishing it."""
     newest = domain.current()
-    form, status, preview, difference = GuidelinesForm.of(newest), HTTPStatus.OK, "", list[domain.Line]()
+    form, status, preview, difference = GuidelinesForm.of(newest), HTTPStatus.OK, "", None
     if request.method == "POST":
         form = GuidelinesForm(request.POST)
         if "preview" in request.POST:

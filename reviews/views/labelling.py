@@ -15,6 +15,7 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
+from reviews.comparison import numbered
 from reviews.enums import AssignmentState, CaseKind, Confidence, ErrorClass, FindingSide, Role
 from reviews.label_forms import Entry, entry_of
 from reviews.labelling import holding
@@ -23,7 +24,6 @@ from reviews.labelling.keys import ACTIONS, keys_of
 from reviews.models import Assignment, Review
 from reviews.people import guidelines
 from reviews.people.reviewers import reviewer_of
-from reviews.showing import beyond_comparison, numbered, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,8 +147,7 @@ def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict
         "assignment": assignment,
         "item": item,
         "entry": entry,
-        "blocks": side_by_side(item.golden, item.candidate, ignore_whitespace=ignores, is_diff=item.candidate_is_diff),
-        "rest": beyond_comparison(item.golden, item.candidate),
+        "comparison": item.compared(ignore_whitespace=ignores),
         "ignores_whitespace": ignores,
         "read_only": False,
         "keys": keys_of(assignment.reviewer),

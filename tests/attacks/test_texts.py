@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.testing.logs import clean_text
-from leaderboard.diffs import MOST_LINES, read_diff
 from leaderboard.runs.call_texts import pretty, reply_turns
-from reviews.comparison import Budget, opcodes
-from reviews.showing import beyond_comparison, numbered, side_by_side
+from reviews.comparison import numbered, side_by_side
 from submissions.highlighting import highlighted
 from submissions.markdown import render
 from tests.conftest import PROJECT_ROOT
@@ -71,8 +69,6 @@ TEXTS = {
     "terminal title": long("\x1b]0;a"),
     "hidden marks": long("\u200b"),
     "one line of a megabyte": "x" * 2**20,
-    "lines of addresses": long("diff --git " + "://" * 80 + " " * 240 + "\n"),
-    "binary files": long("Binary file " + " and" * 120 + "\n"),
 }
 
 
@@ -80,23 +76,14 @@ def deeply(value: Any, depth: int) -> Any:
     return [deeply(value, depth - 1)] if depth else value
 
 
-def added(text: str) -> str:
-    """``text`` as a difference that adds a file."""
-    lines = text.split("\n")[: MOST_LINES - 3]
-    return f"--- /dev/null\n+++ b/x.py\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
-
-
 PATHS: dict[str, Callable[[str], object]] = {
     "code": lambda text: highlighted(text, "python", first_line=1),
     "plain differences": lambda text: highlighted(text, "diff"),
-    "differences": lambda text: read_diff(added(text), new={"x.py": text}),
-    "no differences": read_diff,
     "comparison": lambda text: side_by_side(GOLDEN, text),
     "comparison without blanks": lambda text: side_by_side(GOLDEN, text, ignore_whitespace=True),
     "comparison with itself": lambda text: side_by_side(text, text[1:] + "a"),
-    "beyond the comparison": lambda text: beyond_comparison(GOLDEN, text),
     "files": numbered,
-    "guidelines": lambda text: opcodes(GOLDEN.splitlines(), text.splitlines(), Budget()),
+    "guidelines": lambda text: side_by_side(GOLDEN, text, languages=("", "")),
     "Markdown": render,
     "logs": clean_text,
     "conversations": lambda text: (pretty({"content": text}), reply_turns({"content": text})),

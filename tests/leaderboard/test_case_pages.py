@@ -168,8 +168,8 @@ class TestPage:
         ]
         reviewed(case, ReviewerFactory(pseudonym="Bright Wren"), "LI", findings=findings)
         rows = [
-            (each.row.right.number if each.row.right else None, [(who, finding.text) for who, finding in each.findings])
-            for each in page(client, case).context["page"].code
+            (row.right.number if row.right else None, [(who, finding.text) for who, finding in row.below])
+            for row in page(client, case).context["page"].code.rows
         ]
         wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
         assert wren == [(2, "second"), (3, "third"), (3, "beyond the end")]

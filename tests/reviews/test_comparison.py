@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import html
+import re
+import time
+from collections import Counter
 from difflib import SequenceMatcher
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.comparison import Budget, Row, compare, opcodes
-from reviews.comparison.words import counted, differing, likeness
+from reviews.comparison import MOST_LINES, Budget, Row, compare, differing, likeness, numbered, opcodes, side_by_side
 
 GOLDEN = "def double(x):\n    total = x + x\n    return total"
 TEXTS = st.lists(st.sampled_from(["", "a = 1", "a = 2", "  a = 1", "b(a, c)", "b(a, d)", "\t", "return a"])).map(
@@ -17,7 +20,7 @@ TEXTS = st.lists(st.sampled_from(["", "a = 1", "a = 2", "  a = 1", "b(a, c)", "b
 )
 
 
-def shape(rows: tuple[Row, ...]) -> list[tuple[str, int | None, int | None]]:
+def shape(rows: list[Row]) -> list[tuple[str, int | None, int | None]]:
     return [(row.kind, row.left and row.left.number, row.right and row.right.number) for row in rows]  # type: ignore[misc]
 
 
@@ -65,9 +68,9 @@ def test_blanks_are_no_marked_words_when_ignored() -> None:
 
 
 def test_likeness_counts_common_words() -> None:
-    assert likeness(counted("a = b"), counted("b = a")) == 1.0
-    assert likeness(counted("a b"), counted("a c")) == 0.5
-    assert likeness(counted(""), counted("")) == 1.0
+    assert likeness(Counter("a=b"), Counter("b=a")) == 1.0
+    assert likeness(Counter("ab"), Counter("ac")) == 0.5
+    assert likeness(Counter(), Counter()) == 1.0
 
 
 @given(TEXTS, TEXTS, st.booleans())
@@ -110,3 +113,66 @@ def test_one_budget_serves_a_whole_comparison() -> None:
     assert opcodes("ab", "bc", budget) == [("delete", 0, 1, 0, 0), ("equal", 1, 2, 0, 1), ("insert", 2, 2, 1, 2)]
     assert budget.steps == 3
     assert opcodes("ab", "bc", budget) == [("replace", 0, 2, 0, 2)]
+
+
+def test_words_that_differ_are_marked_within_the_colours() -> None:
+    same, changed = side_by_side("def f(x):\n    return x + 1", "def f(x):\n    return x + 2").rows
+    assert (same.kind, changed.kind) == ("equal", "changed")
+    assert changed.left
+    assert changed.right
+    assert changed.left.html == '    <span class="k">return</span> x + <mark><span class="m">1</span></mark>'
+    assert changed.right.html.endswith('<mark><span class="m">2</span></mark>')
+
+
+def test_marks_are_cut_out_of_the_colours_wherever_they_begin() -> None:
+    (row,) = side_by_side("f('one two', 3)", "f('one six', 4)").rows
+    assert row.right
+    assert row.right.html == (
+        'f(<span class="s">&#x27;one </span><mark><span class="s">six</span></mark><span class="s">&#x27;</span>, '
+        '<mark><span class="m">4</span></mark>)'
+    )
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=20), min_size=1))
+def test_every_line_of_any_text_is_shown_once_and_escaped(lines: list[str]) -> None:
+    for languages in (("python", "python"), ("", "diff")):
+        shown = [
+            row.right.html for row in side_by_side("'<b>'", "\n".join(lines), languages=languages).rows if row.right
+        ]
+        assert [html.unescape(re.sub(r"</?(span|mark)[^>]*>", "", line)) for line in shown] == (
+            [line.replace("\r", " ") for line in lines] if lines != [""] else []
+        )
+        assert not [line for line in shown if re.search(r"<(?!/?(?:span|mark)[ >])", line)]
+
+
+def test_long_unchanged_runs_are_folded_but_for_three_lines_at_each_change() -> None:
+    lines = [f"a{number} = {number}" for number in range(30)]
+    found = side_by_side("\n".join(lines), "\n".join([*lines[:14], "b = 1", *lines[15:]]))
+    folds = [(True, 11), (False, 3), (False, 1), (False, 3), (True, 12)]
+    assert [(block.folded, len(block.rows)) for block in found.blocks] == folds
+    text = "\n".join(["x = 1"] * 40)
+    assert [(block.folded, len(block.rows)) for block in side_by_side(text, text).blocks] == [(False, 40)]
+
+
+def test_what_is_too_long_is_left_for_plain_text() -> None:
+    short, long = "g = 1", "\n".join(f"c{number} = 1" for number in range(MOST_LINES + 2))
+    found = side_by_side(short, long)
+    assert [row.right.number for row in found.rows if row.right] == list(range(1, MOST_LINES + 1))
+    assert found.rest == (("right", MOST_LINES + 1, "c3000 = 1\nc3001 = 1"),)
+    assert side_by_side(long, short).rest[0][0] == "left"
+    assert side_by_side(short, short).rest == ()
+
+
+def test_texts_that_repeat_a_line_for_ever_take_no_time() -> None:
+    """Blank lines alone would take minutes, on a page that everybody may ask for."""
+    old = "first\n" + "a\n\n" * 12_000 + "last"
+    begun = time.monotonic()
+    found = side_by_side(old, old.replace("first", "1st") + "\nmore")
+    assert time.monotonic() - begun < 5
+    assert found.rows[0].kind == "changed"
+
+
+def test_numbered_lines_are_the_files_and_hide_no_code_behind_a_carriage_return() -> None:
+    assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]
+    (line,) = numbered("# fine\rx = 1\r\n")
+    assert re.sub("<[^>]+>", "", line.html) == "# fine\u2039U+000D\u203ax = 1"

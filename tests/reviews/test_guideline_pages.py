@@ -65,8 +65,8 @@ class TestReading:
         guideline(2, text="# Title\n\nOld line.\nSecond.\n", changes="Said <b>more</b>.")
         guideline(3, text="# Title\n\nNew line.\nSecond.\n", changes="Said it anew.")
         response = client.get("/reviews/guidelines/3/?since=1")
-        kinds = [(line.kind, line.text) for line in response.context["difference"] if line.kind != "same"]
-        assert kinds == [("removed", "Old line."), ("added", "New line."), ("added", "Second.")]
+        rows = [(row.left and row.left.text, row.right.text) for row in response.context["difference"].rows]
+        assert rows == [("# Title", "# Title"), ("", ""), ("Old line.", "New line."), (None, "Second.")]
         page = response.content.decode()
         assert ("Said &lt;b&gt;more&lt;/b&gt;." in page, "Said it anew." in page) == (True, True)
 
@@ -145,7 +145,7 @@ class TestWriting:
         page = response.content.decode()
         assert (response.status_code, guidelines.current().number) == (200, 1)
         assert ("<em>Words</em> &lt;b&gt;x&lt;/b&gt;" in page, "Shorter.</textarea>" in page) == (True, True)
-        assert next(line.text for line in response.context["difference"] if line.kind == "added") == "# New"
+        assert response.context["difference"].rows[0].right.text == "# New"
 
     @pytest.mark.parametrize(
         ("changes", "said"),

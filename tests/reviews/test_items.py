@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import pytest
 
 from benchmark_tasks.models import TaskRevision
 from reviews.labelling.items import blind_item, line_count, shown_definition
-from reviews.showing import Rest, beyond_comparison, numbered, side_by_side
 from submissions.answers.git_tool import unified_diff
 from tests.benchmark_tasks.factories import MASKED, STUB
 from tests.reviews.factories import assigned, case_of
@@ -129,67 +127,3 @@ def test_code_behind_a_carriage_return_is_a_line_of_its_own(task: TaskRevision, 
     shown = blind_item(assignment).other_changes
     assert shown.endswith("+# fine\u2039U+000D\u203aWEIGHTS = [4.0]")
     assert "\r" not in shown
-
-
-def test_words_that_differ_are_marked_within_the_colours() -> None:
-    blocks = side_by_side("def f(x):\n    return x + 1", "def f(x):\n    return x + 2")
-    same, changed = (row for block in blocks for row in block.rows)
-    assert (same.kind, changed.kind) == ("equal", "changed")
-    assert changed.left is not None
-    assert changed.right is not None
-    assert changed.left.html == '    <span class="k">return</span> x + <mark><span class="m">1</span></mark>'
-    assert changed.right.html.endswith('<mark><span class="m">2</span></mark>')
-
-
-def test_code_is_escaped_inside_and_outside_of_marks() -> None:
-    (block,) = side_by_side("a = '<b>'", "a = '<i>'")
-    shown = block.rows[0].left
-    assert shown is not None
-    assert "<b>" not in shown.html
-    assert "&lt;" in shown.html
-
-
-def test_long_unchanged_runs_are_folded_but_for_three_lines_at_each_change() -> None:
-    lines = [f"a{number} = {number}" for number in range(30)]
-    changed = [*lines[:14], "b = 1", *lines[15:]]
-    blocks = side_by_side("\n".join(lines), "\n".join(changed))
-    assert [(block.folded, len(block.rows)) for block in blocks] == [
-        (True, 11),
-        (False, 3),
-        (False, 1),
-        (False, 3),
-        (True, 12),
-    ]
-
-
-def test_equal_texts_are_shown_whole() -> None:
-    text = "\n".join(["x = 1"] * 40)
-    assert [(block.folded, len(block.rows)) for block in side_by_side(text, text)] == [(False, 40)]
-
-
-def test_what_is_too_long_for_the_comparison_is_left_for_plain_text() -> None:
-    golden, candidate = "\n".join(["g = 1"] * 10), "\n".join(f"c{number} = 1" for number in range(3003))
-    rows = [row for block in side_by_side(golden, candidate) for row in block.rows]
-    assert [row.right.number for row in rows if row.right] == list(range(1, 3001))
-    assert beyond_comparison(golden, candidate) == (Rest("candidate", 3001, "c3000 = 1\nc3001 = 1\nc3002 = 1"),)
-    assert beyond_comparison(candidate, golden)[0].side == "golden function"
-    assert beyond_comparison(golden, golden) == ()
-
-
-def test_marks_are_cut_out_of_the_colours_wherever_they_begin() -> None:
-    blocks = side_by_side("f('one two', 3)", "f('one six', 4)")
-    (row,) = (row for block in blocks for row in block.rows)
-    assert row.right is not None
-    assert row.right.html == (
-        'f(<span class="s">&#x27;one </span><mark><span class="s">six</span></mark><span class="s">&#x27;</span>, '
-        '<mark><span class="m">4</span></mark>)'
-    )
-
-
-def test_numbered_lines_are_the_files() -> None:
-    assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]
-
-
-def test_a_carriage_return_in_a_file_hides_no_code_behind_a_comment() -> None:
-    (line,) = numbered("# fine\rx = 1\r\n")
-    assert re.sub("<[^>]+>", "", line.html) == "# fine\u2039U+000D\u203ax = 1"

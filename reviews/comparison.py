@@ -1,0 +1,285 @@
+"""Compare two texts: which lines stand beside each other, which words differ, and how a page shows it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from django.utils.safestring import SafeString, mark_safe
+
+from submissions.highlighting import Piece, code_with_visible_marks, span, tokens_by_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Opcode: TypeAlias = tuple[str, int, int, int, int]
+Marks: TypeAlias = tuple[tuple[int, int], ...]
+Span: TypeAlias = tuple[int, int]
+
+MOST_LINES: Final = 3_000
+"""Lines of one side in a comparison: each is a row of the page's table."""
+_LONGEST_RUN: Final = 8
+"""Unchanged lines in a row that are shown; of a longer run :data:`_KEPT` stay at each change."""
+_KEPT: Final = 3
+_LARGEST_BLOCK: Final = 2_500
+"""Removed lines times added lines of one place: beyond it they are paired in their order."""
+_ALIKE: Final = 0.4
+"""Lines that share less are not taken for versions of each other."""
+_WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps that the matcher may still take for one page: ten million are less than a second."""
+
+    steps: int = 10_000_000
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of one side: its number from 1, its text, where words differ (character ranges), and its safe HTML.
+
+    Words are only marked where the line beside it is taken for another version of it.
+    """
+
+    number: int
+    text: str
+    marks: Marks = ()
+    html: SafeString | str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    """What stands side by side: ``equal``, ``changed``, ``added`` (no left line) or ``removed`` (no right one).
+
+    ``below`` is what a page shows under the row.
+    """
+
+    kind: str
+    left: Line | None
+    right: Line | None
+    below: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of equal rows, all shown or all ``folded``; or one of rows that are all ``changed``."""
+
+    rows: tuple[Row, ...]
+    folded: bool = False
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two texts side by side. ``rest`` is what is too long for the table: the side, its first line, and the text."""
+
+    blocks: tuple[Block, ...]
+    rest: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the texts differ."""
+        return any(block.changed for block in self.blocks)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, folded or not."""
+        return [row for block in self.blocks for row in block.rows]
+
+
+def lines_of(text: str) -> list[str]:
+    """``text`` at its newlines, and nothing else that some call a line end; none for an empty text."""
+    return text.split("\n") if text else []
+
+
+def side_by_side(
+    left: str, right: str, *, ignore_whitespace: bool = False, languages: tuple[str, str] = ("python", "python")
+) -> Comparison:
+    """``left`` beside ``right``, coloured, long unchanged runs folded."""
+    sides = (lines_of(left), lines_of(right))
+    rows = compare(*("\n".join(side[:MOST_LINES]) for side in sides), ignore_whitespace=ignore_whitespace)
+    _colour([row.left for row in rows if row.left], languages[0])
+    _colour([row.right for row in rows if row.right], languages[1])
+    rest = tuple(
+        (name, MOST_LINES + 1, "\n".join(side[MOST_LINES:]))
+        for name, side in zip(("left", "right"), sides, strict=True)
+        if len(side) > MOST_LINES
+    )
+    return Comparison(tuple(_blocks(rows)), rest)
+
+
+def numbered(text: str) -> list[Line]:
+    """Python line by line, coloured."""
+    source = code_with_visible_marks(text.replace("\r\n", "\n").rstrip("\n"))
+    lines = [Line(number, line) for number, line in enumerate(source.split("\n"), start=1)]
+    _colour(lines, "python")
+    return lines
+
+
+def compare(left: str, right: str, *, ignore_whitespace: bool = False) -> list[Row]:
+    """Both texts as rows. Joined by newlines, each side is its text again.
+
+    With ``ignore_whitespace``, lines that differ in blanks only are equal, each side with its own text.
+    """
+    ours, theirs = lines_of(left), lines_of(right)
+    keys, other_keys = (
+        ["".join(line.split()) for line in side] if ignore_whitespace else side for side in (ours, theirs)
+    )
+    rows: list[Row] = []
+    budget = Budget()
+    for tag, start, end, other_start, other_end in opcodes(keys, other_keys, budget):
+        if tag == "equal":
+            places = zip(range(start, end), range(other_start, other_end), strict=True)
+            rows += (Row("equal", Line(one + 1, ours[one]), Line(two + 1, theirs[two])) for one, two in places)
+        else:
+            rows += _changed(ours, theirs, (start, end), (other_start, other_end), budget, ignore_whitespace)
+    return rows
+
+
+def opcodes(left: Sequence[str], right: Sequence[str], budget: Budget) -> list[Opcode]:
+    """As ``SequenceMatcher.get_opcodes``; only what both begin and end with where more would take too long.
+
+    The matcher looks at each pair of equal items once for every match that it has found around them, which is cubic
+    for texts made for it.
+    """
+    counts = Counter(right)
+    shortest = min(len(left), len(right))
+    steps = (sum(counts[item] for item in left) + len(left)) * (shortest + 1)
+    if steps <= budget.steps:
+        budget.steps -= steps
+        return list(SequenceMatcher(None, left, right, autojunk=False).get_opcodes())
+    head = next((place for place in range(shortest) if left[place] != right[place]), shortest)
+    rest = shortest - head
+    tail = next((step for step in range(rest) if left[-1 - step] != right[-1 - step]), rest)
+    end, other_end = len(left) - tail, len(right) - tail
+    parts = [
+        ("equal", 0, head, 0, head),
+        ("replace", head, end, head, other_end),
+        ("equal", end, len(left), other_end, len(right)),
+    ]
+    return [part for part in parts if part[1] < part[2] or part[3] < part[4]]
+
+
+def _changed(
+    left: Sequence[str], right: Sequence[str], span_: Span, other: Span, budget: Budget, ignore_whitespace: bool
+) -> Iterator[Row]:
+    """The rows of one place where the sides differ: versions of one line side by side, the rest in their order."""
+    place, other_place = span_[0], other[0]
+    for first, second in [*_pairs(left, right, span_, other), (span_[1], other[1])]:
+        # Lines that have nothing to do with each other stand side by side all the same, so that a rewrite can be read.
+        for step in range(max(first - place, second - other_place)):
+            one = Line(place + step + 1, left[place + step]) if place + step < first else None
+            two = Line(other_place + step + 1, right[other_place + step]) if other_place + step < second else None
+            yield Row("changed" if one and two else "removed" if one else "added", one, two)
+        if first < span_[1] and second < other[1]:
+            marks, other_marks = differing(left[first], right[second], budget, ignore_whitespace=ignore_whitespace)
+            yield Row("changed", Line(first + 1, left[first], marks), Line(second + 1, right[second], other_marks))
+        place, other_place = first + 1, second + 1
+
+
+def _pairs(left: Sequence[str], right: Sequence[str], span_: Span, other: Span) -> list[tuple[int, int]]:
+    """Which lines are versions of each other: the pairs in order whose likeness sums up to the most."""
+    rows, columns = range(*span_), range(*other)
+    if not rows or not columns or len(rows) * len(columns) > _LARGEST_BLOCK:
+        return []
+    ours, theirs = ([_words(side[place]) for place in places] for side, places in ((left, rows), (right, columns)))
+    like = [[likeness(one, two) for two in theirs] for one in ours]
+    best = [[0.0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
+    for row in reversed(range(len(rows))):
+        for column in reversed(range(len(columns))):
+            paired = like[row][column] + best[row + 1][column + 1] if like[row][column] >= _ALIKE else 0.0
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
+    pairs, row, column = [], 0, 0
+    while row < len(rows) and column < len(columns):
+        if best[row][column] == best[row + 1][column]:
+            row += 1
+        elif best[row][column] == best[row][column + 1]:
+            column += 1
+        else:
+            pairs.append((rows[row], columns[column]))
+            row, column = row + 1, column + 1
+    return pairs
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if not word.isspace())
+
+
+def likeness(one: Counter[str], other: Counter[str]) -> float:
+    """Share of the words that two lines have in common, 0 to 1, whatever their order."""
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0
+
+
+def differing(one: str, other: str, budget: Budget, *, ignore_whitespace: bool) -> tuple[Marks, Marks]:
+    """What of ``one`` is not in ``other``, and the reverse."""
+    first, second = _WORD.findall(one), _WORD.findall(other)
+    changes = [opcode[1:] for opcode in opcodes(first, second, budget) if opcode[0] != "equal"]
+    return (
+        _ranges(first, [(start, end) for start, end, _, _ in changes], ignore_whitespace),
+        _ranges(second, [(start, end) for _, _, start, end in changes], ignore_whitespace),
+    )
+
+
+def _ranges(words: Sequence[str], changes: Sequence[Span], ignore_whitespace: bool) -> Marks:
+    """Ranges of words as ranges of characters, those that touch joined."""
+    starts = [0]
+    for word in words:
+        starts.append(starts[-1] + len(word))
+    found: list[Span] = []
+    for first, last in changes:
+        if first == last or (ignore_whitespace and all(word.isspace() for word in words[first:last])):
+            continue
+        if found and found[-1][1] == starts[first]:
+            found[-1] = (found[-1][0], starts[last])
+        else:
+            found.append((starts[first], starts[last]))
+    return tuple(found)
+
+
+def _colour(lines: Sequence[Line], language: str) -> None:
+    """Set the HTML of consecutive lines; words that differ stand in ``<mark>``."""
+    # Browsers take carriage returns for line ends.
+    source = "\n".join(line.text for line in lines).replace("\r", " ")
+    for line, tokens in zip(lines, tokens_by_line(source, language), strict=False):
+        marked = groupby(_cut(tokens, line.marks), key=lambda piece: piece[2])
+        html = ((is_marked, "".join(span(name, text) for name, text, _ in group)) for is_marked, group in marked)
+        line.html = mark_safe(  # noqa: S308 - each piece is escaped
+            "".join(f"<mark>{spans}</mark>" if is_marked and spans else spans for is_marked, spans in html)
+        )
+
+
+def _cut(tokens: Iterable[Piece], marks: Marks) -> Iterator[tuple[str, str, bool]]:
+    """The tokens cut where marks begin and end: (class, text, whether it is marked)."""
+    # Every other border ends a mark.
+    borders = deque(border for mark in marks for border in mark)
+    is_marked, place = False, 0
+    for name, text in tokens:
+        start = 0
+        while borders and borders[0] < place + len(text):
+            end = borders.popleft() - place
+            if start < end:
+                yield name, text[start:end], is_marked
+            start, is_marked = end, not is_marked
+        yield name, text[start:], is_marked
+        place += len(text)
+
+
+def _blocks(rows: list[Row]) -> Iterator[Block]:
+    """The rows in runs, of which the middle of long unchanged ones is folded."""
+    for is_equal, group in groupby(rows, key=lambda row: row.kind == "equal"):
+        run = tuple(group)
+        head = _KEPT if run[0] is not rows[0] else 0
+        end = len(run) - (_KEPT if run[-1] is not rows[-1] else 0)
+        if not is_equal:
+            yield Block(run, changed=True)
+        elif len(run) <= _LONGEST_RUN or len(run) == len(rows):
+            yield Block(run)
+        else:
+            parts = (Block(run[:head]), Block(run[head:end], folded=True), Block(run[end:]))
+            yield from (part for part in parts if part.rows)
