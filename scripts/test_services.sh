@@ -27,19 +27,19 @@ start_docker() {
   return 1
 }
 
-# PyTorch for the tests of upstream's way, kept below var/ for the next time. TORCH_PACKAGES names another folder.
+# Which PyTorch the tests of upstream's way install, kept below var/ for the next time. TORCH_REQUIREMENTS names another list.
 make_torch() {
-  torch_packages=${TORCH_PACKAGES:-$PWD/var/torch-packages}
-  scripts/make_torch_packages.sh "$torch_packages" >"$work/torch.log" 2>&1 && return 0
+  torch_requirements=${TORCH_REQUIREMENTS:-$PWD/var/torch-cpu.txt}
+  scripts/lock_torch.sh "$torch_requirements" >"$work/torch.log" 2>&1 && return 0
   tail -n 5 "$work/torch.log" >&2
-  not_run "the tests with PyTorch: it could not be installed (the lines above say why)"
+  not_run "the tests with PyTorch: it was not found (the lines above say why)"
 }
 
 make_images() {
-  local build=(python -m evaluator.sandbox.build_image --base-image lmr-board-test-base)
+  local build=(python -m evaluator.sandbox.images --base-image lmr-board-test-base)
   has docker || return 0
   scripts/make_test_base_image.sh && "${build[@]}" || return 1
-  [ ! -f "$torch_packages/made-of" ] || "${build[@]}" --environment torch-cpu --packages "$torch_packages"
+  [ ! -f "$torch_requirements" ] || "${build[@]}" --environment torch-cpu --requirements "$torch_requirements"
 }
 
 # A PostgreSQL cluster of our own, on a Unix socket only. Sets POSTGRES_URL.

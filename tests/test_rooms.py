@@ -30,8 +30,8 @@ PURE = {
         *("configs", "health_rounds", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes"),
     },
     "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
-    "evaluator/sandbox": {"building", "configuration", "offers", "pinning", "task_environments"},
-    "evaluator/testing": {"evaluate", "graders", "scratch", "shown_outcomes"},
+    "evaluator/sandbox": {"building", "configuration", "task_environments"},
+    "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},
     "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},
     "leaderboard/published": {"importing_results", "reported"},
 }
@@ -46,10 +46,7 @@ WORKERS_PACKAGES = {
     "evaluator.attacks": {"types"},
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
-    "evaluator.sandbox": {
-        *("configuration", "environment_list", "offers", "ownership", "packages", "pinning", "settings"),
-        *("task_environments", "types"),
-    },
+    "evaluator.sandbox": {"configuration", "environment_list", "ownership", "settings", "task_environments", "types"},
     "evaluator.providers": {"calling", "checking_endpoints", "endpoint_settings", "guard", "types"},
 }
 WORKERS_MODULES = (

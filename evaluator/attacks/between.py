@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from evaluator.attacks.types import ESCAPED, REFUSED, Attack, Group, PairAttack, Way, ends
-from evaluator.sandbox.feed import Feed
-from evaluator.sandbox.types import BoxSpec, Limits, SandboxError
+from evaluator.sandbox.types import BoxSpec, Feed, Limits, SandboxError
 
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from evaluator.sandbox.cgroups import GroupStore
-from evaluator.sandbox.docker_client import Engine, engine_faults
-from evaluator.sandbox.docker_settings import LABEL
+from evaluator.sandbox.docker_client import LABEL, Engine, engine_errors
 from evaluator.sandbox.types import SandboxError
 
 
@@ -24,6 +23,6 @@ def left_behind(label: str, *, containers: bool) -> list[str]:
 
 
 def _containers(label: str) -> list[str]:
-    with engine_faults("looking for what was left"), closing(Engine(None)) as engine:
+    with engine_errors("looking for what was left"), closing(Engine(None)) as engine:
         listed = engine.client().containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
         return [f"container {box.name} is left" for box in listed if box.labels[LABEL].startswith(label)]

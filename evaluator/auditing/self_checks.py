@@ -23,10 +23,9 @@ from evaluator.models import SelfCheck
 from evaluator.queue.claims import job_label
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.queue.queueing import UNLIMITED, connect, queue
-from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, scratch_folder
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.graders import Grader, writable_copy
-from evaluator.testing.scratch import scratch_folder
 from evaluator.testing.types import Outcome
 from submissions.answers.splice import splice
 

@@ -17,9 +17,8 @@ from evaluator.generation.answers import Answer, dollars_of, order_for
 from evaluator.generation.prompt_tasks import paper_of
 from evaluator.providers.calling import CallRejectedError, call
 from evaluator.queue.claims import job_label
-from evaluator.sandbox.configuration import configured_sandbox, environment_list
+from evaluator.sandbox.configuration import configured_sandbox, environment_list, scratch_folder
 from evaluator.testing.graders import Grader
-from evaluator.testing.scratch import scratch_folder
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.limited import apply_limited
 from submissions.answers.patches import path_problem

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
-from evaluator.sandbox.packages import run_step
+from evaluator.sandbox.environments import run_step
 from evaluator.sandbox.trees import entries, link_tree
 from evaluator.sandbox.types import Mount, SandboxError
 from evaluator.testing.upstream_remote import answer_tree
@@ -162,9 +162,9 @@ def _without_tests(task: AgentTask, target: Path) -> None:
             environment=task.environment,
         )
         with answer_tree(test, task.repository, target.parent) as tree:
-            link_tree(tree, target, bytecode=False, private=True)
+            link_tree(tree, target, bytecode=False)
     else:
-        link_tree(task.repository, target, bytecode=False, private=True)
+        link_tree(task.repository, target, bytecode=False)
     for path in [path for path, _ in entries(target) if path.name in OWN_FOLDERS and not path.is_symlink()]:
         if path.is_dir():
             shutil.rmtree(path)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator.queue.retry import DATABASE_IS_AWAY
-from evaluator.sandbox.host_faults import DISK_IS_FULL, HOST_FAILED, means_full
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.types import DISK_IS_FULL, HOST_FAILED, SandboxError, SandboxUnavailableError, means_full
 from evaluator.testing.sealed import GoldenError
 
 BUG: Final = "a fault of the evaluator"

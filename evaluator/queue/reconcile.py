@@ -18,11 +18,10 @@ from evaluator.queue.finalising import settle, unsettled
 from evaluator.queue.queueing import plan, push_audit, push_check, push_uploads, top_up
 from evaluator.queue.results import expire_runs
 from evaluator.reevaluation.applying import settle_reevaluation, unsettled_reevaluations
-from evaluator.sandbox.configuration import configured_sandbox, golden_folder
+from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
 from evaluator.testing.golden_store import sweep_golden
-from evaluator.testing.scratch import sweep_scratch
 from submissions.domain import checking, media, uploads
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission

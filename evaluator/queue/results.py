@@ -18,7 +18,7 @@ from evaluator.queue import leases
 from evaluator.queue.finalising import settle, stop_runs
 from evaluator.queue.queueing import push
 from evaluator.reevaluation.applying import settle_reevaluation
-from evaluator.sandbox import pinning
+from evaluator.sandbox import task_environments
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -64,7 +64,7 @@ def _pin(run_id: int, environment: str, digest: str) -> None:
     """The first decided run decides for all. The row lock puts two that end at the same moment one after the other."""
     run = TestRun.objects.select_related("implementation").get(pk=run_id)
     submission = Submission.objects.select_for_update().get(pk=run.implementation.submission_id)
-    pinning.require_same(run, environment=environment, digest=digest)
+    task_environments.require_same(run, environment=environment, digest=digest)
     if run.reevaluation_id is None and not submission.environment_digest:
         Submission.objects.filter(pk=submission.pk).update(environment_digest=digest)
 

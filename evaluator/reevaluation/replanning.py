@@ -12,8 +12,7 @@ from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion, Task, TaskRev
 from evaluator.enums import ReevaluationState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.offers import Offer
-from evaluator.sandbox.pinning import short
+from evaluator.sandbox.task_environments import Offer, short_digest
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 
@@ -266,7 +265,7 @@ def _differences(
     if offer and offer.name != run.environment:
         why.append(f"environment {run.environment} → {offer.name}")
     elif offer and offer.digest != run.environment_digest:
-        why.append(f"environment {short(run.environment_digest)} → {short(offer.digest)}")
+        why.append(f"environment {short_digest(run.environment_digest)} → {short_digest(offer.digest)}")
     return tuple(why)
 
 

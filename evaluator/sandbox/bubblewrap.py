@@ -21,22 +21,19 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import seccomp
-from evaluator.sandbox.capture import Capture
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.confinement import (
     Confinement,
     HostUser,
     NoConfinement,
+    ResourceUsage,
     RootConfinement,
     ScopeConfinement,
-    Usage,
     tool,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.environments import Environment, prepare_environment
-from evaluator.sandbox.host_faults import host_fault
+from evaluator.sandbox.environments import LIBRARIES, NOT_INSTALLED, Environment, prepare_environment
 from evaluator.sandbox.ownership import BoxName
-from evaluator.sandbox.packages import NOT_INSTALLED
 from evaluator.sandbox.settings import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
@@ -47,8 +44,8 @@ from evaluator.sandbox.settings import (
     require_ready,
     tail,
 )
-from evaluator.sandbox.staging import reachable_state_dir, stage_mounts
-from evaluator.sandbox.supervise import Pump, Ticker
+from evaluator.sandbox.streams import Capture, Pump, Ticker
+from evaluator.sandbox.trees import reachable_state_dir, readable_mounts
 from evaluator.sandbox.types import (
     BoxResult,
     BoxSpec,
@@ -58,6 +55,7 @@ from evaluator.sandbox.types import (
     Mount,
     SandboxError,
     SandboxUnavailableError,
+    host_error,
 )
 
 DEFAULT_HOST_ID: Final = 64123
@@ -130,12 +128,12 @@ class BubblewrapSandbox:
         name = BoxName.fresh(spec)
         try:
             with ExitStack() as stack:
-                mounts = stage_mounts(spec, stack.enter_context(self._staging(name)))
+                mounts = readable_mounts(spec, stack.enter_context(self._staging(name)))
                 box = stack.enter_context(_Box(spec, self._hold, dialogue))
-                box.start(str(name), [bwrap, *_root_options(environment, mounts, spec)], environment.python)
+                box.start(str(name), [bwrap, *_root_options(environment, mounts, spec)])
                 return box.finish(cancelled)
         except OSError as error:
-            raise host_fault(f"box {spec.label}", error) from error
+            raise host_error(f"box {spec.label}", error) from error
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`. Scopes of user sessions end with their worker and leave only copies of mounts."""
@@ -165,7 +163,7 @@ class BubblewrapSandbox:
         try:
             return prepare_environment(name, self._state_dir, python=self._python, environments=self._environments)
         except OSError as error:
-            raise host_fault(f"environment {name!r}", error) from error
+            raise host_error(f"environment {name!r}", error) from error
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
@@ -211,7 +209,7 @@ class _Box:
         self._spec = spec
         self._make_hold = hold
         self._feed = dialogue.feed if dialogue else None
-        self._capture = Capture.of(spec.limits, dialogue)
+        self._capture = Capture(spec.limits, dialogue)
         self._status = b""
         self._ended = False
 
@@ -224,8 +222,8 @@ class _Box:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, name: str, bubblewrap: list[str], python: str) -> None:
-        """Start the program by ``python``. ``bubblewrap`` is its command without filter, status pipe and program."""
+    def start(self, name: str, bubblewrap: list[str]) -> None:
+        """Start the program. ``bubblewrap`` is the command without filter, status pipe and program."""
         limits = self._spec.limits
         self._status_reader, status_writer = os.pipe()
         self._stack.callback(os.close, self._status_reader)
@@ -239,7 +237,7 @@ class _Box:
                     *_process_limits(limits),
                     *bubblewrap,
                     *("--seccomp", str(filter_file), "--json-status-fd", str(status_writer), "--"),
-                    *(python, *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
+                    *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
                 ]
                 self._begin(command, (filter_file, status_writer))
             finally:
@@ -318,7 +316,7 @@ class _Box:
             raise SandboxError(f"box {self._spec.label} was killed from outside (signal {-code}): {log}")
         raise SandboxError(f"box {self._spec.label} could not be set up (exit code {code}): {log}")
 
-    def _result(self, stopped: Ending | None, usage: Usage, wall_seconds: float) -> BoxResult:
+    def _result(self, stopped: Ending | None, usage: ResourceUsage, wall_seconds: float) -> BoxResult:
         code = self._process.returncode
         number = -code if code < 0 else max(0, code - _SIGNAL_BASE)
         signalled = stopped is not None or number > 0
@@ -350,7 +348,7 @@ def _wait_for_orphans(pids: set[int]) -> None:
                 time.sleep(0.001)
 
 
-def _natural_ending(usage: Usage, number: int, limits: Limits) -> Ending:
+def _natural_ending(usage: ResourceUsage, number: int, limits: Limits) -> Ending:
     if usage.oom_kills:
         return Ending.OUT_OF_MEMORY
     if number == signal.SIGXCPU or (number == signal.SIGKILL and usage.cpu_seconds >= limits.cpu_seconds):
@@ -372,15 +370,13 @@ def _root_options(environment: Environment, mounts: tuple[Mount, ...], spec: Box
     options += ["--uid", identity, "--gid", identity, "--cap-drop", "ALL", "--hostname", "box"]
     for folder in environment.top_folders():
         options += ["--ro-bind", str(environment.root / folder), f"/{folder}"]
-    for target, name in environment.links():
-        options += ["--symlink", target, f"/{name}"]
     options += ["--proc", "/proc", "--dev", "/dev"]
     options += ["--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     options += ["--perms", "1777", "--size", str(spec.limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108
     for mount in mounts:
         options += ["--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
-    for name, value in {**BOX_VARIABLES, **environment.variables(), **dict(spec.variables)}.items():
+    for name, value in {**BOX_VARIABLES, "LD_LIBRARY_PATH": f"/{LIBRARIES}", **dict(spec.variables)}.items():
         options += ["--setenv", name, value]
     return options
 

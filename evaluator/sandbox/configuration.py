@@ -1,74 +1,48 @@
-"""What this instance evaluates with: the configured sandbox, and the pure form of a stored task."""
+"""What this instance evaluates with: the configured sandbox, the list of environments, folders for boxes' files."""
 
 from __future__ import annotations
 
-import os
+import shutil
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.conf import settings
 
-from benchmark_tasks.domain.content import tree_path
 from evaluator.sandbox.environment_list import EnvironmentList, read_environment_list
-from evaluator.testing.types import Check, Rule, SealedTask
+from evaluator.sandbox.ownership import Owner
+from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
-    from benchmark_tasks.models import TaskRevision
-    from evaluator.sandbox.factory import Kind, SandboxSettings
     from evaluator.sandbox.types import Sandbox
 
 EVALUATOR_VERSION = "3"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the way
 from an epoch to its private seeds changes."""
 
+Kind = Literal["bubblewrap", "docker"]
+KINDS: Final[tuple[Kind, ...]] = ("bubblewrap", "docker")
 
-def sandbox_settings() -> SandboxSettings:
-    """The settings in the form that the sandbox package takes."""
-    # The boxes are loaded where one is made: pages ask this module for the list of environments only.
-    from evaluator.sandbox.factory import SandboxSettings
+_SETTINGS: Final = (
+    *("evaluator_sandbox", "sandbox_python", "sandbox_host_uid", "sandbox_allow_no_cgroups", "sandbox_image"),
+    "sandbox_runtime",
+)
 
-    environment = settings.ENVIRONMENT
-    return SandboxSettings(
-        state_dir=Path(settings.DATA_DIR) / "sandbox",
-        python=environment.sandbox_python,
-        host_uid=environment.sandbox_host_uid,
-        host_gid=environment.sandbox_host_uid,
-        allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
-        docker_image=environment.sandbox_image,
-        docker_runtime=environment.sandbox_runtime,
-        environments=environment_list(),
-    )
+
+def sandbox_state_folder() -> Path:
+    """Where sandboxes keep environments and copies of mounts."""
+    return Path(settings.DATA_DIR) / "sandbox"
 
 
 def environment_list() -> EnvironmentList:
-    """The operator's list of environments as it is now. Raises ``SandboxError`` when it is wrong, with the line."""
+    """The operator's list of environments as it is now. Raises ``SandboxError`` when it is wrong, and where."""
     file = settings.ENVIRONMENT.environments_file
-    return _read(file, _state(file))
-
-
-def configured_sandbox() -> Sandbox:
-    """The sandbox that the settings ask for, checked once per process.
-
-    Raises ``SandboxUnavailableError`` with what to do when there is none; then the next call looks again.
-    """
-    return _chosen(settings.ENVIRONMENT.evaluator_sandbox, sandbox_settings())
-
-
-@cache
-def _chosen(kind: Kind, asked: SandboxSettings) -> Sandbox:
-    from evaluator.sandbox.factory import choose
-
-    return choose(kind, asked)
-
-
-def _state(file: Path | None) -> tuple[int, int] | None:
-    """What changes when ``file`` does."""
     try:
         status = file.stat() if file is not None else None
     except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_size) if status is not None else None
+        status = None
+    found = _read(file, (status.st_mtime_ns, status.st_size) if status is not None else None)
+    return found.with_numpy_image(settings.ENVIRONMENT.sandbox_image)
 
 
 @lru_cache(maxsize=4)
@@ -76,40 +50,83 @@ def _read(file: Path | None, state: tuple[int, int] | None) -> EnvironmentList: 
     return read_environment_list(file)
 
 
+def make_sandbox(kind: Kind) -> Sandbox:
+    """The sandbox ``kind`` as the settings describe it, whether it can run here or not."""
+    # The boxes are loaded where one is made: pages ask this module for the list of environments only.
+    environment = settings.ENVIRONMENT
+    if kind == "docker":
+        from evaluator.sandbox.docker_engine import DockerSandbox
+
+        return DockerSandbox(
+            sandbox_state_folder(), environments=environment_list(), runtime=environment.sandbox_runtime
+        )
+    from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+
+    return BubblewrapSandbox(
+        sandbox_state_folder(),
+        environments=environment_list(),
+        python=environment.sandbox_python,
+        host_uid=environment.sandbox_host_uid,
+        host_gid=environment.sandbox_host_uid,
+        allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
+    )
+
+
+def configured_sandbox() -> Sandbox:
+    """The sandbox that the settings ask for, checked once per process; ``auto`` takes bubblewrap before Docker.
+
+    Raises ``SandboxUnavailableError`` with the reason of each that was tried; then the next call looks again.
+    """
+    asked = [getattr(settings.ENVIRONMENT, name) for name in _SETTINGS]
+    return _checked((str(settings.DATA_DIR), environment_list(), *asked))
+
+
+@cache
+def _checked(asked: tuple[Any, ...]) -> Sandbox:  # noqa: ARG001  part of the cache's key
+    kind, runtime = settings.ENVIRONMENT.evaluator_sandbox, settings.ENVIRONMENT.sandbox_runtime
+    if runtime and kind == "bubblewrap":
+        raise SandboxError("SANDBOX_RUNTIME is for Docker only: leave it empty, or set EVALUATOR_SANDBOX=docker")
+    kinds: tuple[Kind, ...] = KINDS if kind == "auto" else (kind,)
+    if runtime:  # who names a runtime wants its walls
+        kinds = ("docker",)
+    reasons: dict[str, SandboxUnavailableError] = {}
+    for name in kinds:
+        sandbox = make_sandbox(name)
+        try:
+            sandbox.check()
+        except SandboxUnavailableError as error:
+            reasons[name] = error
+        else:
+            return sandbox
+    raise SandboxUnavailableError(
+        "no sandbox can run here, so nothing is evaluated. "
+        + " | ".join(f"{name}: {error}" for name, error in reasons.items()),
+        public="; ".join(dict.fromkeys(error.public for error in reasons.values())),
+    )
+
+
 def golden_folder() -> Path:
     """Where the reference box's outputs are cached; no candidate's box ever sees it."""
     return Path(settings.DATA_DIR) / "golden"
 
 
-def sealed_task(revision: TaskRevision) -> SealedTask:
-    """The files and the check of a sealed revision, as the content store holds them."""
-    grading = tree_path(revision.grading_hash)
-    return SealedTask(
-        name=revision.task.slug,
-        repository=tree_path(revision.repository_hash),
-        reference_repository=grading / "reference",
-        cases_file=grading / "cases.py",
-        run_file=grading / "run.py",
-        check=check_from_settings(revision.check_settings),
-        environment=revision.environment,
-        grading_hash=revision.grading_hash,
-    )
+def scratch_folder() -> Path:
+    """Where this process puts trees together for boxes. It removes what it puts there; the folder itself stays."""
+    folder = Path(settings.DATA_DIR) / "work" / str(Owner.current())
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
-def check_from_settings(stored: dict[str, object]) -> Check:
-    """The typed check of what the importer validated and stored (``check`` in info.json)."""
-    comparison = stored.get("comparison") or {}
-    assert isinstance(comparison, dict)  # noqa: S101 - the importer has validated it
-    return Check(
-        public_seeds=tuple(stored["public_seeds"]),  # type: ignore[arg-type]
-        private_seed_count=int(stored["private_seeds"]),  # type: ignore[call-overload]
-        default_rule=Rule(**comparison.get("default", {})),
-        output_rules=tuple((name, Rule(**rule)) for name, rule in sorted(comparison.get("outputs", {}).items())),
-        wall_seconds=float(stored.get("wall_seconds", 30)),  # type: ignore[arg-type]
-        memory_bytes=int(stored.get("memory_mb", 512)) * 1024 * 1024,  # type: ignore[call-overload]
-    )
-
-
-def worker_name() -> str:
-    """Who holds a lease: host and process."""
-    return f"{os.uname().nodename}:{os.getpid()}"
+def sweep_scratch() -> int:
+    """Remove the folders of dead processes with all that they left in them, and return how many there were."""
+    swept = 0
+    place = Path(settings.DATA_DIR) / "work"
+    for folder in place.iterdir() if place.is_dir() else ():
+        try:
+            owner = Owner.parse(folder.name)
+        except ValueError:
+            continue
+        if owner.is_dead():
+            shutil.rmtree(folder, ignore_errors=True)
+            swept += 1
+    return swept

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from evaluator.sandbox import user_scope
-from evaluator.sandbox.cgroups import Group, GroupStore
-from evaluator.sandbox.types import Limits, SandboxUnavailableError
+from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, GroupV2
+from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
 
 _JOIN: Final = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"'
+REPORT_COUNTERS: Final = (
+    'status=$1; shift; "$@"; code=$?; '
+    'read -r line < /proc/self/cgroup; group="/sys/fs/cgroup${line#0::}"; '
+    'cat "$group/memory.events" "$group/cpu.stat" > "/proc/self/fd/$status"; exit $code'
+)
+"""The shell that stays in a scope beside the box. The scope is gone as soon as its last process is, and its counters
+with it; so the shell reports them on the status pipe once the box has ended, and goes last."""
+
+_SHELL_PROCESSES: Final = 2
+_APPEAR_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ResourceUsage:
     """What a box has used: kills for want of memory, processor seconds of all its processes, most bytes at once."""
 
     oom_kills: int = 0
@@ -33,10 +44,10 @@ class Confinement(Protocol):
     def started(self, pid: int) -> None:
         """The command runs as ``pid``. Raises :class:`SandboxError` when it is not held."""
 
-    def usage(self) -> Usage:
+    def usage(self) -> ResourceUsage:
         """What the box has used so far."""
 
-    def final_usage(self, report: str) -> Usage:
+    def final_usage(self, report: str) -> ResourceUsage:
         """What it used in all, asked after its end; ``report`` is what came through the status pipe."""
 
     def destroy(self) -> set[int]:
@@ -72,11 +83,11 @@ class RootConfinement:
     def started(self, pid: int) -> None:
         """The shell has put itself into the groups or ended, before anything else could start."""
 
-    def usage(self) -> Usage:
+    def usage(self) -> ResourceUsage:
         """From the kernel's counters."""
         return _usage(self._group)
 
-    def final_usage(self, report: str) -> Usage:  # noqa: ARG002  the groups outlive the box, so nobody need report
+    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  the groups outlive the box, so nobody need report
         """From the kernel's counters."""
         return _usage(self._group)
 
@@ -86,39 +97,83 @@ class RootConfinement:
 
 
 class ScopeConfinement:
-    """A systemd scope in the worker's own user session."""
+    """A transient systemd scope in the worker's own user session (control groups version 2)."""
 
     def __init__(self, name: str, limits: Limits, status: int) -> None:
         """``status`` is the pipe's descriptor. Raises :class:`SandboxUnavailableError` without a session."""
-        self.prefix = [*user_scope.scope_command(name, limits, status), tool("env", "coreutils"), "-i"]
-        self.variables = user_scope.environment()
+        self.prefix = [*scope_command(name, limits, status), tool("env", "coreutils"), "-i"]
+        # What systemd-run needs to find the user's manager; the box itself gets none of it.
+        names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+        self.variables = {key: os.environ[key] for key in names if key in os.environ}
         self._name = name
         self._limits = limits
         self._group: Group | None = None
-        self._last = Usage()
+        self._last = ResourceUsage()
 
     def started(self, pid: int) -> None:
-        """Wait until the process is in its scope."""
-        self._group = user_scope.scope_group(pid, self._name, self._limits)
+        """Wait until the process is in its scope, and the scope holds the memory limit. Raises ``SandboxError``."""
+        deadline = time.monotonic() + _APPEAR_SECONDS
+        while time.monotonic() < deadline:
+            lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+            path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "")
+            if path.endswith(_unit(self._name)):
+                group = Path(f"/sys/fs/cgroup{path}")
+                if (group / "memory.max").read_text().strip() == str(self._limits.memory_bytes):
+                    self._group = GroupV2(group)
+                    return
+            time.sleep(0.005)
+        raise SandboxError(
+            f"systemd did not give box {self._name} a scope that limits its memory: is memory delegated to users?"
+        )
 
-    def usage(self) -> Usage:
+    def usage(self) -> ResourceUsage:
         """From the kernel's counters, the last ones once the scope is gone."""
         if self._group is not None:
             with suppress(OSError):
                 self._last = _usage(self._group)
         return self._last
 
-    def final_usage(self, report: str) -> Usage:
+    def final_usage(self, report: str) -> ResourceUsage:
         """From what the shell reported when the box had ended."""
         counters = dict(line.split() for line in report.splitlines() if len(line.split()) == 2)
         if "oom_kill" not in counters:
             return self.usage()
         seconds = int(counters.get("usage_usec", 0)) / 1e6
-        return Usage(int(counters["oom_kill"]), seconds, self._last.peak_memory)
+        return ResourceUsage(int(counters["oom_kill"]), seconds, self._last.peak_memory)
 
     def destroy(self) -> set[int]:
         """Kill and remove."""
         return self._group.destroy() if self._group is not None else set()
+
+
+def scope_command(name: str, limits: Limits, status: int) -> list[str]:
+    """What to put before a command so that it runs in a limited scope and its counters go to descriptor ``status``.
+
+    Raises:
+        SandboxUnavailableError: there is no systemd here, or no user session to ask.
+    """
+    systemd_run, setpriv, shell = (shutil.which(name) for name in ("systemd-run", "setpriv", "sh"))
+    session = os.environ.get("XDG_RUNTIME_DIR", "")
+    if systemd_run is None or setpriv is None or shell is None or not Path(session, "systemd").is_dir():
+        raise SandboxUnavailableError(
+            "memory and processes of a box cannot be limited: run the worker as root, or in a systemd user session "
+            "(loginctl enable-linger, XDG_RUNTIME_DIR set)"
+        )
+    properties = {
+        "MemoryMax": limits.memory_bytes,
+        "MemorySwapMax": 0,
+        "TasksMax": limits.processes + HELPER_PROCESSES + _SHELL_PROCESSES,
+        "CPUQuota": "100%",
+        "Delegate": "yes",
+    }
+    command = [systemd_run, "--user", "--scope", "--quiet", "--collect", f"--unit={_unit(name)}"]
+    command += [f"--property={key}={value}" for key, value in properties.items()]
+    # The shell is the box's parent: should the worker die, it must die too, and the box with it.
+    return [*command, setpriv, "--pdeathsig", "KILL", shell, "-c", REPORT_COUNTERS, "sh", str(status)]
+
+
+def _unit(name: str) -> str:
+    return f"lmr-board-{name}.scope"
 
 
 class NoConfinement:
@@ -133,13 +188,13 @@ class NoConfinement:
     def started(self, pid: int) -> None:
         """Nothing holds it."""
 
-    def usage(self) -> Usage:
+    def usage(self) -> ResourceUsage:
         """Unknown."""
-        return Usage()
+        return ResourceUsage()
 
-    def final_usage(self, report: str) -> Usage:  # noqa: ARG002
+    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002
         """Unknown."""
-        return Usage()
+        return ResourceUsage()
 
     def destroy(self) -> set[int]:
         """The box's own process namespace dies with its first process."""
@@ -154,5 +209,5 @@ def tool(name: str, package: str) -> str:
     return str(Path(found).absolute())
 
 
-def _usage(group: Group) -> Usage:
-    return Usage(group.oom_kills(), group.cpu_seconds(), group.peak_memory())
+def _usage(group: Group) -> ResourceUsage:
+    return ResourceUsage(group.oom_kills(), group.cpu_seconds(), group.peak_memory())

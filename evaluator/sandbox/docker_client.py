@@ -1,26 +1,52 @@
-"""The connection to a Docker engine through its Python SDK, and what its failures mean."""
+"""How a Docker engine is asked for boxes: the connection, what it is told of a box's walls, and a box's streams."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import selectors
+import socket
+import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from evaluator.sandbox.host_faults import DISK_IS_FULL, host_fault
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.ownership import BoxName
+from evaluator.sandbox.settings import BOX_VARIABLES, INTERPRETER_OPTIONS, SHARED_MEMORY_BYTES, UNPRIVILEGED_ID
+from evaluator.sandbox.streams import CHUNK, Capture, Outbox, Ticker
+from evaluator.sandbox.types import (
+    DISK_IS_FULL,
+    BoxSpec,
+    Ending,
+    Feed,
+    Mount,
+    SandboxError,
+    SandboxUnavailableError,
+    host_error,
+)
 
 Client: TypeAlias = Any  # the SDK has no types
+
+LABEL: Final = "lmr-board-box"
+OWNER_LABEL: Final = "lmr-board-owner"
+DEADLINE_LABEL: Final = "lmr-board-deadline"
+
+LAUNCH: Final = "/launch"
+"""Where a box sees the launcher and its filter."""
 
 NO_ANSWER: Final = "the sandbox engine does not answer"
 ENGINE_FAILED: Final = "the sandbox engine failed"
 NO_IMAGE: Final = "the environment's image is missing"
 
+_LAUNCHER_PROCESSES: Final = 1
 _SECONDS: Final = 30
 _HELP: Final = "start it, or set DOCKER_HOST"
+_HEADER: Final = struct.Struct(">BxxxI")
+_STDOUT: Final = 1
+_STDERR: Final = 2
 
 
 class Engine:
@@ -56,8 +82,8 @@ def sdk() -> Any:
 
 
 @contextmanager
-def engine_faults(what: str) -> Iterator[None]:
-    """Turn what the host, the SDK and its HTTP library (whose errors are OSErrors) raise into a fault of ours."""
+def engine_errors(what: str) -> Iterator[None]:
+    """Turn what the host, the SDK and its HTTP library (whose errors are OSErrors) raise into a SandboxError."""
     try:
         yield
     except sdk().errors.DockerException as error:
@@ -67,21 +93,18 @@ def engine_faults(what: str) -> Iterator[None]:
             ) from error
         raise SandboxError(f"{what}: the Docker engine says: {error}", public=ENGINE_FAILED) from error
     except OSError as error:
-        if _is_timeout(error):
+        requests = importlib.import_module("requests")  # the SDK's HTTP library
+        if isinstance(error, TimeoutError | requests.Timeout):
             # Not "unavailable": a box could bring it about again and again, and such a run must be held at last.
             raise SandboxError(
                 f"{what}: the Docker engine took more than {_SECONDS} s to answer: look at its load ({error})",
                 public=NO_ANSWER,
             ) from error
-        if isinstance(error, ConnectionError | importlib.import_module("requests").RequestException):
+        if isinstance(error, ConnectionError | requests.RequestException):
             raise SandboxUnavailableError(
                 f"{what}: the Docker engine went away ({error}): {_HELP}", public=NO_ANSWER
             ) from error
-        raise host_fault(what, error) from error
-
-
-def _is_timeout(error: OSError) -> bool:
-    return isinstance(error, TimeoutError | importlib.import_module("requests").Timeout)
+        raise host_error(what, error) from error
 
 
 def _connect(base_url: str | None) -> Client:
@@ -104,3 +127,171 @@ def _require_access(address: str) -> None:
         raise SandboxUnavailableError(
             f"no Docker engine answers ({socket} {found}): {_HELP}; its users are in group docker", public=NO_ANSWER
         )
+
+
+@dataclass(frozen=True, slots=True)
+class BoxImage:
+    """One image as the engine holds it: ID, its own ``PATH``, and the folders that it would have written to disk."""
+
+    id: str
+    path: str
+    volumes: tuple[str, ...]
+
+
+def look_up(client: Client, reference: str, environment: str) -> BoxImage:
+    """The image ``reference`` (tag, digest or ID), which ``environment`` needs.
+
+    Raises:
+        SandboxUnavailableError: it is not there, or the engine is not.
+        SandboxError: the engine failed.
+    """
+    with engine_errors(f"looking for the box image {reference}"):
+        try:
+            image = client.images.get(reference)
+        except sdk().errors.ImageNotFound as error:
+            raise SandboxUnavailableError(
+                f"the box image {reference} of the environment {environment!r} is missing: make it with "
+                "manage.py build_images (docs/operating.md)",
+                public=NO_IMAGE,
+            ) from error
+        config: dict[str, Any] = image.attrs["Config"] or {}
+    variables = dict(variable.partition("=")[::2] for variable in config.get("Env") or ())
+    return BoxImage(str(image.id), variables.get("PATH", ""), tuple(sorted(config.get("Volumes") or ())))
+
+
+def container_settings(
+    name: BoxName, spec: BoxSpec, mounts: tuple[Mount, ...], image: BoxImage, runtime: str
+) -> dict[str, Any]:
+    """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
+    types = sdk().types
+    limits = spec.limits
+    # Images of papers keep Python where they like (/opt/conda/bin): theirs is looked up first.
+    path = ":".join(filter(None, (image.path, BOX_VARIABLES["PATH"])))
+    tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={limits.tmpfs_files}"
+    settings = {
+        "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
+        "command": [*INTERPRETER_OPTIONS, *spec.argv[1:]],
+        "environment": {**BOX_VARIABLES, "PATH": path, **dict(spec.variables)},
+        "hostname": "box",
+        "working_dir": "/tmp",  # noqa: S108
+        "user": f"{UNPRIVILEGED_ID}:{UNPRIVILEGED_ID}",
+        "stdin_open": True,
+        "healthcheck": {"test": ["NONE"]},
+        "network_mode": "none",
+        "ipc_mode": "private",
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "read_only": True,
+        "tmpfs": {**dict.fromkeys(image.volumes, "ro,size=4k"), "/tmp": tmpfs},  # noqa: S108
+        "shm_size": SHARED_MEMORY_BYTES,
+        "mem_limit": limits.memory_bytes,
+        "memswap_limit": limits.memory_bytes,
+        "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
+        "nano_cpus": 1_000_000_000,
+        "oom_score_adj": 500,
+        "ulimits": [
+            types.Ulimit(name="core", soft=0, hard=0),
+            types.Ulimit(name="nofile", soft=limits.open_files, hard=limits.open_files),
+            types.Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes),
+            types.Ulimit(name="cpu", soft=limits.cpu_seconds, hard=limits.cpu_seconds + 1),
+        ],
+        "log_config": types.LogConfig(type="none"),
+        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts],
+        "labels": {LABEL: name.label, OWNER_LABEL: str(name.owner), DEADLINE_LABEL: str(name.deadline)},
+        "name": f"lmr-board-{name.label}-{name.nonce}",
+    }
+    return settings | ({"runtime": runtime} if runtime else {})
+
+
+class Attached:
+    """A connection to both streams of a container, made before it starts so that nothing is missed.
+
+    Wire format of what comes (Docker Engine API, "Attach to a container", stream format): frames of a header of eight
+    bytes - stream number, three zeros, payload size as a big-endian 32-bit number - and the payload.
+    """
+
+    def __init__(self, container: Any, *, stdin: bytes, capture: Capture, feed: Feed | None = None) -> None:
+        """``stdin`` is sent whole, then what ``feed`` gives, and the direction is then closed."""
+        wrapper = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        self._wrapper = wrapper
+        self._socket: socket.socket = getattr(wrapper, "_sock", wrapper)
+        self._socket.setblocking(False)
+        self._outbox = Outbox(stdin, feed)
+        self._sending_closed = False
+        self._capture = capture
+        self._demultiplexer = Demultiplexer(capture)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._choose_events()
+
+    def run(self, ticker: Ticker) -> Ending | None:
+        """Feed and drain until the stream ends (``None``) or a limit is met. Raises RunCancelledError."""
+        while True:
+            for key, events in self._selector.select(ticker.wait_seconds()):
+                if key.fileobj is not self._socket or events & selectors.EVENT_WRITE:
+                    self._outbox.send(self._socket.send)
+                    self._choose_events()
+                if key.fileobj is self._socket and events & selectors.EVENT_READ and not self._read():
+                    return None
+            if self._capture.output_exceeded:
+                return Ending.OUTPUT_LIMIT
+            met = ticker.limit_met()
+            if met is not None:
+                return met
+
+    def close(self) -> None:
+        """Let go of the connection, read or not."""
+        self._selector.close()
+        self._outbox.close()
+        self._socket.close()
+        self._wrapper.close()
+
+    def _choose_events(self) -> None:
+        """Wait for room only while there is something to send; close the direction after the last of it."""
+        sending, listening = self._outbox.sending, self._outbox.listening
+        room = selectors.EVENT_WRITE if sending else 0
+        self._selector.modify(self._socket, selectors.EVENT_READ | room)
+        wake = self._outbox.wake
+        if wake is not None and (wake in self._selector.get_map()) is not listening:
+            self._selector.register(wake, selectors.EVENT_READ) if listening else self._selector.unregister(wake)
+        if not sending and not listening and not self._sending_closed:
+            self._sending_closed = True
+            with suppress(OSError):  # closed by the engine already
+                self._socket.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> bool:
+        try:
+            data = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return True
+        except ConnectionResetError:
+            return False
+        self._demultiplexer.feed(data)
+        return bool(data)
+
+
+class Demultiplexer:
+    """Sorts the bytes of an attached connection into a :class:`Capture`, however they are cut."""
+
+    def __init__(self, capture: Capture) -> None:
+        """``capture`` gets every payload byte as soon as it has come."""
+        self._add = {_STDOUT: capture.add_stdout, _STDERR: capture.add_stderr}
+        self._header = b""
+        self._stream = 0
+        self._missing = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take in the next bytes. Raises :class:`SandboxError` when they are not in the format."""
+        while data:
+            if self._missing:
+                payload, data = data[: self._missing], data[self._missing :]
+                self._missing -= len(payload)
+                self._add[self._stream](payload)
+                continue
+            room = _HEADER.size - len(self._header)
+            self._header, data = self._header + data[:room], data[room:]
+            if len(self._header) == _HEADER.size:
+                self._stream, self._missing = _HEADER.unpack(self._header)
+                self._header = b""
+                if self._stream not in self._add:
+                    raise SandboxError(f"the Docker engine sent a frame of unknown stream {self._stream}")

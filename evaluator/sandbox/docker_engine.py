@@ -16,23 +16,25 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox import docker_launcher, seccomp
-from evaluator.sandbox.attached import Attached
-from evaluator.sandbox.capture import Capture
-from evaluator.sandbox.docker_client import ENGINE_FAILED, Engine, engine_faults, sdk
-from evaluator.sandbox.docker_settings import (
+from evaluator.sandbox.docker_client import (
     DEADLINE_LABEL,
+    ENGINE_FAILED,
     LABEL,
     LAUNCH,
     OWNER_LABEL,
+    Attached,
     BoxImage,
+    Engine,
     container_settings,
+    engine_errors,
     look_up,
+    sdk,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.ownership import BoxName, Owner
 from evaluator.sandbox.settings import BOX_SETTINGS_VERSION, PROBE, check_spec, require_ready
-from evaluator.sandbox.staging import stage_mounts
-from evaluator.sandbox.supervise import Ticker
+from evaluator.sandbox.streams import Capture, Ticker
+from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
     BoxResult,
     BoxSpec,
@@ -109,8 +111,8 @@ class DockerSandbox:
         check_spec(spec)
         image = self._image(spec.environment)
         name = BoxName.fresh(spec)
-        with engine_faults(f"box {spec.label}"), self._staging(name) as folder:
-            mounts = (*stage_mounts(spec, folder), Mount(self._launch_folder(), LAUNCH))
+        with engine_errors(f"box {spec.label}"), self._staging(name) as folder:
+            mounts = (*readable_mounts(spec, folder), Mount(self._launch_folder(), LAUNCH))
             settings = container_settings(name, spec, mounts, image, self._runtime)
             with self._container(image, settings) as container:
                 return _watch(container, spec, cancelled, dialogue)
@@ -118,7 +120,7 @@ class DockerSandbox:
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`."""
         left_over: set[str] = set()
-        with engine_faults("looking for boxes left behind"):
+        with engine_errors("looking for boxes left behind"):
             containers = self._connection.client().containers
             for container in containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
                 name = _name_of(container)
@@ -197,7 +199,7 @@ class DockerSandbox:
 
 
 def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
-    capture = Capture.of(spec.limits, dialogue)
+    capture = Capture(spec.limits, dialogue)
     attached = Attached(container, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None)
     try:
         container.start()

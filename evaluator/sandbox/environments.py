@@ -1,73 +1,108 @@
-"""The environments of bubblewrap boxes: made once, then only read.
+"""The environments of bubblewrap boxes: one interpreter with its packages as a small root file system.
 
 Layout below the state folder::
 
     environments/<name>/<key>/root/             what the box sees as / (without /box, /tmp, /proc, /dev)
-    environments/<name>/<key>/environment.json  the digest, and where Python and packages are
-    environments/<name>/current                 the key of an image's exported file system
+    environments/<name>/<key>/environment.json  the digest
 
-``key`` covers what the environment is made from, the interpreter and the box settings, so a change of any makes a new
-environment beside the old one, which boxes that run may still be using. Folders of the operator are taken over by hard
-links where the file system lets us: gigabytes then cost nothing, and what an installer replaces there stays here.
+``key`` covers the requirements, the interpreter and the box settings, so a change of any makes a new environment beside
+the old one, which boxes that run may still be using. Everything is copied: the box then sees no host folder, an upgrade
+of the host changes no environment that results depend on, and an interpreter below a private home folder works as well
+as the system's.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
 import json
+import os
+import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox import root_file_system, runtime
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
-from evaluator.sandbox.packages import install
 from evaluator.sandbox.settings import BOX_SETTINGS_VERSION
-from evaluator.sandbox.trees import link_tree, listing_digest, tree_digest
+from evaluator.sandbox.trees import tree_digest
 from evaluator.sandbox.types import SandboxError
 
+LIBRARIES: Final = "usr/lib/lmr-board"
+"""Where shared libraries lie in the root, flat; boxes name it in ``LD_LIBRARY_PATH``."""
+
+NOT_INSTALLED: Final = "the packages of the boxes' environment could not be installed"
+"""What visitors read of it: an index or a proxy has a name of this machine's network."""
+
 _STAMP: Final = "environment.json"
-_CURRENT: Final = "current"
 _UNFINISHED: Final = ".unfinished-"
-_NOT_BOUND: Final = frozenset({"box", "dev", "proc", "sys", "tmp"})
+_INSTALL_SECONDS: Final = 900
+_SHOWN_CHARACTERS: Final = 1500
+_NOT_COPIED: Final = (
+    "config-*", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "site-packages",
+    "sitecustomize.py", "test", "tkinter", "turtledemo", "usercustomize.py", "_tkinter*.so", "EXTERNALLY-MANAGED",
+)  # fmt: skip
+_PROBE: Final = """
+import json, os, site, sys, sysconfig
+json.dump({
+    "executable": os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
+    "prefix": sys.base_prefix,
+    "stdlib": sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}),
+    "packages": site.getsitepackages(["/usr"])[0],
+    "version": sys.version,
+}, sys.stdout)
+"""
+_LDD_ARROW: Final = re.compile(r"^\s*(\S+) => (/\S+) \(0x", re.MULTILINE)
+_LDD_LOADER: Final = re.compile(r"^\s*(/\S+) \(0x", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A finished environment. ``root`` holds the top folders of the box's file system, ``digest`` all of it.
-
-    ``python`` is the interpreter's place in the box, ``path`` where programs are (folders separated by colons; empty
-    means the usual ones), ``library_path`` where shared libraries are.
-    """
+    """A finished environment. ``root`` holds the top folders of the box's file system, ``digest`` all of it."""
 
     root: Path
     digest: str
-    python: str = "/usr/bin/python3"
-    path: str = ""
-    library_path: str = f"/{runtime.LIBRARIES}"
 
-    def top_folders(self) -> tuple[str, ...]:
+    def top_folders(self) -> list[str]:
         """The names to bind at ``/``, sorted."""
-        return tuple(sorted(entry.name for entry in self._top() if not entry.is_symlink()))
+        return sorted(entry.name for entry in self.root.iterdir())
 
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """Symbolic links at ``/`` as (target, name), such as ``("usr/bin", "bin")``, sorted by name."""
-        links = sorted(entry for entry in self._top() if entry.is_symlink())
-        return tuple((str(entry.readlink()), entry.name) for entry in links)
 
-    def variables(self) -> dict[str, str]:
-        """What the box's variables need besides: where programs and libraries are."""
-        found = {"LD_LIBRARY_PATH": self.library_path} if self.library_path else {}
-        return found | ({"PATH": self.path} if self.path else {})
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What the host's interpreter says of itself. ``packages`` is where it looks for packages when it lives in /usr."""
 
-    def _top(self) -> Iterator[Path]:
-        return (entry for entry in self.root.iterdir() if entry.name not in _NOT_BOUND)
+    executable: Path
+    prefix: Path
+    stdlib: Path
+    packages: str
+    version: str
+    binary_digest: str
+
+    @classmethod
+    def of(cls, python: Path) -> Interpreter:
+        """Ask ``python``, again only when the file has changed. Raises :class:`SandboxError` where there is none."""
+        try:
+            status = python.stat()
+        except OSError as error:
+            msg = f"the boxes' interpreter {python} cannot be read ({error}): install Python there"
+            raise SandboxError(msg) from error
+        return _ask(python, (status.st_ino, status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=8)
+def _ask(python: Path, identity: tuple[int, int, int]) -> Interpreter:  # noqa: ARG001  part of the cache's key
+    facts = json.loads(run_step([str(python), "-I", "-c", _PROBE], f"asking {python} for its version"))
+    paths = {key: Path(facts[key]) for key in ("executable", "prefix", "stdlib")}
+    digest = hashlib.sha256(paths["executable"].read_bytes()).hexdigest()
+    return Interpreter(**paths, packages=facts["packages"], version=facts["version"], binary_digest=digest)
 
 
 def prepare_environment(
@@ -79,8 +114,6 @@ def prepare_environment(
 ) -> Environment:
     """Make the environment ``name`` unless it is there, and return it; quick when it is.
 
-    A folder of the operator is looked at once per process: after a change there, restart the workers.
-
     Args:
         name: ``numpy`` for ``requirements/box-numpy.txt``.
         state_dir: where environments are kept; every host user must be able to pass through it.
@@ -88,152 +121,159 @@ def prepare_environment(
         environments: what the environments are made from.
 
     Raises:
-        SandboxError: nothing says what it is made from, no such interpreter, or a step failed, with its output.
+        SandboxError: it has no requirements, there is no such interpreter, or a step failed, with its output.
     """
     entry = environments.entry(name)
-    if entry.packages or entry.requirements:
-        interpreter = _interpreter(python)
-        key = _key(_source_digest(entry), interpreter.version, interpreter.binary_digest)
-        return _finished(name, key, state_dir, lambda root: _fill_for(interpreter, entry, root))
-    if entry.rootfs:
-        rootfs = entry.rootfs
-        return _finished(name, _key(_listing(rootfs)), state_dir, lambda root: _take_root(rootfs, root, ""))
-    return _exported(name, state_dir)
-
-
-def keep_exported(name: str, image: str, path: str, exported: Path, state_dir: Path) -> Environment:
-    """Make the environment ``name`` of an image's file system, which was unpacked to ``exported``.
-
-    Args:
-        name: the environment.
-        image: the image's ID; the same one is not taken twice.
-        path: ``PATH`` of the image.
-        exported: on the same file system as ``state_dir``; it may be removed afterwards.
-        state_dir: see :func:`prepare_environment`.
-
-    Raises:
-        SandboxError: there is no Python in it.
-    """
-    key = _key(image, path)
-    environment = _finished(name, key, state_dir, lambda root: _take_root(exported, root, path))
-    draft = state_dir / "environments" / name / f".{_CURRENT}"
-    draft.write_text(key, encoding="ascii")
-    draft.rename(draft.with_name(_CURRENT))
-    return environment
-
-
-def _exported(name: str, state_dir: Path) -> Environment:
-    try:
-        key = (state_dir / "environments" / name / _CURRENT).read_text(encoding="ascii")
-        return _stamped(state_dir / "environments" / name / key)
-    except (OSError, ValueError) as error:
+    if entry.requirements is None:
         raise SandboxError(
-            f"environment {name!r} is not there: run manage.py build_images, which takes it from its Docker image; "
-            "or give it packages, requirements or rootfs in the file that ENVIRONMENTS_FILE names (docs/operating.md)"
-        ) from error
-
-
-def _finished(name: str, key: str, state_dir: Path, fill: Callable[[Path], dict[str, str]]) -> Environment:
-    """The environment ``key``, made by ``fill`` when it is not there; ``fill`` says what its stamp holds besides."""
+            f"environment {name!r} is a Docker image, which bubblewrap cannot use: set EVALUATOR_SANDBOX=docker, or "
+            "give its tasks an environment with requirements in the file that ENVIRONMENTS_FILE names "
+            "(docs/operating.md)"
+        )
+    interpreter = Interpreter.of(python)
+    key = _digest(str(BOX_SETTINGS_VERSION), source_digest(entry), interpreter.version, interpreter.binary_digest)[:24]
     home = state_dir / "environments" / name
     finished = home / key
     if not (finished / _STAMP).is_file():
-        _open_folder(state_dir, state_dir / "environments", home)
+        for folder in (state_dir, state_dir / "environments", home):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(folder.stat().st_mode | 0o111)
         with _exclusive(home / ".lock"):
             if not (finished / _STAMP).is_file():
-                _remove_unfinished(home)
-                _build(fill, key, home / f"{_UNFINISHED}{secrets.token_hex(4)}", finished)
-    return _stamped(finished)
+                for leftover in home.glob(f"{_UNFINISHED}*"):
+                    shutil.rmtree(leftover)
+                _make(interpreter, entry.requirements, key, home)
+    return Environment(finished / "root", json.loads((finished / _STAMP).read_text())["digest"])
 
 
-def _stamped(finished: Path) -> Environment:
-    stamp = json.loads((finished / _STAMP).read_text())
-    places = {key: stamp[key] for key in ("python", "path", "library_path") if key in stamp}
-    return Environment(root=finished / "root", digest=stamp["digest"], **places)
-
-
-def _build(fill: Callable[[Path], dict[str, str]], key: str, unfinished: Path, finished: Path) -> None:
-    root = unfinished / "root"
-    root.mkdir(parents=True)
-    try:
-        places = fill(root)
-    except OSError as error:
-        raise SandboxError(f"the environment {finished.parent.name} cannot be made: {error}") from error
-    root.chmod(0o755)
-    digest = hashlib.sha256(f"{key}\n{tree_digest(root)}".encode()).hexdigest()
-    (unfinished / _STAMP).write_text(json.dumps({"digest": f"sha256:{digest}", **places}))
-    (unfinished / _STAMP).chmod(0o444)
-    unfinished.chmod(0o755)
-    unfinished.rename(finished)
-
-
-def _fill_for(interpreter: runtime.Interpreter, entry: EnvironmentEntry, root: Path) -> dict[str, str]:
-    """A root of our own: the interpreter, its libraries and the packages."""
-    packages = root / interpreter.packages.lstrip("/")
-    if entry.packages:
-        link_tree(entry.packages, packages, bytecode=False, private=True)
-    elif entry.requirements:
-        install(entry.requirements, target=packages, python=interpreter.executable)
-    runtime.copy_interpreter(interpreter, root)
-    runtime.copy_libraries(interpreter, root)
-    runtime.compile_bytecode(interpreter, root)
-    # Linked files are the operator's as well; boxes cannot write to any file here in either case.
-    runtime.open_to_all(root, files=not entry.packages)
-    return {}
-
-
-def _take_root(source: Path, root: Path, path: str) -> dict[str, str]:
-    """An image's root file system as it is. What only its owner may read is left out: boxes are nobody."""
-    python = root_file_system.find_python(source, path)
-    link_tree(source, root, bytecode=True, private=False)
-    return {"python": python, "path": path or root_file_system.USUAL_PATH, "library_path": ""}
-
-
-def _interpreter(python: Path) -> runtime.Interpreter:
-    """What ``python`` says of itself, asked again only when the file has changed."""
-    try:
-        status = python.stat()
-    except OSError as error:
-        raise SandboxError(f"the boxes' interpreter {python} cannot be read ({error}): install Python there") from error
-    return _ask(python, (status.st_ino, status.st_mtime_ns, status.st_size))
-
-
-@lru_cache(maxsize=8)
-def _ask(python: Path, identity: tuple[int, int, int]) -> runtime.Interpreter:  # noqa: ARG001  part of the cache's key
-    return runtime.Interpreter.of(python)
-
-
-def _source_digest(entry: EnvironmentEntry) -> str:
-    if entry.packages:
-        return _listing(entry.packages)
-    assert entry.requirements is not None  # noqa: S101 - the only other source that comes here
+def source_digest(entry: EnvironmentEntry) -> str:
+    """SHA-256 of the requirements of ``entry``. Raises :class:`SandboxError` when they cannot be read."""
+    assert entry.requirements is not None  # noqa: S101 - callers have asked
     try:
         return hashlib.sha256(entry.requirements.read_bytes()).hexdigest()
     except OSError as error:
         raise SandboxError(f"environment {entry.name!r}: {entry.requirements} cannot be read: {error}") from error
 
 
-@lru_cache(maxsize=32)
-def _listing(folder: Path) -> str:
+def _make(interpreter: Interpreter, requirements: Path, key: str, home: Path) -> None:
+    unfinished = home / f"{_UNFINISHED}{secrets.token_hex(4)}"
+    root = unfinished / "root"
+    root.mkdir(parents=True)
     try:
-        return listing_digest(folder)
+        install(requirements, target=root / interpreter.packages.lstrip("/"), python=interpreter.executable)
+        _copy_interpreter(interpreter, root)
+        _copy_libraries(interpreter, root)
+        _compile_bytecode(interpreter, root)
     except OSError as error:
-        raise SandboxError(f"{folder} cannot be read: {error}") from error
+        raise SandboxError(f"the environment {home.name} cannot be made: {error}") from error
+    root.chmod(0o755)
+    for path in root.rglob("*"):  # everybody may read, nobody write; the owner may delete folders
+        path.chmod(0o755 if path.is_dir() else 0o555 if path.stat().st_mode & 0o111 else 0o444)
+    (unfinished / _STAMP).write_text(json.dumps({"digest": f"sha256:{_digest(key, tree_digest(root))}"}))
+    (unfinished / _STAMP).chmod(0o444)
+    unfinished.chmod(0o755)
+    unfinished.rename(home / key)
 
 
-def _key(*parts: str) -> str:
-    return hashlib.sha256("\n".join((str(BOX_SETTINGS_VERSION), *parts)).encode()).hexdigest()[:24]
+def _copy_interpreter(interpreter: Interpreter, root: Path) -> None:
+    """Copy binary and standard library below ``root/usr``."""
+    try:
+        below_prefix = interpreter.stdlib.resolve().relative_to(interpreter.prefix.resolve())
+    except ValueError as error:
+        raise SandboxError(
+            f"{interpreter.executable}: its library {interpreter.stdlib} is not below its prefix"
+        ) from error
+    binary = root / "usr/bin/python3"
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(interpreter.executable, binary)
+    shutil.copytree(
+        interpreter.stdlib,
+        root / "usr" / below_prefix,
+        ignore=shutil.ignore_patterns(*_NOT_COPIED),
+        symlinks=False,
+        ignore_dangling_symlinks=True,
+        dirs_exist_ok=True,
+    )
 
 
-def _remove_unfinished(home: Path) -> None:
-    for leftover in home.glob(f"{_UNFINISHED}*"):
-        shutil.rmtree(leftover)
+def _copy_libraries(interpreter: Interpreter, root: Path) -> None:
+    """Copy the loader and every shared library that a binary in ``root`` links to, unless it is in there itself."""
+    binaries = [interpreter.executable, *sorted(path for path in root.rglob("*.so*") if path.is_file())]
+    # ldd ends with 1 when one file of a package is no dynamic library, and reports the others all the same.
+    output = run_step(["ldd", *map(str, binaries)], "reading the libraries that Python needs (ldd)", allowed=(0, 1))
+    for loader in sorted(set(_LDD_LOADER.findall(output))):
+        place = root / loader.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(loader, place)
+    flat = root / LIBRARIES
+    flat.mkdir(parents=True, exist_ok=True)
+    linked = {(name, Path(path)) for name, path in _LDD_ARROW.findall(output)}
+    # libc opens libgcc at run time, to unwind the stack when a thread is cancelled.
+    unwinders = {path.with_name("libgcc_s.so.1") for name, path in linked if name.startswith("libc.so")}
+    for name, path in sorted(linked | {(path.name, path) for path in unwinders if path.is_file()}):
+        if not path.is_relative_to(root):
+            shutil.copy2(path, flat / name)
 
 
-def _open_folder(*folders: Path) -> None:
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(folder.stat().st_mode | 0o111)
+def _compile_bytecode(interpreter: Interpreter, root: Path) -> None:
+    """Compile every module now, since the box can write nowhere. A module of another Python's syntax is passed over."""
+    command = [str(interpreter.executable), "-I", "-m", "compileall", "-q", "-j", "0", "-s", str(root), "-p", "/"]
+    command += ["-x", r"lib2to3|/tests?/data|bad_coding", str(root / "usr")]
+    # 1 means that some module has the syntax of another version: packages ship such, and import them nowhere.
+    run_step(command, "compiling the environment's modules", allowed=(0, 1))
+
+
+def install(lock: Path, *, target: Path, python: Path) -> None:
+    """Install what ``lock`` names into the folder ``target`` for the interpreter ``python``, every hash checked.
+
+    Wheels only; the site's own environment is never used. Raises :class:`SandboxError`: nothing can install here, or
+    the installation failed, with the end of its output.
+    """
+    options = ["--quiet", "--target", str(target), "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
+    # pip is slower than uv, but knows mirrors and certificates that only pip's own configuration names.
+    tools = {
+        "uv": [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy", *options],
+        "pip": [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile", *options],
+    }
+    available = [name for name in tools if importlib.util.find_spec(name) is not None]
+    if not available:
+        raise SandboxError(f"{lock.name} cannot be installed: install uv into the site's environment (make setup)")
+    failures = []
+    for name in available:
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            run_step(tools[name], f"installing {lock} with {name}")
+        except SandboxError as error:
+            failures.append(str(error))
+        else:
+            return
+    raise SandboxError("\n".join(failures), public=NOT_INSTALLED)
+
+
+def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) -> str:
+    """Run one step of a build that we trust; return its output. Raises :class:`SandboxError` with the output's end."""
+    # Without what would make another interpreter load the site's own packages.
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+            check=False,
+            env=environment,
+            umask=0o022,  # what is built is for the boxes' user
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SandboxError(f"{what} failed: {error}") from error
+    if done.returncode not in allowed:
+        output = (done.stdout + done.stderr).strip()[-_SHOWN_CHARACTERS:]
+        raise SandboxError(f"{what} failed with exit code {done.returncode}: {output}")
+    return done.stdout
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @contextmanager

@@ -1,27 +1,29 @@
-"""Which environment each task is measured in, and whether it can be."""
+"""Which environment each task is measured in, whether it is ready, and in which state a submission is measured."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import BuildState
-from evaluator.models import EnvironmentBuild
-from evaluator.sandbox.configuration import environment_list
-from evaluator.sandbox.environment_list import PAPER_NAME
-from evaluator.sandbox.packages import REQUIREMENTS
+from evaluator.models import EnvironmentBuild, TestRun
+from evaluator.sandbox.configuration import configured_sandbox, environment_list
+from evaluator.sandbox.environment_list import PAPER_NAME, REQUIREMENTS
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evaluator.auditing.incomplete import Missing
+    from evaluator.models.runs import TestRunQuerySet
 
 _SHOWN_CHARACTERS = 400
+_DIGEST_CHARACTERS = 12
 
 
 class EnvironmentNotReadyError(SandboxUnavailableError):
@@ -85,21 +87,19 @@ def what_to_add(revision: TaskRevision, missing: Missing) -> str:
     name = environment_name(revision)
     needs = f"`{missing.package}`" if missing.package else f"the system package with `{missing.name}`"
     task = f"{revision.task.suite.slug}/{revision.task.slug}"
-    entry = environment_list().entry(name)
+    requirements = environment_list().entry(name).requirements
     if PAPER_NAME.fullmatch(name):
         pip = f"`RUN python -m pip install {missing.package}`" if missing.package else f"a line that installs {needs}"
         how = f"Add {pip} to the paper's Dockerfile and import the suite again"
-    elif entry.packages and missing.package:
-        how = f"Install {needs} into the folder of packages of environment `{name}` (pip install --target)"
-    elif entry.requirements and missing.package and not entry.requirements.is_relative_to(REQUIREMENTS):
+    elif requirements is None:
+        how = f"Add {needs} to the image of environment `{name}`"
+    elif missing.package and not requirements.is_relative_to(REQUIREMENTS):
         how = f"Add the line {needs}, with its hashes, to the requirements of environment `{name}`"
-    elif entry.requirements or entry.packages:
+    else:
         how = (
             f"Name an environment that has {needs} for the task in the file that ENVIRONMENTS_FILE names: under "
             f'[tasks] `"{task}" = "NAME"`, and what NAME is made from under [environments.NAME]'
         )
-    else:
-        how = f"Add {needs} to the image or root file system of environment `{name}`"
     suite, slug = revision.task.suite.slug, revision.task.slug
     return (
         f"{how}. Then run `manage.py build_images --suite {suite} --task {slug}` and "
@@ -148,3 +148,95 @@ def why_not_ready(name: str, build: EnvironmentBuild | None) -> str:
     if build is None and PAPER_NAME.fullmatch(name):
         return f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
     return ""
+
+
+def require_same(run: TestRun, *, environment: str, digest: str) -> None:
+    """Raise ``SandboxError`` if what ``run`` counts together with was measured in another state of ``environment``."""
+    pinned = _peers(run, environment).exclude(environment_digest=digest).values_list("environment_digest", flat=True)
+    other = pinned.first()
+    if other is None:
+        return
+    pinned_to, offered = short_digest(other), short_digest(digest)
+    if run.reevaluation_id is None:
+        msg = (
+            f"This submission is pinned to the environment {pinned_to}, and this worker offers {offered}: the "
+            "interpreter, a package or the image changed since its first run. Bring the old environment back, or "
+            "cancel the submission and submit again."
+        )
+    else:
+        msg = (
+            f"This re-evaluation is pinned to the environment {pinned_to}, and this worker offers {offered}: the "
+            "interpreter, a package or the image changed since it was planned. Cancel it and plan it again."
+        )
+    raise SandboxError(msg, public="the environment changed between two runs of this submission")
+
+
+def short_digest(digest: str) -> str:
+    """As much of an environment's digest as tells environments apart."""
+    return digest.removeprefix("sha256:")[:_DIGEST_CHARACTERS]
+
+
+def _peers(run: TestRun, environment: str) -> TestRunQuerySet:
+    """The decided runs that ``run`` shares a score with. What was decided without a box has no digest."""
+    decided = TestRun.objects.filter(
+        implementation__submission=run.implementation.submission_id, environment=environment
+    ).exclude(environment_digest="")
+    if run.reevaluation_id is None:
+        return decided.filter(reevaluation__isnull=True)
+    repeated = TestRun.objects.filter(reevaluation=run.reevaluation_id).values("implementation")
+    kept = TestRun.objects.current().exclude(implementation__in=repeated).values("pk")
+    return decided.filter(Q(reevaluation=run.reevaluation_id) | Q(pk__in=kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An environment's name, and the digest of what it is made of."""
+
+    name: str
+    digest: str
+
+
+class OfferedHere:
+    """What the sandbox of this machine offers; ``problems`` says which environments it cannot offer, and why."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Offer | None] = {}
+        self.problems: list[str] = []
+
+    def __call__(self, revision: TaskRevision) -> Offer | None:
+        """Ask once for each environment."""
+        try:
+            name = environment_name(revision)
+        except SandboxError as error:
+            self._note(str(error))
+            return None
+        if name not in self._known:
+            try:
+                self._known[name] = Offer(name, configured_sandbox().environment_digest(name))
+            except SandboxError as error:
+                self._known[name] = None
+                self._note(f"environment {name}: {error}")
+        return self._known[name]
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+class LastSeen:
+    """What the workers last measured in. The web process makes no box and may have no sandbox, so it asks the table."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Offer | None] = {}
+
+    def __call__(self, revision: TaskRevision) -> Offer | None:
+        """One query for each environment."""
+        try:
+            name = environment_name(revision)
+        except SandboxError:
+            return None
+        if name not in self._known:
+            newest = TestRun.objects.filter(environment=name).exclude(environment_digest="").order_by("-finished")
+            digest = newest.values_list("environment_digest", flat=True).first()
+            self._known[name] = Offer(name, digest) if digest else None
+        return self._known[name]

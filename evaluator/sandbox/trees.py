@@ -1,4 +1,4 @@
-"""Folders as environments take them: listed, hashed, and taken over by hard links, since they may hold gigabytes."""
+"""Folders on the host: hashed, taken over by hard links, and made readable for the user that boxes run as."""
 
 from __future__ import annotations
 
@@ -8,9 +8,100 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-_EVERYBODY_READS = 0o004
-_SET_IDS = stat.S_ISUID | stat.S_ISGID
+from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
+
+_READ: Final = 0o004
+_PASS: Final = 0o001
+_SET_IDS: Final = stat.S_ISUID | stat.S_ISGID
+_SHARED_STATE: Final = Path("/var/lib/lmr-board")
+
+
+def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Path:
+    """``state_dir`` itself when every user may pass through its parents, else ``shared``.
+
+    All instances may use ``shared`` at once: environments are named by their content, boxes by their owner. It is
+    not below /var/tmp: what ages there is deleted piece by piece, and half an environment would fail candidates.
+
+    Raises:
+        SandboxError: neither can be used.
+    """
+    state_dir = state_dir.resolve()
+    state_dir.mkdir(parents=True, exist_ok=True)
+    if _all_may_pass(state_dir.parent):
+        return state_dir
+    try:
+        shared.mkdir(parents=True, exist_ok=True)
+        if shared.is_symlink() or shared.stat().st_uid != os.geteuid() or not _all_may_pass(shared.parent):
+            raise SandboxError(f"{shared} belongs to somebody else or is not reachable: choose another state folder")
+        shared.chmod(0o711)
+    except OSError as error:
+        raise SandboxError(
+            f"{state_dir} lies below a private folder, and {shared} cannot be made ({error}): "
+            "choose a state folder that other users may pass through"
+        ) from error
+    return shared
+
+
+def readable_mounts(spec: BoxSpec, folder: Path) -> tuple[Mount, ...]:
+    """The mounts of ``spec``, with a copy in ``folder`` in place of every source that not all users can read.
+
+    Links are kept as they are: inside the box they lead to what the box has, never to the host's files.
+
+    Raises:
+        SandboxError: a source is missing, or holds something that is neither file, folder nor link.
+    """
+    return tuple(
+        Mount(_staged(mount, folder / str(index), spec.label), mount.target) for index, mount in enumerate(spec.mounts)
+    )
+
+
+def _staged(mount: Mount, copy: Path, label: str) -> Path:
+    try:
+        source = mount.source.resolve(strict=True)
+        modes = dict(_modes(source))
+    except OSError as error:
+        raise SandboxError(
+            f"box {label}: {mount.source}, to be mounted at {mount.target}, is not there: {error}"
+        ) from error
+    _refuse_special_files(modes, label)
+    if _all_may_pass(source.parent) and all(_all_may_read(mode) for mode in modes.values()):
+        return source
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, copy, symlinks=True)
+    else:
+        shutil.copyfile(source, copy)
+    for path, mode in _modes(copy):
+        if not stat.S_ISLNK(mode):
+            path.chmod(0o755 if stat.S_ISDIR(mode) else 0o644)
+    return copy
+
+
+def _modes(source: Path) -> Iterator[tuple[Path, int]]:
+    yield source, source.lstat().st_mode
+    if source.is_dir():
+        for path in source.rglob("*"):
+            yield path, path.lstat().st_mode
+
+
+def _refuse_special_files(modes: dict[Path, int], label: str) -> None:
+    for path, mode in modes.items():
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+            raise SandboxError(
+                f"box {label}: {path} is a {stat.filemode(mode)[0]!r} file; only plain files may be mounted"
+            )
+
+
+def _all_may_pass(folder: Path) -> bool:
+    return all(parent.stat().st_mode & _PASS for parent in (folder, *folder.parents))
+
+
+def _all_may_read(mode: int) -> bool:
+    if stat.S_ISDIR(mode):
+        return mode & (_READ | _PASS) == _READ | _PASS
+    return stat.S_ISLNK(mode) or bool(mode & _READ)
 
 
 def tree_digest(root: Path) -> str:
@@ -31,35 +122,12 @@ def tree_digest(root: Path) -> str:
     return total.hexdigest()
 
 
-def listing_digest(root: Path) -> str:
-    """SHA-256 over the names, sizes and times of what is below ``root``: quick, and enough to notice a change.
-
-    Bytecode is left out: Python may write it at any time.
-    """
-    total = hashlib.sha256()
-    for path, status in entries(root):
-        if path.suffix == ".pyc" or stat.S_ISDIR(status.st_mode):
-            continue
-        fact = str(path.readlink()) if stat.S_ISLNK(status.st_mode) else f"{status.st_size}\0{status.st_mtime_ns}"
-        total.update(f"{path.relative_to(root)}\0{fact}\n".encode(errors="surrogateescape"))
-    return total.hexdigest()
-
-
-def link_tree(source: Path, target: Path, *, bytecode: bool, private: bool) -> None:
+def link_tree(source: Path, target: Path, *, bytecode: bool) -> None:
     """Make ``target`` hold what ``source`` holds, by hard links, and by copies where a link cannot be.
 
-    A link keeps what was linked when the file is replaced in ``source``, as installers do. Sockets, pipes and devices
-    are left out. Modes stay, but every folder can be entered, and no file keeps a set-user bit: others on this machine
-    may pass through ``target``.
-
-    Args:
-        source: a folder.
-        target: is made.
-        bytecode: whether compiled modules are taken too.
-        private: whether files that not everybody may read are taken, readable for everybody.
-
-    Raises:
-        OSError: the disk is full, or the source cannot be read.
+    Sockets, pipes and devices are left out, and compiled modules unless ``bytecode``. Everybody can enter every folder
+    and read every file, and no file keeps a set-user bit: others on this machine may pass through ``target``. Files
+    must be replaced in it, never written: a link is the source's file too. Raises :class:`OSError`.
     """
     target.mkdir(parents=True, exist_ok=True)
     target.chmod(0o755)
@@ -71,10 +139,9 @@ def link_tree(source: Path, target: Path, *, bytecode: bool, private: bool) -> N
         elif stat.S_ISLNK(status.st_mode):
             place.symlink_to(path.readlink())
         elif stat.S_ISREG(status.st_mode) and (bytecode or path.suffix != ".pyc"):
-            is_open = bool(status.st_mode & _EVERYBODY_READS)
-            if is_open and not status.st_mode & _SET_IDS:
+            if status.st_mode & _READ and not status.st_mode & _SET_IDS:
                 _link_or_copy(path, place)
-            elif is_open or private:
+            else:
                 shutil.copyfile(path, place)
                 shutil.copystat(path, place)
                 place.chmod(0o555 if status.st_mode & 0o111 else 0o444)

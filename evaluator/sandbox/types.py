@@ -5,18 +5,24 @@ This module imports no Django and nothing outside the standard library, so that 
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from evaluator.sandbox.feed import Feed
+DISK_IS_FULL: Final = "the host's disk is full"
+HOST_FAILED: Final = "the host failed"
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class SandboxError(Exception):
-    """A fault of ours, not of the candidate: the run ends as ``infra`` with this reason, and is tried again.
+    """An infrastructure error: the run ends as ``infra`` with this reason, and is retried.
 
     The message is written for an operator: what is missing or broken, and what to do. ``public`` is the short cause
     that submitters and visitors read: no path, no name of this machine's.
@@ -36,6 +42,22 @@ class SandboxUnavailableError(SandboxError):
 
 class RunCancelledError(Exception):
     """The caller's ``cancelled`` said so while the box ran; the box has been killed and removed."""
+
+
+def host_error(what: str, error: OSError) -> SandboxError:
+    """The infrastructure error behind ``error``, which befell ``what``; to be raised from ``error``."""
+    if means_full(error):
+        return SandboxError(
+            f"{what}: the host's disk is full, or its quota is used up: make room below DATA_DIR and the "
+            f"folders of the sandboxes (docs/sandboxes.md) ({error})",
+            public=DISK_IS_FULL,
+        )
+    return SandboxError(f"{what}: the host failed it: {error}", public=HOST_FAILED)
+
+
+def means_full(error: OSError) -> bool:
+    """Whether a disk is full or a quota used up. ``shutil.copytree`` keeps only the texts of what went wrong."""
+    return error.errno in _FULL or any(f"[Errno {number}]" in str(error) for number in _FULL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +106,59 @@ class BoxSpec:
     variables: tuple[tuple[str, str], ...] = ()
 
 
+class Feed:
+    """A queue of bytes with a descriptor that is readable while something waits in it, or it has ended.
+
+    Unbounded: whoever sends limits what is sent. A box ends the feed when its program no longer reads. Closing twice,
+    or sending after the end, does nothing; every method may be called by any thread at any time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = bytearray()
+        self._ended = False
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def send(self, data: bytes) -> None:
+        """Add ``data`` at the end."""
+        with self._lock:
+            if data and not self._ended:
+                self._waiting += data
+                os.eventfd_write(self._wake, 1)
+
+    def end(self) -> None:
+        """Nothing more will come: the program's stdin is closed when all was taken."""
+        with self._lock:
+            self._end()
+
+    def take(self) -> tuple[bytes, bool]:
+        """Everything that waits, and whether that was the last of it."""
+        with self._lock:
+            data, self._waiting = bytes(self._waiting), bytearray()
+            if self._wake >= 0:
+                with suppress(BlockingIOError):  # nothing was sent since the last time
+                    os.eventfd_read(self._wake)
+            return data, self._ended
+
+    def watch(self) -> int:
+        """A descriptor to wait for with a selector, the caller's own to close; it outlives :meth:`close`."""
+        with self._lock:
+            return os.dup(self._wake) if self._wake >= 0 else os.eventfd(1, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def close(self) -> None:
+        """End it and give the descriptor back. What was sent before still goes to a box that is running."""
+        with self._lock:
+            self._end()
+            if self._wake >= 0:
+                os.close(self._wake)
+                self._wake = -1
+
+    def _end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            os.eventfd_write(self._wake, 1)
+
+
 class Dialogue(Protocol):
     """Somebody who talks with a program while it runs in its box.
 
@@ -124,7 +199,7 @@ class BoxResult:
 
 
 class Sandbox(Protocol):
-    """Runs programs that nobody trusts. Every method raises :class:`SandboxError` for a fault of ours."""
+    """Runs programs that nobody trusts. Every method raises :class:`SandboxError` for infrastructure errors."""
 
     name: str
 

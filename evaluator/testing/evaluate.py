@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections import Counter
@@ -15,8 +16,8 @@ from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.queue.retry import patiently
-from evaluator.sandbox import pinning
-from evaluator.sandbox.configuration import configured_sandbox, worker_name
+from evaluator.sandbox import task_environments
+from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from evaluator.testing.graders import Grader, writable_copy
 
@@ -33,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 def evaluate_next(*, submission_id: int | None = None) -> bool:
     """Claim the next run, evaluate it and decide it. False when nothing waits."""
-    claim = claims.claim_next(worker=worker_name(), submission_id=submission_id)
+    claim = claims.claim_next(worker=f"{os.uname().nodename}:{os.getpid()}", submission_id=submission_id)
     if claim is None:
         return False
     with structlog.contextvars.bound_contextvars(run=claim.run_id, attempt=claim.number):
@@ -74,7 +75,7 @@ def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
     Attempt.objects.filter(token=claim.token).update(sandbox=configured_sandbox().name)
     environment, digest = grader.environment, grader.environment_digest()
     # Looked at again when the verdict is stored; now it saves the effort.
-    pinning.require_same(run, environment=environment, digest=digest)
+    task_environments.require_same(run, environment=environment, digest=digest)
     with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
         verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
     accepted = patiently(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.seeds import private_seeds
@@ -19,13 +19,13 @@ from evaluator.sandbox.configuration import (
     configured_sandbox,
     environment_list,
     golden_folder,
-    sealed_task,
+    scratch_folder,
 )
 from evaluator.sandbox.task_environments import environment_of
 from evaluator.testing.boxes import HELLO_SECONDS
 from evaluator.testing.golden_store import FileGoldenStore, ModeFile
-from evaluator.testing.scratch import scratch_folder
 from evaluator.testing.sealed import grade
+from evaluator.testing.types import Check, Rule, SealedTask
 from evaluator.testing.upstream import choose_mode, grade_upstream
 from evaluator.testing.upstream_boxes import SERVE_SLACK_SECONDS
 from evaluator.testing.upstream_types import DEFAULT_MEMORY_BYTES, DEFAULT_WALL_SECONDS, UpstreamTask
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
     from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import SealedTask, Verdict
+    from evaluator.testing.types import Verdict
     from evaluator.testing.upstream_types import ModeChoice
 
 
@@ -71,8 +71,19 @@ class Grader:
 
     @cached_property
     def task(self) -> SealedTask:
-        """The sealed task in its pure form."""
-        return sealed_task(self.revision)
+        """The sealed task in its pure form: files and check as the content store holds them."""
+        revision = self.revision
+        grading = tree_path(revision.grading_hash)
+        return SealedTask(
+            name=revision.task.slug,
+            repository=self.masked_tree,
+            reference_repository=self.reference_tree,
+            cases_file=grading / "cases.py",
+            run_file=grading / "run.py",
+            check=check_from_settings(revision.check_settings),
+            environment=revision.environment,
+            grading_hash=revision.grading_hash,
+        )
 
     @cached_property
     def upstream_task(self) -> UpstreamTask:
@@ -183,6 +194,19 @@ class Grader:
         """The choice is the reference's doing, so it is as good as golden outputs: for one content and environment."""
         digest = sandbox.environment_digest(self.environment)
         return hashlib.sha256(f"{self.revision.grading_hash}\0{digest}\0{EVALUATOR_VERSION}".encode()).hexdigest()
+
+
+def check_from_settings(stored: dict[str, Any]) -> Check:
+    """The typed check of what the importer validated and stored (``check`` in info.json)."""
+    comparison = stored.get("comparison") or {}
+    return Check(
+        public_seeds=tuple(stored["public_seeds"]),
+        private_seed_count=int(stored["private_seeds"]),
+        default_rule=Rule(**comparison.get("default", {})),
+        output_rules=tuple((name, Rule(**rule)) for name, rule in sorted(comparison.get("outputs", {}).items())),
+        wall_seconds=float(stored.get("wall_seconds", 30)),
+        memory_bytes=int(stored.get("memory_mb", 512)) * 1024 * 1024,
+    )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from evaluator.sandbox.feed import Feed
+from evaluator.sandbox.types import Feed
 from evaluator.testing.box import frames
 from evaluator.testing.upstream_results import REFUSED, peculiarities
 

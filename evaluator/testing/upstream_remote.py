@@ -253,7 +253,7 @@ def _strings_of(path: Path) -> set[str]:
 
 def _linked_copy(source: Path, target: Path) -> Path:
     """A copy that shares the files' content where it can; files must be replaced in it, never written."""
-    link_tree(source, target, bytecode=True, private=True)
+    link_tree(source, target, bytecode=True)
     _open_to_all(target)
     return target
 

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evaluator.reevaluation import reevaluating, replanning
-from evaluator.sandbox.offers import LastSeen
+from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.closing import closed
 from leaderboard.operation import reevaluations
 from leaderboard.operation.held import reevaluations_held_in_full

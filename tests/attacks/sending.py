@@ -13,7 +13,7 @@ from django.conf import settings
 
 from evaluator.models import TestRun
 from evaluator.sandbox.cgroups import GroupStore
-from evaluator.sandbox.configuration import sandbox_settings
+from evaluator.sandbox.configuration import sandbox_state_folder
 from evaluator.sandbox.ownership import Owner
 from tests.evaluator.commands import submit
 from tests.evaluator.processes import children_of
@@ -40,7 +40,7 @@ def send(folder: Path, answers: Mapping[str, str], *, username: str = "operator"
 
 def left_behind() -> list[str]:
     """What is still there of the boxes that this process started: processes, groups, containers, folders."""
-    work, staging = Path(settings.DATA_DIR) / "work", sandbox_settings().state_dir.resolve() / "boxes"
+    work, staging = Path(settings.DATA_DIR) / "work", sandbox_state_folder().resolve() / "boxes"
     owner = str(Owner.current())
     # Other tests of this process kill workers, whose folders stay until the next sweep.
     found = [str(path) for path in (*work.glob(f"{owner}/*"), *staging.glob(f"*{owner}*"))]

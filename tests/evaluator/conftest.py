@@ -14,7 +14,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.configuration import configured_sandbox, sandbox_settings
+from evaluator.sandbox.configuration import configured_sandbox, sandbox_state_folder
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite
@@ -23,6 +23,7 @@ from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
     torch_environments,
     torch_is_configured,
     torch_packages,
+    torch_requirements,
     torch_sandbox,
 )
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def state_dir() -> Path:
     """Where the site's own sandbox keeps its state, so that one environment serves all tests."""
-    return sandbox_settings().state_dir.resolve()
+    return sandbox_state_folder().resolve()
 
 
 @pytest.fixture(scope="session")

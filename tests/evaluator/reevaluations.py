@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evaluator.queue import claims, results
 from evaluator.reevaluation import reevaluating, replanning
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.offers import Offer
+from evaluator.sandbox.task_environments import Offer
 from evaluator.testing.types import Outcome, Verdict
 from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState

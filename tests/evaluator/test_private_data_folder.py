@@ -12,7 +12,7 @@ from evaluator.models import TestRun
 from evaluator.sandbox import bubblewrap
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.staging import reachable_state_dir
+from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.testing import evaluate
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory

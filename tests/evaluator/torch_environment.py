@@ -1,6 +1,6 @@
 """The environment ``torch-cpu`` for both sandboxes. Where PyTorch is not at hand, the skip says how to get it.
 
-``scripts/make_torch_packages.sh`` fills the folder, ``scripts/test.sh`` calls it and makes the Docker image.
+``scripts/lock_torch.sh`` writes the requirements, ``scripts/test.sh`` calls it and makes the Docker image.
 """
 
 from __future__ import annotations
@@ -25,31 +25,38 @@ if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
 
 TORCH = "torch-cpu"
-USUAL_FOLDER = PROJECT_ROOT / "var" / "torch-packages"
+USUAL_FILE = PROJECT_ROOT / "var" / "torch-cpu.txt"
 
 
 @pytest.fixture(scope="session")
-def torch_packages() -> Path:
-    """A folder that pip filled with PyTorch and NumPy: ``TORCH_PACKAGES``, else below ``var``."""
-    folder = Path(os.environ.get("TORCH_PACKAGES") or USUAL_FOLDER)
-    if not (folder / "made-of").is_file():
-        pytest.skip(f"no PyTorch in {folder}: scripts/make_torch_packages.sh {USUAL_FOLDER} puts it there")
-    return folder.resolve()
+def torch_requirements() -> Path:
+    """A hash-locked list of PyTorch and NumPy: ``TORCH_REQUIREMENTS``, else below ``var``."""
+    file = Path(os.environ.get("TORCH_REQUIREMENTS") or USUAL_FILE)
+    if not file.is_file():
+        pytest.skip(f"no list {file}: scripts/lock_torch.sh {USUAL_FILE} makes it")
+    return file.resolve()
 
 
 @pytest.fixture(scope="session")
-def torch_environments(torch_packages: Path) -> EnvironmentList:
+def torch_environments(torch_requirements: Path) -> EnvironmentList:
     """What an operator's file would say of ``torch-cpu``."""
-    return EnvironmentList((EnvironmentEntry(TORCH, packages=torch_packages, memory_mb=4096, wall_seconds=120),))
+    entry = EnvironmentEntry(TORCH, requirements=torch_requirements, memory_mb=4096, wall_seconds=120)
+    return EnvironmentList((entry,))
 
 
 @pytest.fixture(scope="session")
 def torch_sandbox(torch_environments: EnvironmentList, state_dir: Path) -> BubblewrapSandbox:
-    """Bubblewrap with ``torch-cpu`` made ready, which takes some seconds the first time."""
+    """Bubblewrap with ``torch-cpu`` made ready, which takes a minute the first time on a machine."""
     sandbox = BubblewrapSandbox(state_dir, environments=torch_environments)
     _skip_unless_usable(sandbox)
     sandbox.environment_digest(TORCH)
     return sandbox
+
+
+@pytest.fixture(scope="session")
+def torch_packages(torch_sandbox: BubblewrapSandbox) -> Path:
+    """The folder of packages that boxes of bubblewrap have."""
+    return next(torch_sandbox._environment(TORCH).root.rglob("torch/__init__.py")).parents[1]
 
 
 @pytest.fixture(scope="session")
@@ -65,11 +72,11 @@ def torch_docker(torch_environments: EnvironmentList, state_dir: Path) -> Iterat
 
 
 @pytest.fixture
-def torch_is_configured(settings: Any, torch_packages: Path, tmp_path: Path) -> None:
+def torch_is_configured(settings: Any, torch_requirements: Path, tmp_path: Path) -> None:
     """The site with an ``ENVIRONMENTS_FILE`` that has ``torch-cpu`` for all tasks that name no environment."""
     file = tmp_path / "environments.toml"
     file.write_text(
-        f'[environments.{TORCH}]\npackages = "{torch_packages}"\nmemory_mb = 4096\nwall_seconds = 120\n'
+        f'[environments.{TORCH}]\nrequirements = "{torch_requirements}"\nmemory_mb = 4096\nwall_seconds = 120\n'
         f'[tasks]\n"*" = "{TORCH}"\n',
         encoding="utf-8",
     )

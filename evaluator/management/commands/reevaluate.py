@@ -16,7 +16,7 @@ from evaluator.models import Reevaluation
 from evaluator.queue.reconcile import expire_leases
 from evaluator.reevaluation import reevaluating, replanning
 from evaluator.reevaluation.differences import Difference
-from evaluator.sandbox.offers import OfferedHere
+from evaluator.sandbox.task_environments import OfferedHere
 from evaluator.testing.evaluate import evaluate_next
 from submissions.enums import SubmissionState
 from submissions.exceptions import SubmissionError

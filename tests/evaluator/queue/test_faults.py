@@ -41,9 +41,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def fresh(settings: Any) -> Iterator[Any]:
     """The site's settings, to be changed; no sandbox that was found before counts, nor afterwards."""
-    configuration._chosen.cache_clear()
+    configuration._checked.cache_clear()
     yield settings
-    configuration._chosen.cache_clear()
+    configuration._checked.cache_clear()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from benchmark_tasks.models import SeedEpoch
 from evaluator.models import TestRun
 from evaluator.reevaluation import reevaluating, replanning
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.offers import LastSeen
+from evaluator.sandbox.task_environments import LastSeen
 from submissions.exceptions import WrongStateError
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory

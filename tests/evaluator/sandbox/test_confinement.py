@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox import user_scope
-from evaluator.sandbox.confinement import ScopeConfinement, Usage, tool
+from evaluator.sandbox import confinement
+from evaluator.sandbox.confinement import REPORT_COUNTERS, ResourceUsage, ScopeConfinement, scope_command, tool
 from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
 
 LIMITS = Limits(memory_bytes=1000, processes=10)
@@ -27,7 +27,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("session")
 def test_a_scope_has_every_limit() -> None:
-    command = user_scope.scope_command("run-1.x", LIMITS, 9)
+    command = scope_command("run-1.x", LIMITS, 9)
     assert command[1:6] == ["--user", "--scope", "--quiet", "--collect", "--unit=lmr-board-run-1.x.scope"]
     assert command[6:11] == [
         "--property=MemoryMax=1000",
@@ -43,31 +43,32 @@ def test_a_scope_has_every_limit() -> None:
 def test_without_a_session_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
     with pytest.raises(SandboxUnavailableError, match=r"run the worker as root, or in a systemd user session"):
-        user_scope.scope_command("run-1", LIMITS, 9)
+        scope_command("run-1", LIMITS, 9)
 
 
 @pytest.mark.usefixtures("session")
 def test_the_final_report_is_read() -> None:
-    confinement = ScopeConfinement("run-1", LIMITS, 9)
+    scope = ScopeConfinement("run-1", LIMITS, 9)
     report = '{ "child-pid": 5 }\n{ "exit-code": 137 }\nlow 0\noom_kill 2\nusage_usec 1500000\n'
-    assert confinement.final_usage(report) == Usage(oom_kills=2, cpu_seconds=1.5, peak_memory=None)
-    assert confinement.final_usage("") == Usage()
-    assert confinement.destroy() == set()
+    assert scope.final_usage(report) == ResourceUsage(oom_kills=2, cpu_seconds=1.5, peak_memory=None)
+    assert scope.final_usage("") == ResourceUsage()
+    assert scope.destroy() == set()
 
 
 def test_the_shell_beside_the_box_ends_as_the_box_did() -> None:
     reader, writer = os.pipe()
-    command = ["sh", "-c", user_scope.EPILOGUE, "sh", str(writer), "sh", "-c", "exit 7"]
+    command = ["sh", "-c", REPORT_COUNTERS, "sh", str(writer), "sh", "-c", "exit 7"]
     done = subprocess.run(command, pass_fds=[writer], stderr=subprocess.DEVNULL, check=False)
     os.close(reader)
     os.close(writer)
     assert done.returncode == 7
 
 
+@pytest.mark.usefixtures("session")
 def test_a_process_outside_any_scope_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_scope, "_APPEAR_SECONDS", 0.05)
+    monkeypatch.setattr(confinement, "_APPEAR_SECONDS", 0.05)
     with pytest.raises(SandboxError, match="did not give box run-1 a scope"):
-        user_scope.scope_group(os.getpid(), "run-1", LIMITS)
+        ScopeConfinement("run-1", LIMITS, 9).started(os.getpid())
 
 
 def test_a_missing_program_is_named_with_its_package() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evaluator.sandbox.feed import Feed
-from evaluator.sandbox.types import BoxResult, Ending, Limits, RunCancelledError, Sandbox
+from evaluator.sandbox.types import BoxResult, Ending, Feed, Limits, RunCancelledError, Sandbox
 from tests.evaluator.sandbox.boxes import QUICK, leftovers, order, own
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
@@ -85,28 +83,6 @@ def test_a_large_message_both_ways(sandbox: Sandbox, partner: Partner) -> None:
     assert result.stdout == b"go\n" + large
 
 
-def test_standard_input_goes_first(sandbox: Sandbox, partner: Partner) -> None:
-    partner.feed.send(b"second\n")
-    partner.feed.end()
-    large = b"f" * MEBIBYTE + b"\n"
-    assert talk(sandbox, ECHO, partner, stdin=large).stdout == large + b"second\n"
-
-
-def test_another_thread_may_send(sandbox: Sandbox, partner: Partner) -> None:
-    def speak() -> None:
-        for number in range(20):
-            partner.feed.send(b"%d\n" % number)
-            time.sleep(0.01)
-        partner.feed.close()
-
-    speaker = threading.Thread(target=speak)
-    speaker.start()
-    result = talk(sandbox, ECHO, partner)
-    speaker.join()
-    assert (result.ending, result.exit_code) == (Ending.EXITED, 0)
-    assert partner.lines == [b"%d" % number for number in range(20)]
-
-
 def test_two_boxes_talk_to_each_other(sandbox: Sandbox, partner: Partner) -> None:
     other = Partner()
 
@@ -135,12 +111,6 @@ def test_a_feed_that_never_ends_does_not_outlast_the_wall_time(sandbox: Sandbox,
     assert 1.2 <= result.wall_seconds < 4
 
 
-def test_waiting_for_a_feed_uses_no_processor_time(sandbox: Sandbox, partner: Partner) -> None:
-    begun = time.process_time()
-    talk(sandbox, ECHO, partner, stdin=b"one\n", limits=Limits(wall_seconds=2.5, cpu_seconds=10))
-    assert time.process_time() - begun < 0.5
-
-
 def test_a_program_that_goes_in_mid_talk_is_no_fault(sandbox: Sandbox, partner: Partner) -> None:
     partner.reply = lambda _: b"x" * MEBIBYTE + b"\n"
     begun = time.monotonic()
@@ -150,32 +120,11 @@ def test_a_program_that_goes_in_mid_talk_is_no_fault(sandbox: Sandbox, partner: 
     partner.feed.send(b"nobody is there")
 
 
-def test_a_program_that_goes_while_nothing_is_said(sandbox: Sandbox, partner: Partner) -> None:
-    begun = time.monotonic()
-    result = talk(sandbox, "import sys; sys.exit(4)", partner)
-    assert (result.ending, result.exit_code) == (Ending.EXITED, 4)
-    assert time.monotonic() - begun < 5
-
-
 def test_a_program_that_never_reads_is_no_deadlock(sandbox: Sandbox, partner: Partner) -> None:
     partner.reply = lambda _: b"x" * (4 * MEBIBYTE)
     code = "import sys; print('talk', flush=True); sys.stdout.write('y' * (4 << 20))"
     result = talk(sandbox, code, partner)
     assert (result.ending, result.exit_code, len(result.stdout)) == (Ending.EXITED, 0, 5 + 4 * MEBIBYTE)
-
-
-def test_a_program_that_closes_its_input_goes_on(sandbox: Sandbox, partner: Partner) -> None:
-    partner.reply = lambda _: b"x" * MEBIBYTE + b"\n"
-    code = "import os, time; os.close(0)\nfor n in range(5): print(n, flush=True); time.sleep(0.1)"
-    result = talk(sandbox, code, partner)
-    assert (result.ending, result.exit_code, result.stdout) == (Ending.EXITED, 0, b"0\n1\n2\n3\n4\n")
-
-
-@pytest.mark.parametrize("how", [Feed.end, Feed.close])
-def test_a_feed_that_ended_before_is_as_none(sandbox: Sandbox, partner: Partner, how: Callable[[Feed], None]) -> None:
-    how(partner.feed)
-    result = talk(sandbox, ECHO, partner, stdin=b"one\n")
-    assert (result.ending, result.exit_code, result.stdout) == (Ending.EXITED, 0, b"one\n")
 
 
 def test_a_flood_of_talk_meets_the_limit(sandbox: Sandbox, partner: Partner) -> None:

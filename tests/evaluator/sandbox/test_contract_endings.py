@@ -27,11 +27,6 @@ def test_stdin_is_sent_whole_and_then_closed(sandbox: Sandbox) -> None:
     assert result.stdout == data
 
 
-def test_numpy_computes_in_one_thread(sandbox: Sandbox) -> None:
-    code = "import numpy, os; print(numpy.arange(5) @ numpy.arange(5), len(os.listdir('/proc/self/task')))"
-    assert run(sandbox, code).stdout == b"30 1\n"
-
-
 def test_sleeping_past_the_wall_time_is_stopped(sandbox: Sandbox) -> None:
     result = run(sandbox, "import time; print('begun', flush=True); time.sleep(60)", limits=SHORT)
     assert result.ending is Ending.WALL_TIMEOUT
@@ -59,12 +54,6 @@ def test_a_busy_loop_is_stopped_for_its_processor_time(sandbox: Sandbox, precaut
     assert result.wall_seconds < 30
 
 
-def test_too_much_memory_in_one_process(sandbox: Sandbox) -> None:
-    code = "x = b'x' * (300 * 1024 * 1024); print(len(x))"
-    result = run(sandbox, code, limits=Limits(wall_seconds=10, memory_bytes=128 * MEBIBYTE))
-    assert (result.ending, result.stdout) == (Ending.OUT_OF_MEMORY, b"")
-
-
 def test_too_much_memory_in_many_processes(sandbox: Sandbox) -> None:
     code = """
         import os, time
@@ -81,12 +70,6 @@ def test_too_much_memory_in_many_processes(sandbox: Sandbox) -> None:
     """
     result = run(sandbox, code, limits=Limits(wall_seconds=10, memory_bytes=128 * MEBIBYTE))
     assert result.ending is Ending.OUT_OF_MEMORY
-
-
-def test_enough_memory_is_enough(sandbox: Sandbox) -> None:
-    code = "x = b'x' * (80 * 1024 * 1024); print(len(x))"
-    result = run(sandbox, code, limits=Limits(wall_seconds=10, memory_bytes=128 * MEBIBYTE))
-    assert (result.ending, result.stdout) == (Ending.EXITED, b"83886080\n")
 
 
 def test_a_fork_bomb_meets_its_limit_and_leaves_nothing(sandbox: Sandbox) -> None:
@@ -126,18 +109,6 @@ def test_output_is_whole_up_to_its_limit(sandbox: Sandbox) -> None:
     assert (result.ending, len(result.stdout)) == (Ending.EXITED, MEBIBYTE)
 
 
-def test_one_byte_too_much_output_is_a_flood(sandbox: Sandbox) -> None:
-    limits = Limits(wall_seconds=10, output_bytes=MEBIBYTE)
-    result = run(sandbox, f"print('x' * {MEBIBYTE})", limits=limits)
-    assert (result.ending, len(result.stdout)) == (Ending.OUTPUT_LIMIT, MEBIBYTE)
-
-
-def test_endless_output_is_cut_off_early(sandbox: Sandbox) -> None:
-    result = run(sandbox, "while True: print('x' * 65536)")
-    assert result.ending is Ending.OUTPUT_LIMIT
-    assert result.wall_seconds < 5
-
-
 def test_the_log_is_drained_and_truncated(sandbox: Sandbox) -> None:
     code = "import sys; sys.stderr.write('first' + 'x' * (5 << 20)); print('done')"
     result = run(sandbox, code)
@@ -153,11 +124,6 @@ def test_a_program_that_closes_its_output_is_waited_for(sandbox: Sandbox) -> Non
     )
     assert (result.ending, result.exit_code, result.stdout) == (Ending.EXITED, 3, b"last\n")
     assert result.wall_seconds >= 1
-
-
-def test_closed_output_does_not_outlast_the_wall_time(sandbox: Sandbox) -> None:
-    result = run(sandbox, "import os, time; os.close(1); os.close(2); time.sleep(60)", limits=SHORT)
-    assert result.ending is Ending.WALL_TIMEOUT
 
 
 def test_unread_input_is_no_deadlock(sandbox: Sandbox) -> None:
@@ -195,20 +161,3 @@ def test_a_cancelled_run_is_stopped_and_removed(sandbox: Sandbox) -> None:
         sandbox.run(spec, cancelled=lambda: time.monotonic() > begun + 1)
     assert time.monotonic() - begun < 8
     assert leftovers(own("cancel")) == []
-
-
-def test_cancelled_is_asked_about_twice_a_second(sandbox: Sandbox) -> None:
-    asked: list[float] = []
-
-    def never() -> bool:
-        asked.append(time.monotonic())
-        return False
-
-    run(sandbox, "import time; time.sleep(2)", cancelled=never)
-    assert 4 <= len(asked) <= 6
-
-
-def test_every_ending_leaves_nothing_behind(sandbox: Sandbox) -> None:
-    for code in ("print()", "while True: print('x' * 65536)", "import time; time.sleep(60)"):
-        sandbox.run(order(code, label=own("clean"), limits=Limits(wall_seconds=1.5)))
-    assert leftovers(own("clean")) == []

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.xdist_group("boxes-of-runs")
 WORKER = """
 import sys
 from pathlib import Path
-from evaluator.sandbox.factory import SandboxSettings, choose
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import BoxSpec, Mount
 kind, state_dir, label, source = sys.argv[1:]
 spec = BoxSpec(
@@ -27,7 +28,7 @@ spec = BoxSpec(
     argv=("python", "-c", f"import time; time.sleep(60)  # marker-{label}"),
     mounts=(Mount(Path(source), "/box/file"),),
 )
-choose(kind, SandboxSettings(Path(state_dir))).run(spec)
+{"bubblewrap": BubblewrapSandbox, "docker": DockerSandbox}[kind](Path(state_dir)).run(spec)
 """
 
 

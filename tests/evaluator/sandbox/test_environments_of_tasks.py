@@ -132,7 +132,7 @@ def test_a_list_with_a_mistake_stops_the_tasks_that_need_it(
 ) -> None:
     operator_says(settings, tmp_path, "'*' = 'fortran'")
     revision = change(environment="")
-    assert "environments.toml, line 4: '*' asks for the unknown environment 'fortran'" in why_no_environment(revision)
+    assert "environments.toml: [tasks] '*' asks for the unknown environment 'fortran'" in why_no_environment(revision)
 
 
 def test_preparing_warns_of_an_environment_that_does_not_work(

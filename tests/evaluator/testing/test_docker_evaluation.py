@@ -13,8 +13,8 @@ from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue.queueing import plan
 from evaluator.queue.reconcile import reconcile
+from evaluator.sandbox.docker_client import LABEL, OWNER_LABEL
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.docker_settings import LABEL, OWNER_LABEL
 from submissions.domain.samples import build_sample
 from submissions.enums import SubmissionState
 from submissions.models import Submission

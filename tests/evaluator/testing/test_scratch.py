@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.queue.reconcile import reconcile
+from evaluator.sandbox.configuration import scratch_folder, sweep_scratch
 from evaluator.sandbox.ownership import Owner
-from evaluator.testing.scratch import scratch_folder, sweep_scratch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaluator.sandbox.capture import Capture
-from evaluator.sandbox.supervise import Pump, Ticker
+from evaluator.sandbox.streams import Capture, Pump, Ticker
 from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending
 from evaluator.testing.box import frames
 
@@ -86,7 +85,7 @@ def _run(
     dialogue: Dialogue | None,
 ) -> BoxResult:
     begin = time.monotonic()
-    capture = Capture.of(spec.limits, dialogue)
+    capture = Capture(spec.limits, dialogue)
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

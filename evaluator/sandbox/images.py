@@ -1,33 +1,42 @@
-"""Images of papers' own Dockerfiles, and images unpacked for bubblewrap.
+"""Docker images of environments: from a requirements file, or from a paper's own Dockerfile.
 
 A Dockerfile may run anything, as root in a container of the build, with the network that the operator chose: build only
 what you trust. What it is given is the masked repository and nothing else, so that no golden file, no unit test and no
 other paper can get into an image.
+
+``python -m evaluator.sandbox.images [--base-image IMAGE]`` makes the image of the shipped tasks.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
+import hashlib
 import os
 import re
 import shutil
 import signal
 import stat
 import subprocess
-import tarfile
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Final
 
-from evaluator.sandbox.build_image import SOURCE_LABEL
-from evaluator.sandbox.packages import run_step
+from evaluator.sandbox.environment_list import IMAGE_PREFIX, SHIPPED, EnvironmentEntry
+from evaluator.sandbox.environments import install, run_step, source_digest
 from evaluator.sandbox.trees import entries, link_tree
 from evaluator.sandbox.types import SandboxError
 
+RECIPE: Final = Path(__file__).with_name("box.Dockerfile")
+DEFAULT_BASE: Final = "python:3.11-slim-bookworm"
 LOG_CHARACTERS: Final = 64 * 1024
+
+SOURCE_LABEL: Final = "lmr-board-source"
+"""The label of an image that says what it was made from, so that unchanged things are not made again."""
+
 LARGEST_FILE_BYTES: Final = 10 * 1024 * 1024
 """Larger files of a repository are data: boxes get them from the repository itself, not from the image."""
 
@@ -37,7 +46,7 @@ IGNORED: Final = (
     "**/*.pt", "**/*.pth", "**/*.ckpt", "**/*.safetensors", "**/*.bin", "**/*.pkl", "**/*.npy", "**/*.npz", "**/*.h5",
     "**/*.parquet", "**/*.arrow", "**/*.mp4", "**/*.gif", "**/*.pdf",
 )  # fmt: skip
-"""What the ignore file of every build names; docs/operating.md says so too."""
+"""What the ignore file of every paper's build names; docs/operating.md says so too."""
 
 _USER_ID: Final = "10001"
 _ARGUMENT: Final = re.compile(r"^\s*ARG\s+(\w+)", re.MULTILINE | re.IGNORECASE)
@@ -59,6 +68,35 @@ class PaperSource:
     dockerfile: Path
     repository: Path
     folder: str
+
+
+def build_image(entry: EnvironmentEntry, *, base_image: str, tag: str = "", scratch: Path | None = None) -> str:
+    """Build the image of ``entry`` from its requirements and return the image's ID.
+
+    Args:
+        entry: has requirements.
+        base_image: any image with a ``python3`` of the version that the site runs on; pin it by digest in production.
+        tag: the name to give the image; by default that of the environment.
+        scratch: where the build's folder is made.
+
+    Raises:
+        SandboxError: a step failed; with the end of its output.
+    """
+    assert entry.requirements is not None  # noqa: S101 - callers have asked
+    tag = tag or f"{IMAGE_PREFIX}{entry.name}"
+    with tempfile.TemporaryDirectory(prefix="lmr-board-image-", dir=scratch) as folder:
+        install(entry.requirements, target=Path(folder) / "packages", python=Path(sys.executable))
+        shutil.copyfile(RECIPE, Path(folder) / "Dockerfile")
+        command = ["docker", "build", "--quiet", "--network", "none", "--tag", tag]
+        command += ["--label", f"{SOURCE_LABEL}={image_source_digest(entry, base_image)}"]
+        command += ["--build-arg", f"BASE_IMAGE={base_image}", folder]
+        return run_step(command, f"building {tag} from {base_image}").strip()
+
+
+def image_source_digest(entry: EnvironmentEntry, base_image: str) -> str:
+    """SHA-256 of all that :func:`build_image` makes an image from. Raises :class:`SandboxError`."""
+    recipe = hashlib.sha256(RECIPE.read_bytes()).hexdigest()
+    return hashlib.sha256("\n".join((source_digest(entry), base_image, recipe)).encode()).hexdigest()
 
 
 def build_paper_image(
@@ -104,7 +142,7 @@ def build_paper_image(
 def write_context(source: PaperSource, context: Path) -> None:
     """Fill the folder ``context`` with Dockerfile, ignore file and masked repository."""
     repository = context / source.folder
-    link_tree(source.repository, repository, bytecode=False, private=True)
+    link_tree(source.repository, repository, bytecode=False)
     large = [
         path.relative_to(context).as_posix()
         for path, status in entries(repository)
@@ -132,63 +170,6 @@ def image_source(image: str) -> str:
     return run_step(command, f"reading {image}", allowed=(0, 1)).strip()
 
 
-def image_path(image: str) -> str:
-    """``PATH`` of the programs of ``image``, empty when it sets none."""
-    output = run_step(["docker", "image", "inspect", "--format", "{{json .Config.Env}}", image], f"reading {image}")
-    variables: dict[str, str] = dict(entry.partition("=")[::2] for entry in json.loads(output) or [])
-    return variables.get("PATH", "")
-
-
-def unpack_image(image: str, target: Path) -> None:
-    """Unpack the file system of ``image`` into the new folder ``target``, for a box that cannot use Docker.
-
-    Everything belongs to whoever calls. Devices are left out, and so is what not everybody may read; no file keeps a
-    set-user bit, which would be root's on the host.
-
-    Raises:
-        SandboxError: the engine or the disk failed.
-    """
-    container = run_step(["docker", "create", "--network", "none", image, "true"], f"unpacking {image}").strip()
-    try:
-        with subprocess.Popen(["docker", "export", container], stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-            _unpack(process.stdout, target)
-        if process.returncode != 0:
-            raise SandboxError(f"unpacking {image} failed: docker export ended with {process.returncode}")
-    except (OSError, tarfile.TarError) as error:
-        raise SandboxError(f"unpacking {image} failed: {error}") from error
-    finally:
-        run_step(["docker", "rm", container], f"unpacking {image}")
-
-
-def _unpack(stream: IO[bytes], target: Path) -> None:
-    target.mkdir()
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for member in archive:
-            parts = [part for part in PurePosixPath(member.name).parts if part not in {"/", "."}]
-            place = target.joinpath(*parts)
-            if not parts or ".." in parts or place.parent.resolve() != target.resolve().joinpath(*parts[:-1]):
-                continue
-            _write(archive, member, place, target)
-
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, place: Path, target: Path) -> None:
-    if member.isdir():
-        place.mkdir(exist_ok=True, parents=True)
-    elif member.issym():
-        place.symlink_to(member.linkname)
-    elif member.islnk():
-        first = target / member.linkname
-        if ".." not in first.parts and first.is_file() and not first.is_symlink():
-            os.link(first, place)
-    elif member.isreg() and member.mode & 0o004:
-        content = archive.extractfile(member)
-        assert content is not None  # noqa: S101 - a regular file has content
-        with place.open("wb") as file:
-            shutil.copyfileobj(content, file)
-        place.chmod(member.mode & 0o755)
-
-
 def _logged(command: list[str], what: str, seconds: float) -> str:
     """Run ``command`` with a time limit and return the end of its output, made safe to show."""
     with tempfile.TemporaryFile() as output:
@@ -211,13 +192,12 @@ def _logged(command: list[str], what: str, seconds: float) -> str:
 @contextmanager
 def _ended_at_last(command: list[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """The running command, in a session of its own; nothing of it is left afterwards."""
-    environment = os.environ | {"BUILDKIT_PROGRESS": "plain"}
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
-        env=environment,
+        env=os.environ | {"BUILDKIT_PROGRESS": "plain"},
         start_new_session=True,
     ) as process:
         try:
@@ -225,3 +205,30 @@ def _ended_at_last(command: list[str], output: IO[bytes]) -> Iterator[subprocess
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command. Prints the image's ID; returns 1 after a message when it cannot be made."""
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluator.sandbox.images", description="Make the Docker image of an environment."
+    )
+    parser.add_argument("--base-image", default=DEFAULT_BASE, help="an image with Python (default: %(default)s)")
+    parser.add_argument("--tag", default="", help="the new image's name (default: lmr-board-box- and the environment)")
+    parser.add_argument("--environment", default="numpy", help="which requirements/box-*.txt (default: %(default)s)")
+    parser.add_argument("--requirements", type=Path, help="another hash-locked file instead of such a list")
+    options = parser.parse_args(arguments)
+    try:
+        if options.requirements:
+            entry = EnvironmentEntry(options.environment, requirements=options.requirements.resolve())
+        else:
+            entry = SHIPPED.entry(options.environment)
+        image = build_image(entry, base_image=options.base_image, tag=options.tag)
+    except SandboxError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{image}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

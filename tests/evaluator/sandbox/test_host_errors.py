@@ -14,8 +14,7 @@ import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.host_faults import host_fault
-from evaluator.sandbox.types import Mount, Sandbox, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.types import Mount, Sandbox, SandboxError, SandboxUnavailableError, host_error
 from tests.evaluator.sandbox.boxes import order, run
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")
@@ -59,7 +58,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(sandbox: Sandbox, small_state: P
 def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int) -> None:
     error = OSError(number, os.strerror(number), "/somewhere/secret")
     for found in (error, shutil.Error([("a", "b", str(error))])):
-        fault = host_fault("box x", found)
+        fault = host_error("box x", found)
         assert str(fault).startswith(
             "box x: the host's disk is full, or its quota is used up: make room below DATA_DIR"
         )
@@ -67,7 +66,7 @@ def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int
 
 
 def test_another_failure_keeps_its_words_and_shows_no_path() -> None:
-    fault = host_fault("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
+    fault = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
     assert str(fault) == "box x: the host failed it: [Errno 13] Permission denied: '/somewhere/secret'"
     assert fault.public == "the host failed"
 
@@ -79,19 +78,3 @@ def test_a_full_disk_while_an_environment_is_made(state_dir: Path, small_state: 
     small = BubblewrapSandbox(small_state / "boxes")
     with pytest.raises(SandboxError, match="No space left on device"):
         small.environment_digest("numpy")
-
-
-@pytest.mark.bubblewrap
-def test_a_missing_mount_is_told_without_its_path(bubblewrap: BubblewrapSandbox, tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="is not there") as caught:
-        run(bubblewrap, "pass", mounts=(Mount(tmp_path / "none", "/box/task"),))
-    assert caught.value.public == "a fault of the evaluator"
-
-
-def test_what_is_said_of_a_machine_without_bubblewrap(
-    state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap") as caught:
-        BubblewrapSandbox(state_dir).run(order("pass"))
-    assert caught.value.public == "no sandbox works on the evaluator's machine"

@@ -1,4 +1,4 @@
-# The box image of one environment. Its build context, made by `python -m evaluator.sandbox.build_image`, holds only
+# The box image of one environment. Its build context, made by `python -m evaluator.sandbox.images`, holds only
 # `packages/`: what the hash-locked list names, installed outside, so that the build needs no network.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE}
