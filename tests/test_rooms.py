@@ -47,7 +47,7 @@ WORKERS_PACKAGES = {
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
     "evaluator.sandbox": {"configuration", "environment_list", "ownership", "settings", "task_environments", "types"},
-    "evaluator.providers": {"calling", "checking_endpoints", "endpoint_settings", "guard", "types"},
+    "evaluator.providers": {"calling", "checking_endpoints", "guard", "types"},
 }
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),

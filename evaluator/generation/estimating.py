@@ -9,7 +9,7 @@ from benchmark_tasks.domain.queries import runnable_revisions_of
 from evaluator.generation.prompt_tasks import prompt_task
 from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
 from evaluator.generation.tokens import counted_with
-from evaluator.providers.endpoint_settings import settings_of
+from evaluator.providers.types import EndpointSettings
 from submissions.enums import Scaffold
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def estimate(*, endpoint: Endpoint, order: RunOrder) -> Estimate:
     steps, which is a guess and said so; its limits are what bounds it.
     """
     wanted = set(order.tasks)
-    budget = input_budget(settings_of(endpoint))
+    budget = input_budget(EndpointSettings.of(endpoint))
     rows = []
     for revision in runnable_revisions_of(order.version):
         if wanted and revision.task.slug not in wanted:

@@ -16,7 +16,7 @@ from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version
 from evaluator.models import AnswerRequest, Generation, ModelCall
-from evaluator.providers.endpoint_settings import settings_of
+from evaluator.providers.types import EndpointSettings
 from evaluator.queue.queueing import plan, push_models
 from submissions.answers.types import Manifest
 from submissions.domain import quotas
@@ -131,7 +131,7 @@ def _new_generation(submission: Submission, endpoint: Endpoint, order: RunOrder)
     return Generation.objects.create(
         submission=submission,
         endpoint=endpoint,
-        settings={**settings_of(endpoint).as_data(), **prices},
+        settings={**EndpointSettings.of(endpoint).as_data(), **prices},
         inputs=order.inputs,
         scaffold=order.scaffold,
         prompt_version=prompt_version(),

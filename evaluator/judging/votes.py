@@ -12,8 +12,7 @@ from evaluator.judging import judge_budget
 from evaluator.judging.prompt import JudgeInput, build, digest, tokens_of
 from evaluator.judging.schema import Verdict, VerdictError, parse
 from evaluator.providers.calling import CallRejectedError, Order, answered, call, call_key
-from evaluator.providers.endpoint_settings import settings_of
-from evaluator.providers.types import Finish
+from evaluator.providers.types import EndpointSettings, Finish
 from submissions.answers.changes import other_files
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def vote_keys(
 
 def context_tokens(config: JudgeConfig) -> int:
     """How much the judge reads at most, answer included. It can change no verdict, so the endpoint's of now counts."""
-    return config.endpoint.context_tokens if config.endpoint else settings_of(config).context_tokens
+    return config.endpoint.context_tokens if config.endpoint else EndpointSettings.of(config).context_tokens
 
 
 def shown_of(implementation: Implementation) -> JudgeInput:

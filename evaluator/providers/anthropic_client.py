@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers.bodies import count, items, short, text, tool_use
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply, Usage
+from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
 from submissions.endpoints.addresses import canonical
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ def _within(name: str, value: Any) -> Any:
     return unbounded(value) if name == "items" else value
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(usage: Any) -> TokenUsage:
     cached = count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))
-    return Usage(count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached)
+    return TokenUsage(count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached)
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:

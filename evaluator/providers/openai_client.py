@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluator.providers import faults
 from evaluator.providers.bodies import count, items, mapping, short, text, tool_use
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply, Usage
+from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
 from submissions.endpoints.addresses import AddressError, canonical, origin
 
 if TYPE_CHECKING:
@@ -190,10 +190,10 @@ def _finish(*, truncated: bool, refused: bool, tools: bool) -> Finish:
     return Finish.TOOLS if tools else Finish.STOPPED
 
 
-def _usage(usage: Any, read: str, written: str) -> Usage:
+def _usage(usage: Any, read: str, written: str) -> TokenUsage:
     details = usage.get(f"{read}_details")
     cached = count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
-    return Usage(count(usage.get(read)), count(usage.get(written)), min(cached, count(usage.get(read))))
+    return TokenUsage(count(usage.get(read)), count(usage.get(written)), min(cached, count(usage.get(read))))
 
 
 def _raise_told(raw: Mapping[str, Any], key: str) -> None:

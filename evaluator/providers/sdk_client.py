@@ -5,6 +5,7 @@ The SDKs are imported when something is sent: they take up to a second and 76 MB
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import faults
 from evaluator.providers.bodies import parsed
-from evaluator.providers.scrub import silence
 from evaluator.providers.types import FaultKind, ProviderFault
 from submissions.endpoints.addresses import AddressError, origin
 
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 # The SDKs refuse to work without a key. The real one is put on by the transport, so that they never see it.
 PLACEHOLDER: Final = "put-on-later"
+# At DEBUG these write addresses, headers and exceptions, and httpx2 at INFO the server's own reason phrase: words of a
+# stranger, who may repeat the key. A filter holds where a level could be lowered again by the site's configuration.
+LOGGERS: Final = (
+    *("anthropic", "anthropic._base_client", "anthropic._legacy_response", "anthropic._response"),
+    *("openai", "openai._base_client", "openai._legacy_response", "openai._response"),
+    *("httpcore2.connection", "httpcore2.http11", "httpcore2.proxy", "httpx2"),
+)
 
 
 class SdkClient(ABC):
@@ -100,7 +107,9 @@ class SdkClient(ABC):
 
         from evaluator.providers.transport import GuardedTransport
 
-        silence()
+        for name in LOGGERS:
+            # Adding the same function twice adds it once.
+            logging.getLogger(name).addFilter(_is_warning)
         try:
             target = origin(self.settings.base_url)
         except AddressError as error:
@@ -112,3 +121,7 @@ class SdkClient(ABC):
         transport = GuardedTransport(origin=target, policy=self._policy, secret=self._secret(), seconds=seconds)
         self._http = httpx2.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=seconds)
         return self._http
+
+
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING

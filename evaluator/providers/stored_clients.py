@@ -1,4 +1,4 @@
-"""A client for an endpoint, a run or a judge, with the key that belongs to it. For workers and commands only."""
+"""Make clients for stored endpoints, runs and judges, with the key that belongs to each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from evaluator.providers.clients import connect
-from evaluator.providers.endpoint_settings import settings_of
 from evaluator.providers.guard import Policy
 from evaluator.providers.types import EndpointSettings
 from submissions.domain.endpoints import KeyLostError, key_of
@@ -36,7 +35,7 @@ def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> Mo
 
     Raises ``KeyLostError``. An address that may not be called raises when the client is used, not here.
     """
-    now = settings_of(endpoint)
+    now = EndpointSettings.of(endpoint)
     bounded = replace(now, request_seconds=min(now.request_seconds, most_seconds))
     return connect(bounded, key=key_of(endpoint), policy=policy())
 
@@ -49,7 +48,7 @@ def generation_client(generation: Generation) -> ModelClient:
 
 def judge_client(config: JudgeConfig) -> ModelClient:
     """A client for a judge. Raises :class:`ClientUnavailableError`."""
-    return connect(settings_of(config), key=_key(config.endpoint, config.base_url), policy=policy())
+    return connect(EndpointSettings.of(config), key=_key(config.endpoint, config.base_url), policy=policy())
 
 
 def _key(endpoint: Endpoint | None, base_url: str) -> str:

@@ -6,12 +6,12 @@ the other side has just closed, which would leave it in doubt. The key is put on
 
 from __future__ import annotations
 
-import queue
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import httpcore2
@@ -19,7 +19,6 @@ import httpx2
 
 from evaluator.providers.faults import broken, forbidden, hostile, late, unreachable
 from evaluator.providers.guard import ForbiddenAddressError, Policy, UnknownHostError, resolve
-from evaluator.providers.types import ProviderFault
 from submissions.endpoints.addresses import DEFAULT_PORTS, Origin
 
 BODY_BYTES: Final = 4 * 2**20
@@ -28,6 +27,7 @@ HEAD_BYTES: Final = 64 * 2**10
 WIRE_BYTES: Final = 6 * BODY_BYTES
 # SDKs add the machine's particulars, and what their environment variables say; none of that is the provider's business.
 SENT_HEADERS: Final = frozenset({"host", "accept", "content-type", "content-length", "user-agent", "anthropic-version"})
+_PIECE: Final = 64 * 2**10
 
 
 class GuardedTransport(httpx2.BaseTransport):
@@ -57,13 +57,12 @@ class GuardedTransport(httpx2.BaseTransport):
             ssl_context=self._tls,
             network_backend=wire,
         )
-        try:
-            response = connection.handle_request(self._core_request(request))
+        with ExitStack() as on_error:
+            on_error.callback(connection.close)
+            with _as_faults(wire, self.seconds):
+                response = connection.handle_request(self._core_request(request))
             _check_head(response)
-        except BaseException as error:
-            connection.close()
-            _raise_fault(error, wire, self.seconds)
-            raise
+            on_error.pop_all()
         return httpx2.Response(
             status_code=response.status,
             # Nothing decodes what has no encoding: the bytes that the stream counts are those that are kept.
@@ -98,14 +97,11 @@ class _Body(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         taken = 0
-        try:
+        with _as_faults(self._wire, self._seconds):
             for part in self._response.iter_stream():
                 taken += len(part)
                 _check_size(taken)
                 yield part
-        except Exception as error:
-            _raise_fault(error, self._wire, self._seconds)
-            raise
 
     def close(self) -> None:
         self._response.close()
@@ -113,7 +109,10 @@ class _Body(httpx2.SyncByteStream):
 
 
 class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
-    """A single connection: dialled once, to checked addresses only, and read until the deadline at most."""
+    """A single connection: dialled once, to checked addresses only, and read until the deadline at most.
+
+    The timeouts that it is given hold for single reads; here the deadline counts.
+    """
 
     def __init__(self, addresses: tuple[str, ...], deadline: float) -> None:
         self.addresses = addresses
@@ -123,52 +122,38 @@ class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
         self.taken = 0
         self.has_ended = False
         self.was_sent = False
-        self._socket: socket.socket | None = None
+        self._stream = httpcore2.NetworkStream()
 
     def connect_tcp(
         self,
         host: str,  # noqa: ARG002 - only a name by now: it is not looked up again
         port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline counts
+        timeout: float | None = None,  # noqa: ARG002
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
         """Dial the checked addresses, one after the other."""
-        problem: OSError | None = None
+        problem: Exception = httpcore2.ConnectError()
         for address in self.addresses:
             try:
-                self._socket = socket.create_connection((address, port), self._left(httpcore2.ConnectTimeout))
-            except OSError as error:
+                self._stream = httpcore2.SyncBackend().connect_tcp(address, port, self._left(httpcore2.ConnectTimeout))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 problem = error
             else:
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return self
-        raise httpcore2.ConnectError(type(problem).__name__)
+        raise problem
 
     def start_tls(
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline counts
+        timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
-        plain = self._open()
-        plain.settimeout(self._left(httpcore2.ConnectTimeout))
-        try:
-            self._socket = ssl_context.wrap_socket(plain, server_hostname=server_hostname)
-        except OSError as error:
-            plain.close()
-            raise httpcore2.ConnectError(type(error).__name__) from error
+        self._stream = self._stream.start_tls(ssl_context, server_hostname, self._left(httpcore2.ConnectTimeout))
         return self
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline counts
-        wire = self._open()
-        wire.settimeout(self._left(httpcore2.ReadTimeout))
-        try:
-            data = wire.recv(max_bytes)
-        except TimeoutError as error:
-            raise httpcore2.ReadTimeout from error
-        except OSError as error:
-            raise httpcore2.ReadError(type(error).__name__) from error
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
+        data = self._stream.read(max_bytes, self._left(httpcore2.ReadTimeout))
         self.has_ended = not data
         self.taken += len(data)
         if not self.head_is_read:
@@ -180,27 +165,16 @@ class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
             raise hostile("more than 4 MB")
         return data
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the deadline counts
-        wire, rest = self._open(), memoryview(buffer)
-        try:
-            while rest:
-                wire.settimeout(self._left(httpcore2.WriteTimeout))
-                count = wire.send(rest)
-                self.was_sent = True
-                rest = rest[count:]
-        except TimeoutError as error:
-            raise httpcore2.WriteTimeout from error
-        except OSError as error:
-            raise httpcore2.WriteError(type(error).__name__) from error
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        # In pieces, each of which has what is left of the deadline.
+        for start in range(0, len(buffer), _PIECE):
+            left = self._left(httpcore2.WriteTimeout)
+            self.was_sent = True
+            self._stream.write(buffer[start : start + _PIECE], left)
 
     def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-
-    def _open(self) -> socket.socket:
-        if self._socket is None:
-            raise httpcore2.ConnectError
-        return self._socket
+        if type(self._stream) is not httpcore2.NetworkStream:
+            self._stream.close()
 
     def _left(self, late_error: type[Exception]) -> float:
         left = self.deadline - time.monotonic()
@@ -227,46 +201,41 @@ def _check_head(response: httpcore2.Response) -> None:
 
 def _resolved(origin: Origin, policy: Policy, deadline: float, seconds: float) -> tuple[str, ...]:
     """The host's addresses. A resolver keeps no deadline, so it is waited for no longer than ours."""
-    found: queue.SimpleQueue[tuple[str, ...] | Exception] = queue.SimpleQueue()
+    found: Future[tuple[str, ...]] = Future()
 
     def look_up() -> None:
         try:
-            found.put(resolve(origin, policy))
+            found.set_result(resolve(origin, policy))
         except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
-            found.put(error)
+            found.set_exception(error)
 
     threading.Thread(target=look_up, daemon=True).start()
     try:
-        answer = found.get(timeout=max(0.0, deadline - time.monotonic()))
-    except queue.Empty:
+        return found.result(timeout=max(0.0, deadline - time.monotonic()))
+    except TimeoutError:
         raise unreachable(f"The host's name could not be looked up within {seconds:g} seconds.") from None
-    if isinstance(answer, Exception):
-        _raise_refusal(answer)
-        raise answer
-    return answer
+    except UnknownHostError as error:
+        raise unreachable(str(error)) from None
+    except ForbiddenAddressError as error:
+        raise forbidden(str(error)) from None
 
 
-def _raise_refusal(error: Exception) -> None:
-    if isinstance(error, UnknownHostError):
-        raise unreachable(str(error))
-    if isinstance(error, ForbiddenAddressError):
-        raise forbidden(str(error))
-
-
-def _raise_fault(error: BaseException, wire: _Wire, seconds: float) -> None:
-    """Raise what the connection's error means; nothing is raised for what is no error of the connection."""
-    if isinstance(error, ProviderFault):
-        return
-    name = type(error).__name__
-    if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout) or (
-        isinstance(error, httpcore2.NetworkError | httpcore2.TimeoutException) and not wire.was_sent
-    ):
-        raise unreachable(_why_unreachable(error), error=name) from None
-    if isinstance(error, httpcore2.TimeoutException):
-        raise late(seconds, error=name) from None
-    if isinstance(error, httpcore2.RemoteProtocolError) and not wire.has_ended:
-        raise hostile("what is not HTTP", error=name) from None
-    if isinstance(error, httpcore2.NetworkError | httpcore2.ProtocolError):
+@contextmanager
+def _as_faults(wire: _Wire, seconds: float) -> Iterator[None]:
+    """Turn the connection's errors into faults, by what they mean for the request."""
+    try:
+        yield
+    except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
+        name = type(error).__name__
+        if not wire.was_sent:
+            raise unreachable(_why_unreachable(error), error=name) from None
+        if isinstance(error, httpcore2.TimeoutException):
+            raise late(seconds, error=name) from None
+        raise broken(error=name) from None
+    except httpcore2.ProtocolError as error:
+        name = type(error).__name__
+        if isinstance(error, httpcore2.RemoteProtocolError) and not wire.has_ended:
+            raise hostile("what is not HTTP", error=name) from None
         raise broken(error=name) from None
 
 

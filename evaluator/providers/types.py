@@ -32,6 +32,14 @@ class EndpointSettings:
         return asdict(self)
 
     @classmethod
+    def of(cls, row: object) -> Self:
+        """The settings of a stored endpoint or judge."""
+        values: dict[str, Any] = {name: getattr(row, name) for name in cls.__slots__ if hasattr(row, name)}
+        # Choices are texts of their own type.
+        values |= {name: str(value) for name, value in values.items() if isinstance(value, str)}
+        return cls(**values)
+
+    @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """The reverse; names that are not known are left aside."""
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
@@ -93,7 +101,7 @@ class Finish(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens as the provider counts them. ``cached`` ones are part of ``input_tokens``."""
 
     input_tokens: int = 0
@@ -111,7 +119,7 @@ class ModelReply:
     text: str
     tool_uses: tuple[ToolUse, ...]
     finish: Finish
-    usage: Usage
+    usage: TokenUsage
     model: str
     request_id: str
     raw: Mapping[str, Any]

@@ -12,7 +12,7 @@ from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.agent import AgentResult, run_agent
 from evaluator.generation.agent_box import AgentLimits
 from evaluator.generation.agent_workspace import AgentTask
-from evaluator.providers.types import Finish, Message, ModelReply, ModelRequest, ToolUse, Usage
+from evaluator.providers.types import Finish, Message, ModelReply, ModelRequest, TokenUsage, ToolUse
 from evaluator.sandbox.types import Sandbox
 from tests.evaluator.sandbox.boxes import own
 
@@ -76,7 +76,7 @@ def reply(*uses: ToolUse, text: str = "", finish: Finish | None = None) -> Model
     """A turn of the model."""
     finish = finish or (Finish.TOOLS if uses else Finish.STOPPED)
     message = Message(role="assistant", text=text, tool_uses=uses, opaque=({"said": text},))
-    return ModelReply(text, uses, finish, Usage(10, 5), "scripted", "request", {}, message)
+    return ModelReply(text, uses, finish, TokenUsage(10, 5), "scripted", "request", {}, message)
 
 
 @dataclass

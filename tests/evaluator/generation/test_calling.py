@@ -26,7 +26,7 @@ from evaluator.providers.calling import (
     call_key,
 )
 from evaluator.providers.stored_clients import endpoint_client
-from evaluator.providers.types import Message, ModelRequest, Usage
+from evaluator.providers.types import Message, ModelRequest, TokenUsage
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
 from tests.evaluator.judging.site import endpoint
@@ -152,7 +152,7 @@ def test_numbers_that_no_provider_has_do_not_break_the_storing(
     made = endpoint(provider, "prose")
     client = endpoint_client(made)
     send = client.send
-    usage = Usage(input_tokens=3 * 10**9, output_tokens=3 * 10**9, cached_tokens=3 * 10**9)
+    usage = TokenUsage(input_tokens=3 * 10**9, output_tokens=3 * 10**9, cached_tokens=3 * 10**9)
     monkeypatch.setattr(client, "send", lambda body: replace(send(body), usage=usage))
     row, _ = call(client, order(made, prices=(Decimal(1000), Decimal(1000))))
     assert (row.input_tokens, row.output_tokens, row.cached_tokens, row.dollars) == (

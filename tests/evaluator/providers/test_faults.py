@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.providers import faults
-from evaluator.providers.types import FaultKind, Finish, ProviderFault, Usage
+from evaluator.providers.types import FaultKind, Finish, ProviderFault, TokenUsage
 from tests.evaluator.providers.conftest import QUESTION
 from tests.provider_server import Failure
 
@@ -176,7 +176,7 @@ def test_what_is_the_models_own_is_no_fault(
     client = client_of(api, model)
     reply = client.send(client.body(QUESTION))
     assert (reply.finish, reply.text, reply.tool_uses, reply.model) == (finish, text, (), model)
-    assert reply.usage == Usage(13, max(1, len(text) // 4), 0)
+    assert reply.usage == TokenUsage(13, max(1, len(text) // 4), 0)
     assert client.read(reply.raw).message == reply.message
     assert len(provider_server.asked) == 1
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.providers.bodies import parsed, tool_use
-from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool, ToolUse, Usage
+from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, TokenUsage, Tool, ToolUse
 from tests.provider_server import Answer, Call
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Conne
     client = client_of(api, "prose")
     body = client.body(ModelRequest("", (Message("user", "x" * 399),)))
     client.send(body)
-    assert client.send(body).usage == Usage(100, 21, 50)
+    assert client.send(body).usage == TokenUsage(100, 21, 50)
 
 
 def test_a_reply_that_fits_a_schema(api: str, client_of: Connect) -> None:
@@ -136,5 +136,5 @@ def test_missing_and_absurd_details_do_no_harm(client_of: Connect) -> None:
     }
     for api, raw in bodies.items():
         reply = client_of(api, "m").read(raw)
-        assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, Usage())
+        assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, TokenUsage())
         assert len(reply.model) <= 200

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.providers import faults, scrub
+from evaluator.providers import faults, sdk_client
 from evaluator.providers.types import ProviderFault
 from tests.evaluator.providers.conftest import KEY, QUESTION
 
@@ -26,7 +26,7 @@ def test_the_key_is_in_no_log_error_or_representation(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    for name in (None, *scrub.LOGGERS):
+    for name in (None, *sdk_client.LOGGERS):
         caplog.set_level(logging.DEBUG, logger=name)
     client = client_of(api, model)
     body = client.body(QUESTION)

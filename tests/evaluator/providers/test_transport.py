@@ -254,7 +254,7 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
         called.append((host, port))
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.3", port))]
 
-    def dial(target: tuple[str, int], timeout: float) -> socket.socket:
+    def dial(target: tuple[str, int], timeout: float, **options: Any) -> socket.socket:
         called.append(target)
         raise ConnectionRefusedError
 
