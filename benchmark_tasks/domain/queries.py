@@ -39,7 +39,10 @@ def has_code(version: SuiteVersion) -> bool:
 
 
 def why_closed(version: SuiteVersion) -> str:
-    """Why no submissions are taken on ``version`` now; empty where they are."""
+    """Why no submissions are taken on ``version`` now; empty where they are.
+
+    Tasks that are being audited take answers, which count once their audit has passed.
+    """
     revisions = list(version.revisions.all())
     slug = version.suite.slug
     if not any(revision.runnable for revision in revisions):
@@ -53,11 +56,6 @@ def why_closed(version: SuiteVersion) -> str:
         return (
             f"The tasks of {slug!r} cannot be audited, so it takes no submissions: {obstacles}. "
             f"An operator has to mend that; then: manage.py audit_tasks --suite {slug}"
-        )
-    if waiting:
-        return (
-            f"The tasks of {slug!r} are being audited; submissions open when that is done. "
-            f"Operators: manage.py audit_tasks --suite {slug}"
         )
     return ""
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evaluator.testing.comparison import compare
 from evaluator.testing.types import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from evaluator.auditing.guessing import Guessing
+    from collections.abc import Sequence
+
     from evaluator.auditing.image_scan import ImageScan
     from evaluator.auditing.incomplete import Missing
     from evaluator.auditing.margins import Margins
     from evaluator.auditing.mutants import Mutant
+    from evaluator.testing.types import Check, Data
 
 LEAST_SHARE_KILLED = 0.8
+GUESSING_LIMIT = 1 / 1000
+"""How seldom the best guesser must pass: he answers the output that is expected most often to every private case."""
 # 0.57 times 100 is a little less than 57 in floating point.
 _FLOAT_SLACK = 1e-9
 
@@ -71,6 +77,52 @@ class MutantsResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Guessing:
+    """Of ``outputs`` golden outputs ``commonest`` are equal; ``private_cases`` have to be guessed one after another."""
+
+    outputs: int
+    commonest: int
+    private_cases: int
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data for storing."""
+        return {**asdict(self), "chance": self.chance, "missing_cases": self.missing_cases}
+
+    @property
+    def chance(self) -> float:
+        """The probability with which the best constant answer passes all private cases."""
+        return float((self.commonest / self.outputs) ** self.private_cases)
+
+    @property
+    def passed(self) -> bool:
+        """Whether guessing helps too rarely to matter."""
+        return self.chance < GUESSING_LIMIT
+
+    @property
+    def missing_cases(self) -> int | None:
+        """How many more private cases of the same kind are needed; None where no number would do."""
+        if self.passed:
+            return 0
+        if self.commonest == self.outputs:
+            return None
+        wanted = math.floor(math.log(GUESSING_LIMIT) / math.log(self.commonest / self.outputs)) + 1
+        return wanted - self.private_cases
+
+    @property
+    def reason(self) -> str:
+        """For people, why this is not good enough; empty when it is."""
+        if self.passed:
+            return ""
+        if self.missing_cases is None:
+            return f"guessing passes: all {self.outputs} golden outputs are equal, make cases with different outputs"
+        return (
+            f"guessing passes once in {max(1, round(1 / self.chance))} times: {self.commonest} of {self.outputs} "
+            f"golden outputs are equal, so at least {self.missing_cases} more private "
+            f"{'case is' if self.missing_cases == 1 else 'cases are'} needed (or more varied ones)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything that one audit found. What was not tried is None: nothing else is worth trying when golden fails.
 
@@ -120,7 +172,7 @@ class AuditResult:
         if self.mutants is None or self.mutants.share >= LEAST_SHARE_KILLED:
             return ""
         return (
-            f"weak test: it notices only {self.mutants.killed} of {self.mutants.total} mutants of the golden function "
+            f"weak test: it caught only {self.mutants.killed} of {self.mutants.total} seeded bugs "
             f"({percent(self.mutants.share)}), {percent(LEAST_SHARE_KILLED)} are wanted"
         )
 
@@ -142,10 +194,10 @@ class AuditResult:
             },
             "stub": self.stub.value if self.stub else "",
             "trivial": [{"answer": name, "outcome": outcome.value} for name, outcome in self.trivial],
-            "mutants": self.mutants.as_data() if self.mutants else None,
-            "guessing": _guessing_data(self.guessing) if self.guessing else None,
-            "margins": _margins_data(self.margins) if self.margins else None,
-            "image_scan": _scan_data(self.image_scan) if self.image_scan else None,
+            "mutants": self.mutants and self.mutants.as_data(),
+            "guessing": self.guessing and self.guessing.as_data(),
+            "margins": self.margins and self.margins.as_data(),
+            "image_scan": self.image_scan and self.image_scan.as_data(),
             "mode": self.mode,
             "mode_why": self.mode_why,
             "reasons": list(self.reasons),
@@ -159,30 +211,19 @@ def percent(share: float) -> str:
     return f"{int(share * 100 + _FLOAT_SLACK)} %"
 
 
-def _guessing_data(found: Guessing) -> dict[str, Any]:
-    return {
-        "outputs": found.outputs,
-        "commonest": found.commonest,
-        "private_cases": found.private_cases,
-        "chance": found.chance,
-        "missing_cases": found.missing_cases,
-    }
+def guessing(outputs: Sequence[dict[str, Data]], *, private_cases: int, check: Check) -> Guessing:
+    """The guessing bound of a task whose golden function answered ``outputs``; equal is what ``check`` finds equal.
 
-
-def _margins_data(found: Margins) -> dict[str, Any]:
-    return {
-        "outputs": [
-            {"output": each.output, "margin": each.margin, "variation": each.variation} for each in found.moved
-        ],
-        "tried": list(found.tried),
-        "untried": [{"variation": name, "why": why} for name, why in found.untried],
-    }
-
-
-def _scan_data(found: ImageScan) -> dict[str, Any]:
-    return {
-        "distributions": list(found.distributions),
-        "modules": list(found.modules),
-        "copies": list(found.copies),
-        "complete": found.complete,
-    }
+    Raises ValueError without any output.
+    """
+    if not outputs:
+        raise ValueError("there is no golden output to guess from")
+    groups: list[tuple[dict[str, Data], int]] = []
+    for output in outputs:
+        for place, (first, count) in enumerate(groups):
+            if compare(first, output, check) is None:
+                groups[place] = (first, count + 1)
+                break
+        else:
+            groups.append((output, 1))
+    return Guessing(len(outputs), max(count for _, count in groups), private_cases)

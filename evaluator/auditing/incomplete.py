@@ -57,12 +57,12 @@ def missing_in_text(text: str, repository: Path) -> Missing | None:
     found = _MODULE.search(text)
     if found is not None:
         module = (found[1] or found[2]).partition(".")[0]
-        return None if _is_own(module, repository) else Missing(found[1] or module, _PACKAGES.get(module, module))
+        return None if is_module_of(repository, module) else Missing(found[1] or module, _PACKAGES.get(module, module))
     library = _LIBRARY.search(text)
     return Missing(library[1]) if library else None
 
 
-def _is_own(module: str, repository: Path) -> bool:
+def is_module_of(repository: Path, module: str) -> bool:
     """Whether the repository has a file or a folder of sources that is imported by this name, wherever it lies."""
     files = (path.relative_to(repository) for path in repository.rglob("*.py"))
     return any(path.stem == module or module in path.parts[:-1] for path in files)

@@ -1,57 +1,37 @@
-"""How far golden outputs move between processor types and thread counts, against the task's tolerance. No Django here.
+"""How far reference outputs move on another processor, against the task's tolerance. No Django here.
 
-A task whose golden outputs leave their own tolerance on another machine would fail right answers there. Real machines
-of other types are not at hand, but the numerical libraries can be told to compute as if they were on one.
+A task whose reference outputs leave their own tolerance on another machine would fail right answers there. Other
+machines are not at hand, but the numerical libraries can be told to compute as if they were on one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing.comparison import compare
-from evaluator.testing.golden import GoldenError, run_reference
+from evaluator.testing.golden import run_reference
 from evaluator.testing.types import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evaluator.sandbox.types import Sandbox
     from evaluator.testing.golden import GoldenCase
     from evaluator.testing.types import Data, Rule, SealedTask
 
 REMARKABLE = 0.5
-"""Margins above this are told to the author; above 1 the audit fails."""
+"""Margins above this are reported to the author; above 1 the audit fails."""
 LARGEST = 1e6
 """What is reported for values that cannot be compared at all (and for anything larger)."""
 
 _WIDE = "AVX2 FMA3 F16C AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V3 X86_V4"
-
-
-@dataclass(frozen=True, slots=True)
-class Variation:
-    """A machine to pretend to be: a name for people, and the environment variables that do it."""
-
-    name: str
-    variables: tuple[tuple[str, str], ...]
-
-
-def _threads(count: int) -> Variation:
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return Variation(f"{count} threads", tuple((name, str(count)) for name in names))
-
-
-VARIATIONS = (
-    Variation("OpenBLAS for Haswell", (("OPENBLAS_CORETYPE", "Haswell"),)),
-    Variation("OpenBLAS for Nehalem", (("OPENBLAS_CORETYPE", "Nehalem"),)),
-    Variation("OpenBLAS for Prescott", (("OPENBLAS_CORETYPE", "Prescott"),)),
-    Variation("NumPy without AVX2", (("NPY_DISABLE_CPU_FEATURES", _WIDE),)),
-    _threads(2),
-    _threads(4),
-)
+VARIATIONS: Final[dict[str, dict[str, str]]] = {
+    "an older processor": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": _WIDE},
+    "4 threads": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4"),
+}
+"""The machines to pretend to be, with the environment variables that do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +45,18 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """What became of every output, and which variations could not be tried here and why."""
+    """What became of every output, and which variations were tried and which could not be tried here."""
 
     moved: tuple[Moved, ...]
     tried: tuple[str, ...]
-    untried: tuple[tuple[str, str], ...]
+    untried: tuple[str, ...]
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Outputs that leave their own tolerance."""
         return tuple(
-            f"golden moves out of its own tolerance between CPU types: output '{moved.output}' by {moved.margin:.3g} "
-            f"times the tolerance ({moved.variation})"
+            f"the reference moves out of its own tolerance on another processor: output '{moved.output}' by "
+            f"{moved.margin:.3g} times the tolerance ({moved.variation})"
             for moved in self.moved
             if moved.margin > 1
         )
@@ -85,54 +65,52 @@ class Margins:
     def remarks(self) -> tuple[str, ...]:
         """Outputs that come near to it."""
         return tuple(
-            f"golden uses {moved.margin:.0%} of the tolerance of output '{moved.output}' between CPU types "
+            f"the reference uses {moved.margin:.0%} of the tolerance of output '{moved.output}' on another processor "
             f"({moved.variation})"
             for moved in self.moved
             if REMARKABLE < moved.margin <= 1
         )
 
+    def as_data(self) -> dict[str, Any]:
+        """Plain data for storing."""
+        return {
+            "outputs": [asdict(each) for each in self.moved],
+            "tried": list(self.tried),
+            "untried": list(self.untried),
+        }
+
 
 def measure_margins(
-    *,
-    sandbox: Sandbox,
-    task: SealedTask,
-    golden: dict[int, tuple[GoldenCase, ...]],
-    label: str,
-    cancelled: Callable[[], bool] = lambda: False,
+    *, sandbox: Sandbox, task: SealedTask, golden: dict[int, tuple[GoldenCase, ...]], label: str
 ) -> Margins:
-    """Run the golden function once more for every variation, on the seeds of ``golden``, which it is compared with.
+    """Run the reference once more for every variation, on the seeds of ``golden``, which it is compared with.
 
-    A variation that this machine or the environment cannot do is left out, with the reason. Raises
-    ``SandboxUnavailableError`` when there is no sandbox at all.
+    A variation that this machine or the environment cannot do is left out. Raises ``SandboxUnavailableError`` when
+    there is no sandbox at all.
     """
     largest: dict[str, Moved] = {}
-    tried: list[str] = []
-    untried: list[tuple[str, str]] = []
-    for variation in VARIATIONS:
+    tried = []
+    for variation, variables in VARIATIONS.items():
         try:
             outputs = run_reference(
                 sandbox=sandbox,
                 task=task,
                 seeds=tuple(golden),
                 label=label,
-                cancelled=cancelled,
-                variables=variation.variables,
+                cancelled=lambda: False,
+                variables=tuple(variables.items()),
             )
         except SandboxUnavailableError:
             raise
-        except GoldenError:
-            untried.append((variation.name, "the golden function does not run so on this machine"))
-            continue
         except SandboxError:
-            untried.append((variation.name, "no box starts so on this machine"))
             continue
-        tried.append(variation.name)
+        tried.append(variation)
         for seed, cases in golden.items():
             for before, after in zip(cases, outputs[seed], strict=True):
                 for name, margin in case_margins(before.output, after.output, task.check).items():
                     if name not in largest or margin > largest[name].margin:
-                        largest[name] = Moved(name, variation.name, margin)
-    return Margins(tuple(largest.values()), tuple(tried), tuple(untried))
+                        largest[name] = Moved(name, variation, margin)
+    return Margins(tuple(largest.values()), tuple(tried), tuple(name for name in VARIATIONS if name not in tried))
 
 
 def case_margins(expected: dict[str, Data], actual: dict[str, Data], check: Check) -> dict[str, float]:
@@ -148,30 +126,23 @@ def case_margins(expected: dict[str, Data], actual: dict[str, Data], check: Chec
 
 
 def _margin(expected: Data, actual: Data, rule: Rule) -> float:
-    if not rule.ordered:
-        return _sorted_margin(expected, actual, rule)
-    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+    if rule.ordered and isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         return max((_margin(*pair, rule) for pair in zip(expected, actual, strict=True)), default=0.0)
-    if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
+    if rule.ordered and isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
         return max((_margin(value, actual[name], rule) for name, value in expected.items()), default=0.0)
+    alone = Check(public_seeds=(), private_seed_count=0, default_rule=replace(rule, equal_nan=True))
+    equal = compare({"output": expected}, {"output": actual}, alone) is None
     if isinstance(expected, list | dict) or isinstance(actual, list | dict):
-        return LARGEST
-    return _array_margin(expected, actual, rule)
-
-
-def _sorted_margin(expected: Data, actual: Data, rule: Rule) -> float:
-    if isinstance(expected, np.ndarray) and isinstance(actual, np.ndarray) and expected.ndim == actual.ndim == 1:
-        return _array_margin(np.sort(expected), np.sort(actual), rule)
-    alone = Check(public_seeds=(), private_seed_count=0, default_rule=rule)
-    return 0.0 if compare({"output": expected}, {"output": actual}, alone) is None else LARGEST
-
-
-def _array_margin(expected: Data, actual: Data, rule: Rule) -> float:
+        return 0.0 if equal else LARGEST
     one, other = np.asarray(expected), np.asarray(actual)
-    if one.shape != other.shape or one.dtype.kind != other.dtype.kind:
-        return LARGEST
-    if one.dtype.kind not in "fc" or rule.exact:
-        return 0.0 if np.array_equal(one, other, equal_nan=one.dtype.kind in "fc") else LARGEST
+    if one.shape != other.shape or one.dtype.kind != other.dtype.kind or one.dtype.kind not in "fc" or rule.exact:
+        return 0.0 if equal else LARGEST
+    if not rule.ordered and one.ndim == 1:
+        one, other = np.sort(one), np.sort(other)
+    return _largest_share(one, other, rule)
+
+
+def _largest_share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], rule: Rule) -> float:
     wide = np.complex128 if one.dtype.kind == "c" else np.float64
     one, other = one.astype(wide), other.astype(wide)
     same = (one == other) | (np.isnan(one) & np.isnan(other))

@@ -1,27 +1,66 @@
-"""Mutants of a golden definition: the same text with one small mistake each. No Django here.
+"""Mutants of a definition: the same code with one small mistake each. No Django here.
 
-A test that cannot tell a mutant from the golden function is weak there. mutmut and cosmic-ray, the kept-up libraries,
-were passed over: each mutates whole packages on disk and runs them with a test runner of its own outside of any box.
+A test that cannot tell a mutant from the reference implementation is weak there. mutmut and cosmic-ray, the libraries
+for this, were passed over: each mutates whole packages on disk and runs them with a test runner of its own outside of
+any box.
+
+Left alone is what nobody can observe in outputs: docstrings, annotations, decorators, log lines, assertions, what is
+raised, and the branches that only raise.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-import io
-import tokenize
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from benchmark_tasks.domain.python_source import split_lines
-from evaluator.auditing.mutant_rules import Change, changes, drop_docstrings
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_HEADER = "if True:\n"
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_Node = TypeVar("_Node", bound=ast.AST)
+
 _SHOWN_HEAD, _SHOWN_TAIL = 70, 30
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.MatMult: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitAnd,
+}
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+# Whose arguments may stand in any order: swapping them changes nothing.
+_COMMUTATIVE = frozenset(
+    {"max", "min", "maximum", "minimum", "fmax", "fmin", "add", "multiply", "mul", "logical_and", "logical_or"}
+    | {"isclose", "allclose", "array_equal", "equal"}
+)
+_LOGGERS = frozenset({"logging", "logger", "log", "_logger", "_log", "LOGGER", "LOG", "warnings", "print", "pprint"})
+_TEXT_METHODS = frozenset({"__repr__", "__str__", "__format__", "extra_repr"})
+_NEVER_DROPPED = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
+    *(ast.Global, ast.Nonlocal, ast.Pass, ast.Return),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +68,8 @@ class Mutant:
     """One changed definition.
 
     ``id`` is like ``line 12: `a < b` -> `a <= b```: the line counts from the definition's first one, and no two mutants
-    of a definition have the same. ``source`` is the whole changed definition, ``diff`` a unified diff from the golden.
+    of a definition have the same. ``source`` is the whole changed definition as :func:`ast.unparse` writes it, ``diff``
+    a unified diff from the unchanged one, written likewise.
     """
 
     id: str
@@ -37,13 +77,31 @@ class Mutant:
     diff: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """``node`` becomes ``replacement``. ``what`` says it for people where their source texts would not."""
+
+    node: ast.expr | ast.stmt
+    replacement: ast.AST
+    what: tuple[str, str] | None = None
+
+
 def mutants_of(definition: str) -> list[Mutant]:
     """Every mutant of one function, method or class, indented or not, in the order of its lines.
 
-    Each compiles and differs from ``definition`` in what it does, as far as its syntax tells; no two are the same.
-    Raises SyntaxError for a text that is no definition.
+    Each compiles and differs from ``definition`` and from every other one. Raises SyntaxError for a text that is no
+    definition.
     """
-    return list(_distinct(_Definition(definition)))
+    # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
+    indented = definition[:1] in (" ", "\t")
+    text = f"if True:\n{definition}" if indented else definition
+    with warnings.catch_warnings():
+        # A mutant like `1 is 2` is meant, and old escapes are not ours.
+        warnings.simplefilter("ignore")
+        module = ast.parse(text)
+        if indented and isinstance(module.body[0], ast.If):
+            module = ast.Module(body=module.body[0].body, type_ignores=[])
+        return list(_distinct(module, text, first_line=2 if indented else 1))
 
 
 def sample(mutants: Sequence[Mutant], limit: int) -> list[Mutant]:
@@ -52,197 +110,41 @@ def sample(mutants: Sequence[Mutant], limit: int) -> list[Mutant]:
     return [mutants[place * len(mutants) // count] for place in range(count)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """Characters ``start`` to ``end`` of the text become ``text``."""
-
-    start: int
-    end: int
-    text: str
-
-
-class _Definition:
-    """A definition's text and tree, with the places of nodes in the text."""
-
-    def __init__(self, definition: str) -> None:
-        # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
-        self.header = _HEADER if definition[:1] in (" ", "\t") else ""
-        self.text = self.header + definition
-        self.tree = _parse(self.text)
-        outer = self.tree.body[0]
-        self.node = outer.body[0] if self.header and isinstance(outer, ast.If) else outer
-        lines = split_lines(self.text)
-        self._lines = [line.encode() for line in lines]
-        self._starts = [0]
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line))
-        self._slots = {
-            id(child): (node, name, place)
-            for node in ast.walk(self.tree)
-            for name, value in ast.iter_fields(node)
-            for place, child in enumerate(value if isinstance(value, list) else [value])
-        }
-        self._tokens = self._operators_and_names()
-
-    def start(self, node: ast.expr | ast.stmt) -> int:
-        """Where ``node`` begins, in characters of the text."""
-        return self._offset(node.lineno, node.col_offset)
-
-    def end(self, node: ast.AST) -> int:
-        """Where ``node`` ends; positions of the syntax tree count bytes."""
-        return self._offset(getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
-
-    def segment(self, node: ast.expr | ast.stmt) -> str:
-        """The text of ``node``."""
-        return self.text[self.start(node) : self.end(node)]
-
-    def line(self, node: ast.expr | ast.stmt) -> int:
-        """The line of ``node``, from 1, in the definition as it was given."""
-        return node.lineno - bool(self.header)
-
-    def intended(self, change: Change) -> str:
-        """What the changed tree says, to compare a changed text with."""
-        parent, name, place = self._slots[id(change.node)]
-        value = getattr(parent, name)
-        new = (
-            [*value[:place], change.replacement, *value[place + 1 :]] if isinstance(value, list) else change.replacement
-        )
-        setattr(parent, name, new)
-        try:
-            return ast.dump(self.tree)
-        finally:
-            setattr(parent, name, value)
-
-    def tokens_between(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Spans of the operators and names between two places; brackets and comments are none."""
-        return [span for span in self._tokens if start <= span[0] and span[1] <= end]
-
-    def _offset(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + len(self._lines[line - 1][:column].decode())
-
-    def _operators_and_names(self) -> list[tuple[int, int]]:
-        return [
-            (self._starts[token.start[0] - 1] + token.start[1], self._starts[token.end[0] - 1] + token.end[1])
-            for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline)
-            if (token.type == tokenize.OP and token.string not in "()") or token.type == tokenize.NAME
-        ]
+def _distinct(module: ast.Module, text: str, *, first_line: int) -> Iterator[Mutant]:
+    original = ast.unparse(module)
+    seen = {original}
+    numbers: dict[str, int] = {}
+    titled = [(_title(change, text, first_line), change) for change in _changes(module.body[0])]
+    for title, change in sorted(titled, key=lambda each: (each[1].node.lineno, each[1].node.col_offset, each[0])):
+        _Replace(change.node, change.replacement).visit(module)
+        source = ast.unparse(module)
+        _Replace(change.replacement, change.node).visit(module)
+        if source not in seen and _compiles(source):
+            seen.add(source)
+            numbers[title] = numbers.get(title, 0) + 1
+            name = title if numbers[title] == 1 else f"{title} ({numbers[title]})"
+            diff = difflib.unified_diff(
+                original.splitlines(), source.splitlines(), "reference", "mutant", n=2, lineterm=""
+            )
+            yield Mutant(name, f"{source}\n", "\n".join(diff))
 
 
-def _distinct(definition: _Definition) -> Iterator[Mutant]:
-    seen = {ast.dump(drop_docstrings(_parse(definition.text)))}
-    names: set[str] = set()
-    placed = [change for change in changes(definition.node) if isinstance(change.node, ast.expr | ast.stmt)]
-    for change in sorted(placed, key=lambda change: (definition.start(change.node), _title(definition, change))):  # type: ignore[arg-type]
-        text = _changed_text(definition, change)
-        if text is None:
-            continue
-        meaning = ast.dump(drop_docstrings(_parse(text)))
-        if meaning not in seen and _compiles(text):
-            seen.add(meaning)
-            name = _unused(_title(definition, change), names)
-            names.add(name)
-            source = text[len(definition.header) :]
-            yield Mutant(name, source, _diff(definition.text[len(definition.header) :], source))
+class _Replace(ast.NodeTransformer):
+    """Puts one node in another one's place."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._new if node is self._old else self.generic_visit(node)
 
 
-def _changed_text(definition: _Definition, change: Change) -> str | None:
-    """The text with the change made: by the smallest edit that means what the changed tree says."""
-    wanted = definition.intended(change)
-    for edit in _edits(definition, change):
-        text = definition.text[: edit.start] + edit.text + definition.text[edit.end :]
-        try:
-            if ast.dump(_parse(text)) == wanted:
-                return text
-        except (SyntaxError, ValueError):
-            continue
-    return None
-
-
-def _edits(definition: _Definition, change: Change) -> Iterator[_Edit]:
-    node, replacement = change.node, change.replacement
-    assert isinstance(node, ast.expr | ast.stmt)  # noqa: S101 - filtered by the caller, for the type checker
-    start, end = definition.start(node), definition.end(node)
-    yield from _small_edits(definition, node, replacement)
-    if isinstance(replacement, ast.expr | ast.Slice | ast.Pass | ast.Return):
-        text = ast.unparse(replacement)
-        yield _Edit(start, end, text)
-        yield _Edit(start, end, f"({text})")
-
-
-def _small_edits(definition: _Definition, node: ast.AST, replacement: ast.AST) -> Iterator[_Edit]:
-    """Edits that leave everything but the changed operator, argument or branch as it is written."""
-    if isinstance(node, ast.UnaryOp) and replacement is node.operand:
-        first = definition.tokens_between(definition.start(node), definition.end(node.operand))[0]
-        rest = definition.text[first[1] : definition.end(node)]
-        yield _Edit(first[0], definition.end(node), rest.lstrip())
-    elif isinstance(node, ast.BinOp) and isinstance(replacement, ast.BinOp):
-        yield from _operator_edit(definition, node.left, node.right, _symbol(replacement))
-    elif isinstance(node, ast.AugAssign) and isinstance(replacement, ast.AugAssign):
-        yield from _operator_edit(definition, node.target, node.value, f"{_symbol(replacement)}=")
-    elif isinstance(node, ast.BoolOp) and isinstance(replacement, ast.BoolOp) and len(node.values) == 2:
-        yield from _operator_edit(
-            definition, node.values[0], node.values[1], "and" if isinstance(replacement.op, ast.And) else "or"
-        )
-    elif isinstance(node, ast.Compare) and isinstance(replacement, ast.Compare):
-        place = next(
-            number for number, pair in enumerate(zip(node.ops, replacement.ops, strict=True)) if pair[0] is not pair[1]
-        )
-        left, right = [node.left, *node.comparators][place : place + 2]
-        yield from _operator_edit(definition, left, right, _symbol(replacement, place))
-    elif isinstance(node, ast.Call) and isinstance(replacement, ast.Call):
-        yield from _call_edits(definition, node, replacement)
-    elif isinstance(node, ast.If) and isinstance(replacement, ast.If):
-        yield _Edit(definition.end(node.body[-1]), definition.end(node.orelse[-1]), "")
-    elif isinstance(node, ast.For | ast.AsyncFor):
-        last = definition.end(node.body[-1])
-        indent = definition.text[: definition.start(node.body[0])].rpartition("\n")[2]
-        yield _Edit(last, last, f"\n{indent}break")
-
-
-def _operator_edit(definition: _Definition, left: ast.expr, right: ast.expr, symbol: str) -> Iterator[_Edit]:
-    spans = definition.tokens_between(definition.end(left), definition.start(right))
-    if spans:
-        yield _Edit(spans[0][0], spans[-1][1], symbol)
-
-
-def _call_edits(definition: _Definition, node: ast.Call, replacement: ast.Call) -> Iterator[_Edit]:
-    if len(node.keywords) == len(replacement.keywords):
-        place = next(
-            number
-            for number, pair in enumerate(zip(node.args, replacement.args, strict=True))
-            if pair[0] is not pair[1]
-        )
-        first, second = node.args[place : place + 2]
-        between = definition.text[definition.end(first) : definition.start(second)]
-        swapped = definition.segment(second) + between + definition.segment(first)
-        yield _Edit(definition.start(first), definition.end(second), swapped)
-        return
-    dropped = next(each for each in node.keywords if each not in replacement.keywords)
-    before = [node.func, *node.args, *node.keywords][: 1 + len(node.args) + node.keywords.index(dropped)]
-    start = definition.end(before[-1])
-    if len(before) > 1:
-        yield _Edit(start, definition.end(dropped), "")
-    else:
-        bracket = definition.text.index("(", start) + 1
-        yield _Edit(bracket, definition.end(dropped), "")
-        following = definition.text[definition.end(dropped) :]
-        spaces = len(following) - len(following.lstrip(", "))
-        yield _Edit(bracket, definition.end(dropped) + spaces, "")
-
-
-def _symbol(node: ast.BinOp | ast.AugAssign | ast.Compare, place: int = 0) -> str:
-    """The operator as it is written."""
-    x, y = ast.Name("x", ast.Load()), ast.Name("y", ast.Load())
-    if isinstance(node, ast.Compare):
-        return ast.unparse(ast.Compare(x, [node.ops[place]], [y]))[1:-1].strip()
-    return ast.unparse(ast.BinOp(x, node.op, y))[1:-1].strip()
-
-
-def _title(definition: _Definition, change: Change) -> str:
-    node = change.node
-    assert isinstance(node, ast.expr | ast.stmt)  # noqa: S101 - filtered by the caller, for the type checker
-    before, after = change.what or (definition.segment(node), ast.unparse(change.replacement))
-    return f"line {definition.line(node)}: `{_shortened(before)}` -> `{_shortened(after)}`"
+def _title(change: _Change, text: str, first_line: int) -> str:
+    before, after = change.what or (
+        ast.get_source_segment(text, change.node) or "",
+        ast.unparse(change.replacement),
+    )
+    return f"line {change.node.lineno - first_line + 1}: `{_shortened(before)}` -> `{_shortened(after)}`"
 
 
 def _shortened(text: str) -> str:
@@ -250,32 +152,176 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _SHOWN_HEAD + _SHOWN_TAIL else f"{line[:_SHOWN_HEAD]} … {line[-_SHOWN_TAIL:]}"
 
 
-def _unused(name: str, used: set[str]) -> str:
-    """``name``, numbered where the same is said of the same line already."""
-    number, unused = 1, name
-    while unused in used:
-        number += 1
-        unused = f"{name} ({number})"
-    return unused
-
-
-def _diff(before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "golden", "mutant", n=2, lineterm="")
-    return "\n".join(lines)
-
-
-def _parse(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        # A mutant like `1 is 2` is meant, and old escapes are not ours.
-        warnings.simplefilter("ignore")
-        return ast.parse(text)
-
-
-def _compiles(text: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(text, "mutant", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError):
-            return False
+def _compiles(source: str) -> bool:
+    try:
+        compile(source, "mutant", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
     return True
+
+
+def _changes(definition: ast.AST) -> Iterator[_Change]:
+    """Every change to ``definition``, in no particular order; some may leave it as it is, or not compile."""
+    for node, parent in _observable(definition):
+        if isinstance(node, ast.comprehension):
+            yield from (_Change(test, ast.Constant(True)) for test in node.ifs)
+        elif isinstance(node, ast.expr | ast.stmt):
+            if isinstance(node, ast.stmt) and not isinstance(node, _NEVER_DROPPED):
+                yield _Change(node, ast.Pass())
+            yield from _special_changes(node)
+            yield from (_Change(node, each) for each in _replacements(node, parent))
+        if isinstance(node, Function):
+            yield from _early_returns(node)
+
+
+def _special_changes(node: ast.expr | ast.stmt) -> Iterator[_Change]:
+    """Changes of conditions and loops, with words of their own."""
+    match node:
+        case ast.If() | ast.IfExp():
+            text = f"if {ast.unparse(node.test)}"
+            yield _Change(node.test, ast.Constant(True), what=(text, "if True"))
+            yield _Change(node.test, ast.Constant(False), what=(text, "if False"))
+            if isinstance(node, ast.If) and node.orelse:
+                yield _Change(node, _like(node, orelse=[]), what=("else", "no else"))
+        case ast.While():
+            yield _Change(node.test, ast.Constant(False))
+        case ast.For() | ast.AsyncFor():
+            target = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+            yield _Change(node, _like(node, body=[*node.body, ast.Break()]), what=(target, "only its first round"))
+
+
+def _replacements(node: ast.expr | ast.stmt, parent: ast.AST) -> list[ast.AST]:
+    match node:
+        case ast.Return(value=ast.expr() as value) if not _is_none(value):
+            return [ast.Return(ast.Constant(None))]
+        case ast.BinOp() | ast.AugAssign():
+            return [_like(node, op=_OPERATORS[type(node.op)]())]
+        case ast.BoolOp():
+            return [_like(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())]
+        case ast.Compare():
+            return _other_comparisons(node)
+        case ast.UnaryOp():
+            return [node.operand]
+        case ast.Call():
+            return [*_swapped_arguments(node), *_dropped_keywords(node)]
+        case ast.Slice():
+            return [_like(node, **{bound: None}) for bound in ("lower", "upper", "step")]
+        case ast.Constant():
+            return _other_constants(node.value, parent)
+        case ast.JoinedStr():
+            return [ast.Constant("")]
+    return []
+
+
+def _observable(definition: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Nodes whose change can be seen from outside, each with its parent."""
+    pending: list[tuple[ast.AST, ast.AST]] = [(definition, definition)]
+    while pending:
+        node, parent = pending.pop()
+        if _is_unobservable(node):
+            continue
+        yield node, parent
+        # Before Python 3.12 what is in an f-string has no place in the text, so that no name could be given to it.
+        if not isinstance(node, ast.JoinedStr):
+            pending.extend((child, node) for child in _children(node))
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    skipped = {"annotation", "returns", "decorator_list", "type_comment", "ctx"}
+    for name, value in ast.iter_fields(node):
+        if name not in skipped:
+            yield from (
+                child for child in (value if isinstance(value, list) else [value]) if isinstance(child, ast.AST)
+            )
+
+
+def _is_unobservable(node: ast.AST) -> bool:
+    if isinstance(node, ast.Raise | ast.Assert | ast.pattern):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return node.name in _TEXT_METHODS
+    if isinstance(node, ast.If):
+        return not node.orelse and all(isinstance(each, ast.Raise) or _is_remark(each) for each in node.body)
+    return isinstance(node, ast.stmt) and _is_remark(node)
+
+
+def _is_remark(statement: ast.stmt) -> bool:
+    """Whether it is a string that stands alone, or only writes a log line."""
+    if not isinstance(statement, ast.Expr):
+        return False
+    if isinstance(statement.value, ast.Constant):
+        return True
+    root: ast.expr = statement.value
+    while isinstance(root, ast.Call | ast.Attribute):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    return isinstance(statement.value, ast.Call) and isinstance(root, ast.Name) and root.id in _LOGGERS
+
+
+def _other_comparisons(node: ast.Compare) -> list[ast.AST]:
+    return [
+        _like(node, ops=[*node.ops[:place], other(), *node.ops[place + 1 :]])
+        for place, operator in enumerate(node.ops)
+        for other in _COMPARISONS[type(operator)]
+    ]
+
+
+def _swapped_arguments(node: ast.Call) -> Iterator[ast.AST]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    for place in range(len(node.args) - 1):
+        first, second = node.args[place : place + 2]
+        if name not in _COMMUTATIVE and not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
+            yield _like(node, args=[*node.args[:place], second, first, *node.args[place + 2 :]])
+
+
+def _dropped_keywords(node: ast.Call) -> Iterator[ast.AST]:
+    for dropped in node.keywords:
+        if dropped.arg is not None:
+            yield _like(node, keywords=[each for each in node.keywords if each is not dropped])
+
+
+def _other_constants(value: object, parent: ast.AST) -> list[ast.AST]:
+    if isinstance(value, bool):
+        return [ast.Constant(not value)]
+    if isinstance(value, int):
+        return [_number(value + 1), _number(value - 1)]
+    if isinstance(value, float):
+        negated = isinstance(parent, ast.UnaryOp) or value == 0
+        return [_number(value + 1.0)] if negated else [_number(value + 1.0), _number(-value)]
+    if isinstance(value, str):
+        return [ast.Constant("" if value else "x")]
+    return []
+
+
+def _number(value: float) -> ast.expr:
+    """A number as Python's grammar has it: a sign is an operator."""
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
+
+
+def _early_returns(function: Function) -> Iterator[_Change]:
+    """Return in the place of a statement: what is returned in the end, once its names are all bound."""
+    final = function.body[-1].value if isinstance(function.body[-1], ast.Return) else None
+    wanted = {node.id for node in ast.walk(final) if isinstance(node, ast.Name)} if final is not None else set()
+    bound = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    assigned = {node.id for node in _stored_names(function.body)}
+    for place, statement in enumerate(function.body[:-1]):
+        is_first = place == 0 or (place == 1 and _is_remark(function.body[0]))
+        ready = (wanted & assigned) <= bound
+        if ready and not is_first and not isinstance(statement, _NEVER_DROPPED) and not _is_unobservable(statement):
+            yield _Change(statement, ast.Return(final))
+        bound |= {node.id for node in _stored_names([statement])}
+
+
+def _stored_names(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _like(node: _Node, **fields: object) -> _Node:
+    """A shallow copy of ``node`` with some fields replaced."""
+    return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox, SandboxError
 from evaluator.testing import box
 from evaluator.testing.box import frames
+from evaluator.testing.box.driver import WALL_PER_PROCESSOR_SECOND
 from evaluator.testing.logs import clean_text
 
 if TYPE_CHECKING:
@@ -20,12 +23,25 @@ if TYPE_CHECKING:
 
 REFERENCE_OUTPUT_BYTES = 128 * 1024 * 1024
 HELLO_SECONDS = 30.0
-WALL_PER_PROCESSOR_SECOND = 4
 _BOX_FILES = Path(box.__file__).parent
 _DRIVER = (
     Mount(_BOX_FILES / "driver.py", "/box/driver.py"),
     Mount(_BOX_FILES / "frames.py", "/box/frames.py"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Texts to be tried in ``goal_file``'s place, each with at most ``seconds`` of processor time, ``reference`` first.
+
+    ``preload`` names modules of the environment that are imported once for all of them.
+    """
+
+    goal_file: str
+    reference: bytes
+    texts: tuple[bytes, ...]
+    seconds: float
+    preload: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +66,42 @@ def candidate_box(
     cases: list[Data],
     expected_bytes: int,
     label: str,
-    limit_seconds: float | None = None,
 ) -> tuple[BoxSpec, str]:
     """The box that runs the candidate's tree on ``cases``, numbered from 0, and the nonce that its hello must carry.
 
     ``expected_bytes`` is the size of the golden outputs: the candidate may write four times as much, and never less
-    than the sandbox's usual limit. With ``limit_seconds`` it gets that much processor time at most.
+    than the sandbox's usual limit.
     """
-    stdin = b"".join(frames.encode({"case": number, "input": case}) for number, case in enumerate(cases))
     limits = _limits(task, boxes_worth=1, output_bytes=max(Limits().output_bytes, 4 * expected_bytes))
-    if limit_seconds is not None:
-        # The clock on the wall is generous: a busy machine must not look like an endless loop.
-        wall = min(limits.wall_seconds, WALL_PER_PROCESSOR_SECOND * limit_seconds)
-        limits = replace(limits, wall_seconds=wall, cpu_seconds=math.ceil(limit_seconds))
     mounts = (*_DRIVER, Mount(tree, "/box/repository"), Mount(task.run_file, "/box/run.py"))
-    return _spec("candidate", task.environment, mounts, limits=limits, stdin=stdin, label=label)
+    return _spec("candidate", task.environment, mounts, limits=limits, stdin=_numbered(cases), label=label)
+
+
+def variants_box(
+    task: SealedTask, variants: Variants, *, cases: list[Data], expected_bytes: int, label: str
+) -> tuple[BoxSpec, str]:
+    """The box in which every one of ``variants`` answers ``cases``, each in a fork of its own, and its nonce."""
+    wall = WALL_PER_PROCESSOR_SECOND * variants.seconds * (len(variants.texts) + 1) + task.check.wall_seconds
+    limits = Limits(
+        wall_seconds=wall,
+        cpu_seconds=math.ceil(wall),
+        memory_bytes=task.check.memory_bytes,
+        output_bytes=max(Limits().output_bytes, 4 * expected_bytes * (len(variants.texts) + 1)),
+    )
+    order: dict[str, Data] = {
+        "file": variants.goal_file,
+        "variants": len(variants.texts) + 1,
+        "seconds": variants.seconds,
+        "preload": list(variants.preload),
+    }
+    texts = [frames.encode(np.frombuffer(text, np.uint8)) for text in (variants.reference, *variants.texts)]
+    stdin = b"".join([frames.encode(order), *texts, _numbered(cases)])
+    mounts = (*_DRIVER, Mount(task.repository, "/box/repository"), Mount(task.run_file, "/box/run.py"))
+    return _spec("variants", task.environment, mounts, limits=limits, stdin=stdin, label=label)
+
+
+def _numbered(cases: list[Data]) -> bytes:
+    return b"".join(frames.encode({"case": number, "input": case}) for number, case in enumerate(cases))
 
 
 def reference_box(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmark_tasks.domain.content import tree_path
 from benchmark_tasks.domain.seeds import private_seeds
@@ -22,23 +22,27 @@ from evaluator.sandbox.configuration import (
     scratch_folder,
 )
 from evaluator.sandbox.task_environments import environment_of
-from evaluator.testing.boxes import HELLO_SECONDS
+from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.testing.boxes import HELLO_SECONDS, Variants
+from evaluator.testing.golden import GoldenError
 from evaluator.testing.golden_store import FileGoldenStore, ModeFile
-from evaluator.testing.sealed import grade
+from evaluator.testing.sealed import grade, grade_variants
 from evaluator.testing.types import Check, Rule, SealedTask
 from evaluator.testing.upstream import choose_mode, grade_upstream
 from evaluator.testing.upstream_boxes import SERVE_SLACK_SECONDS
 from evaluator.testing.upstream_types import DEFAULT_MEMORY_BYTES, DEFAULT_WALL_SECONDS, UpstreamTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
     from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Verdict
+    from evaluator.testing.types import Outcome, Verdict
     from evaluator.testing.upstream_types import ModeChoice
 
 
+TRIES = 3
+_Found = TypeVar("_Found")
 OUTSIDE_SECONDS = 1800.0
 """What grading may take outside of its boxes: copying trees, starting containers, comparing."""
 
@@ -135,27 +139,14 @@ class Grader:
         cancelled: Callable[[], bool] = lambda: False,
         private: bool = True,
         sandbox: Sandbox | None = None,
-        limit_seconds: float | None = None,
     ) -> Verdict:
         """Grade the repository ``tree`` with an answer in it; without ``private`` by the public seeds alone.
-
-        With ``limit_seconds`` everything runs in one box that gets so much processor time (the audit's short cut).
 
         Raises ``SandboxError`` for faults of ours and ``RunCancelledError``.
         """
         sandbox = sandbox or configured_sandbox()
         if self._is_upstream:
-            choice = self._mode(sandbox, label, cancelled)
-            task = self.upstream_task.limited(limit_seconds) if limit_seconds else self.upstream_task
-            return grade_upstream(
-                sandbox=sandbox,
-                task=task,
-                tree=tree,
-                choice=choice,
-                scratch=scratch_folder(),
-                label=label,
-                cancelled=cancelled,
-            )
+            return self._grade_upstream(self.upstream_task, tree, sandbox=sandbox, label=label, cancelled=cancelled)
         return grade(
             sandbox=sandbox,
             task=self.task,
@@ -164,7 +155,58 @@ class Grader:
             golden=FileGoldenStore(golden_folder()),
             label=label,
             cancelled=cancelled,
-            limit_seconds=limit_seconds,
+        )
+
+    def grade_goal_files(
+        self, texts: Sequence[bytes], *, label: str, seconds: float, preload: Sequence[str] = ()
+    ) -> list[Outcome]:
+        """The outcome of each of ``texts`` in the goal file's place, with at most ``seconds`` of processor time each.
+
+        For an audit's many tries: under the sealed protocol they share a box, which imports ``preload`` once, and get
+        no more than ten times the time that the reference takes there. Raises ``SandboxError`` for infrastructure
+        errors.
+        """
+        sandbox = configured_sandbox()
+        if self._is_upstream:
+            with writable_copy(self.masked_tree) as tree:
+                task = self.upstream_task.limited(seconds)
+                outcomes = []
+                for text in texts:
+                    (tree / self.revision.goal_file).write_bytes(text)
+                    verdict = retried(lambda: self._grade_upstream(task, tree, sandbox=sandbox, label=label))
+                    outcomes.append(verdict.outcome)
+                return outcomes
+        goal_file = self.revision.goal_file
+        reference = (self.reference_tree / goal_file).read_bytes()
+        return retried(
+            lambda: grade_variants(
+                sandbox=sandbox,
+                task=self.task,
+                variants=Variants(goal_file, reference, tuple(texts), seconds, tuple(preload)),
+                private_seeds=self.private_seeds,
+                golden=FileGoldenStore(golden_folder()),
+                label=label,
+            )
+        )
+
+    def _grade_upstream(
+        self,
+        task: UpstreamTask,
+        tree: Path,
+        *,
+        sandbox: Sandbox,
+        label: str,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Verdict:
+        choice = self._mode(sandbox, label, cancelled)
+        return grade_upstream(
+            sandbox=sandbox,
+            task=task,
+            tree=tree,
+            choice=choice,
+            scratch=scratch_folder(),
+            label=label,
+            cancelled=cancelled,
         )
 
     def choose_mode(self, *, label: str = "mode", sandbox: Sandbox | None = None) -> tuple[str, str]:
@@ -207,6 +249,18 @@ def check_from_settings(stored: dict[str, Any]) -> Check:
         wall_seconds=float(stored.get("wall_seconds", 30)),
         memory_bytes=int(stored.get("memory_mb", 512)) * 1024 * 1024,
     )
+
+
+def retried(measure: Callable[[], _Found]) -> _Found:
+    """What ``measure`` returns; tried a few times, since an infrastructure error says nothing of what is measured."""
+    for _ in range(TRIES - 1):
+        try:
+            return measure()
+        except (GoldenError, SandboxUnavailableError):
+            raise
+        except SandboxError:
+            continue
+    return measure()
 
 
 @contextmanager

@@ -19,10 +19,10 @@ Faults of ours raise :class:`~evaluator.sandbox.types.SandboxError` and are trie
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
+from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
 from evaluator.testing.comparison import compare
@@ -37,7 +37,7 @@ from evaluator.testing.logs import clean_log, clean_text
 from evaluator.testing.types import CaseResult, Outcome, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from evaluator.sandbox.types import Sandbox
@@ -83,13 +83,11 @@ def grade(
     golden: GoldenStore,
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
-    limit_seconds: float | None = None,
 ) -> Verdict:
     """Run ``candidate_tree`` (the repository with the answer in it) and return the verdict.
 
     Boxes are labelled ``label`` plus a suffix. The private seeds are not run after a public box that ran out of time or
-    memory; their cases are then missing from the verdict. With ``limit_seconds`` all seeds run in one box that gets so
-    much processor time: the audit's short cut, for trees that nobody submitted.
+    memory; their cases are then missing from the verdict.
 
     Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for faults of ours and
     :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
@@ -106,20 +104,65 @@ def grade(
             cases=[case.case for _, case in cases],
             expected_bytes=sum(len(frames.encode(case.output)) for _, case in cases),
             label=f"{label}-{name}",
-            limit_seconds=limit_seconds,
         )
         talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
         return _judge_box(talk, spec, cases, task.check), talk.result
 
-    if limit_seconds is not None:
-        judged, result = run(seeds, "quick")
-        count = sum(len(expected[seed]) for seed in task.check.public_seeds)
-        return _verdict(judged[:count], judged[count:], result)
     public, result = run(task.check.public_seeds, "public")
     private: list[_Judged] = []
     if private_seeds and not any(case.outcome in _COSTLY for case in public):
         private, _ = run(private_seeds, "private")
     return _verdict(public, private, result)
+
+
+def grade_variants(
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    variants: boxes.Variants,
+    private_seeds: tuple[int, ...],
+    golden: GoldenStore,
+    label: str,
+) -> list[Outcome]:
+    """How each variant of the goal file fares on the cases of all seeds, in as few boxes as they leave standing.
+
+    They share a box, so this is for texts that nobody submitted: the audit's. Those that had no turn because the box
+    was stopped get another one. Raises as :func:`grade` does.
+    """
+    seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
+    expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label)
+    cases = [(seed, case) for seed in seeds for case in expected[seed]]
+    size = sum(len(frames.encode(case.output)) for _, case in cases)
+    at_once = max(1, boxes.REFERENCE_OUTPUT_BYTES // (4 * size))
+    outcomes: list[Outcome] = []
+    while len(outcomes) < len(variants.texts):
+        batch = replace(variants, texts=variants.texts[len(outcomes) :][:at_once])
+        spec, nonce = boxes.variants_box(
+            task, batch, cases=[case.case for _, case in cases], expected_bytes=size, label=f"{label}-variants"
+        )
+        talk = boxes.talk(sandbox, spec, nonce, cancelled=lambda: False)
+        found = [_outcome(_judge_box(each, spec, cases, task.check)) for each in _talks_of_variants(talk)]
+        if found[:1] != [Outcome.PASSED]:
+            raise SandboxError(f"box {spec.label}: the reference does not pass beside its variants ({found[:1]})")
+        # A box may be stopped for one variant when the next one runs already: only the first is to blame for certain.
+        outcomes += found[1:] or [outcome_of_ending(talk.result.ending)]
+    return outcomes
+
+
+def _talks_of_variants(talk: boxes.Talk) -> Iterator[boxes.Talk]:
+    """What each variant that came to its end said, as if it had had a box of its own."""
+    messages: list[Data] = []
+    for message in talk.messages:
+        if isinstance(message, dict) and message.get("kind") == "ended":
+            ending = Ending.WALL_TIMEOUT if message["timeout"] else Ending.EXITED
+            yield replace(talk, result=replace(talk.result, ending=ending), messages=tuple(messages), unfinished=False)
+            messages = []
+        else:
+            messages.append(message)
+
+
+def _outcome(judged: list[_Judged]) -> Outcome:
+    return next((case.outcome for case in judged if case.outcome is not Outcome.PASSED), Outcome.PASSED)
 
 
 def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[_Judged]:

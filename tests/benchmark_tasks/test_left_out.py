@@ -9,7 +9,7 @@ from benchmark_tasks.domain.left_out import left_out_groups, left_out_text, task
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
-WEAK = {"task": "a/1", "why": "weak test: it notices only 1 of 2 mutants"}
+WEAK = {"task": "a/1", "why": "weak test: it caught only 1 of 2 seeded bugs"}
 UNAUDITED = {"task": "b/1", "why": "not audited: whether its test tells right from wrong is not known yet"}
 
 
@@ -22,7 +22,7 @@ def test_how_many_are_left_out_is_said_by_kind() -> None:
 def test_each_reason_stands_once_with_its_tasks() -> None:
     many = [{"task": f"p/{number}", "why": f"not runnable: data_{number}.pt {LFS_ADVICE}"} for number in (1, 2)]
     assert left_out_groups([WEAK, *many, {"task": "d/1", "why": "weak test"}]) == {
-        "weak test": {"it notices only 1 of 2 mutants": ["a/1"], "": ["d/1"]},
+        "weak test": {"it caught only 1 of 2 seeded bugs": ["a/1"], "": ["d/1"]},
         "not runnable": {"files are Git LFS pointers; fetch them with 'git lfs pull' and import again": ["p/1", "p/2"]},
     }
 
@@ -33,8 +33,8 @@ def test_each_reason_stands_once_with_its_tasks() -> None:
         ({"audit_state": AuditState.PASSED}, ""),
         ({"audit_state": AuditState.WEAK}, "weak test"),
         (
-            {"audit_state": AuditState.WEAK, "audit": {"reasons": [], "weakness": "weak test: it notices 1 of 2"}},
-            "weak test: it notices 1 of 2",
+            {"audit_state": AuditState.WEAK, "audit": {"reasons": [], "weakness": "weak test: it caught 1 of 2"}},
+            "weak test: it caught 1 of 2",
         ),
         (
             {"audit_state": AuditState.UNAUDITED},

@@ -133,14 +133,14 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
         AuditState.PASSED, AuditState.WEAK, AuditState.UNAUDITED, AuditState.FAILED, AuditState.PASSED
     )
     weak = version.revisions.get(audit_state=AuditState.WEAK)
-    TaskRevision.objects.filter(pk=weak.pk).update(audit={"weakness": "weak test: it notices only 1 of 2 mutants"})
+    TaskRevision.objects.filter(pk=weak.pk).update(audit={"weakness": "weak test: it caught only 1 of 2 seeded bugs"})
     entry = recompute_submission(scored(version, "passed", "passed", "passed", "passed", "raised").pk)
     assert entry is not None
     metric = overall(entry)
     assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (2, 1.0, 0.5)
     names = list(version.revisions.order_by("pk").values_list("task__slug", flat=True))
     assert entry.left_out == [
-        {"task": names[1], "why": "weak test: it notices only 1 of 2 mutants"},
+        {"task": names[1], "why": "weak test: it caught only 1 of 2 seeded bugs"},
         {"task": names[2], "why": "not audited: whether its test tells right from wrong is not known yet"},
         {"task": names[3], "why": "failed its audit: its test does not tell right from wrong"},
     ]

@@ -119,7 +119,7 @@ def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
     assert "Published results" not in page
 
 
-def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: Client) -> None:
+def test_a_suite_that_is_being_audited_takes_answers_unless_the_audit_cannot_be_made(client: Client) -> None:
     suite = SuiteFactory(slug="waiting")
     states = [AuditState.PASSED, AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED, AuditState.UNAUDITED]
     revisions = [TaskRevisionFactory(task__suite=suite, audit_state=state) for state in states]
@@ -128,8 +128,15 @@ def test_a_suite_that_is_being_audited_says_so_and_offers_only_its_kit(client: C
     )
     SuiteVersionFactory(suite=suite, revisions=revisions)
     page = client.get("/suites/waiting/").content.decode()
-    assert "Being audited: answers are taken when all 5 tasks are audited (3 done)." in page
-    assert "6, of which 4 take answers once all are audited" in page
+    assert "a task counts once its audit has passed (3 of 5 tasks are audited)." in page
+    assert page.count(">being audited</span>") == 2
+    assert "6, of which 4 take answers and 1 count in percentages" in page
+    assert "Submit answers" in page
+    revisions[3].audit = {"obstacle": "no sandbox works"}
+    revisions[3].save()
+    page = client.get("/suites/waiting/").content.decode()
+    assert "The audit cannot be made: no sandbox works." in page
+    assert "cannot be audited</span>" in page
     assert "Submit answers" not in page
     assert "/suites/waiting/kit/?version=1" in page
     for revision in revisions:

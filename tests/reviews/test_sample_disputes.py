@@ -93,9 +93,9 @@ def test_what_cannot_be_made_is_said(lmr_mini: SuiteVersion) -> None:  # noqa: F
         run("--count", "0")
 
 
-def test_before_the_audit_of_the_tasks_it_says_what_to_do(lmr_mini: SuiteVersion) -> None:  # noqa: F811
-    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
-    with pytest.raises(CommandError, match=r"not made: The tasks of 'lmr-mini' are being audited; .* audit_tasks"):
+def test_where_the_tasks_cannot_be_audited_it_says_what_to_do(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
+    with pytest.raises(CommandError, match=r"not made: The tasks of 'lmr-mini' cannot be audited.* audit_tasks"):
         run()
     assert not sample_cases()
 

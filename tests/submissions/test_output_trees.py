@@ -145,12 +145,6 @@ def test_what_is_wrong_with_the_description_is_said(
     assert ("refuse", "", message) in messages(checked)
 
 
-def test_unaudited_tasks_say_what_to_run(tmp_path: Path, small: SuiteVersion) -> None:
-    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
-    (problem,) = check(tmp_path, tree()).problems
-    assert problem.message.endswith("Operators: manage.py audit_tasks --suite small")
-
-
 def test_a_suite_whose_content_is_gone_is_a_clear_refusal(
     tmp_path: Path, small: SuiteVersion, settings: Settings
 ) -> None:
@@ -285,7 +279,7 @@ def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: py
 def test_what_is_wrong_with_the_described_suite_names_no_file_that_was_not_sent(
     tmp_path: Path, small: SuiteVersion
 ) -> None:
-    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
     (problem,) = check(tmp_path, tree()).problems
-    assert problem.message.startswith("The tasks of 'small' are being audited;")
+    assert problem.message.startswith("The tasks of 'small' cannot be audited, so it takes no submissions")
     assert problem.file == ""

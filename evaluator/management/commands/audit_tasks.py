@@ -13,7 +13,6 @@ from django.db import connections
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, Task
-from evaluator.auditing.audit_result import AuditResult, percent
 from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.configuration import configured_sandbox
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
+    from evaluator.auditing.audit_result import AuditResult
 
 _DIFFS = 2
 _WORDS = {
@@ -37,9 +37,7 @@ _WORDS = {
 class Command(BaseCommand):
     """Audit the tasks of the newest suite versions, and store what was found on their pages."""
 
-    help = (
-        "Audit tasks: the golden function passes; stub, trivial answers and mutants of it fail; guessing does not help."
-    )
+    help = "Audit tasks: the reference passes; stub, trivial answers and seeded bugs fail; guessing does not help."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which tasks, how many at a time, and how to print."""
@@ -55,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object, with everything that was found")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only said."""
+        """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only reported."""
         suites, task = _suites(options["suite"]), options["task"]
         if task and not Task.objects.filter(suite__in=suites, slug=task).exists():
             raise CommandError(f"There is no task {task!r} in {', '.join(sorted(suite.slug for suite in suites))}.")
@@ -67,7 +65,7 @@ class Command(BaseCommand):
         tasks = waiting(suites, task=task, again=options["again"], failed=options["failed"])
         if tasks and not options["json"]:
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-            self._progress(f"{many} to audit, {min(jobs, len(tasks))} at a time; each takes a minute or more.")
+            self._progress(f"{many} to audit, {min(jobs, len(tasks))} at a time.")
         begun = monotonic()
         for done, (revision, found) in enumerate(_audited(tasks, jobs=jobs), start=1):
             if not options["json"]:
@@ -81,7 +79,7 @@ class Command(BaseCommand):
             store(revision, result, facts)
             rows.append(_row(revision))
             if not options["json"]:
-                self._tell(revision, result, diffs=options["verbosity"] >= _DIFFS)
+                self._report(revision, result, diffs=options["verbosity"] >= _DIFFS)
         self._sum_up(rows, faults, as_json=options["json"])
 
     def _progress(self, text: str) -> None:
@@ -89,9 +87,9 @@ class Command(BaseCommand):
         self.stderr.write(text, style_func=str)
         self.stderr.flush()
 
-    def _tell(self, revision: TaskRevision, result: AuditResult, *, diffs: bool) -> None:
+    def _report(self, revision: TaskRevision, result: AuditResult, *, diffs: bool) -> None:
         mutants = result.mutants
-        tried = f"{percent(mutants.share)} of {mutants.total} mutants killed" if mutants else "no mutants tried"
+        tried = f"caught {mutants.killed} of {mutants.total} seeded bugs" if mutants else "no bugs were seeded"
         what = "environment incomplete" if result.missing else tried
         state = _WORDS[AuditState(revision.audit_state)]
         self.stdout.write(f"{revision.task.suite.slug:<12} {revision.task.slug:<28} {state:<10} {what}")
@@ -110,10 +108,10 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps({"audited": len(rows), **counts, "faults": faults, "tasks": rows}))
         else:
-            told = f"{len(rows)} audited: {counts['passed']} good, {counts['weak']} weak, {counts['failed']} failed"
-            told += f", {counts['incomplete']} without a complete environment" if counts["incomplete"] else ""
+            text = f"{len(rows)} audited: {counts['passed']} good, {counts['weak']} weak, {counts['failed']} failed"
+            text += f", {counts['incomplete']} without a complete environment" if counts["incomplete"] else ""
             self.stdout.write(
-                told if rows else "Nothing waits for an audit; --failed repeats what failed, --again everything."
+                text if rows else "Nothing waits for an audit; --failed repeats what failed, --again everything."
             )
         if faults:
             raise CommandError("\n".join(faults))

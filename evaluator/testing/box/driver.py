@@ -8,6 +8,11 @@
                one ``golden`` frame a case, or one ``failed`` frame.
 ``candidate``  stdin is one frame a case, ``{"case": id, "input": case}``; one ``output`` frame a case answers it, with
                the status ``ok``, ``raised`` or ``unsupported_output``.
+``variants``   stdin is one frame ``{"file": goal file, "variants": count, "seconds": of processor time, "preload":
+               names}``, a frame with the goal file's bytes for each variant, and then the frames of ``candidate``.
+               Every variant answers all cases in a fork of its own; after its frames comes one ``ended`` frame. The
+               first one is the reference: the others get ten times its time at most. For audits, whose variants the
+               task's author made; of submitted ones, one could speak for the next.
 
 Frames leave through a private copy of stdout, made before anything else; file descriptor 1 then points to stderr, so
 that whatever the candidate prints goes to the log. The hello frame leaves before the repository can be imported: a box
@@ -20,11 +25,18 @@ Python 3.9 or newer, standard library and NumPy.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import platform
+import resource
+import select
+import shutil
+import signal
 import sys
+import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +55,9 @@ MAX_TYPE_CHARACTERS = 100
 MAX_MESSAGE_CHARACTERS = 1000
 MAX_TRACEBACK_LINES = 8
 MAX_LINE_CHARACTERS = 200
+WALL_PER_PROCESSOR_SECOND = 4
+LEAST_VARIANT_SECONDS = 0.5
+TIMES_REFERENCE = 10
 _CPUINFO_KEYS = {
     *("vendor_id", "cpu family", "model", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features"),
@@ -58,7 +73,9 @@ def main(mode: str, nonce: str) -> None:
     if mode == "reference":
         exit_code = _answer_as_reference(answers, stdin)
     elif mode == "candidate":
-        _answer_as_candidate(answers, stdin)
+        _answer_as_candidate(answers, frames.split(stdin)[0], REPOSITORY)
+    elif mode == "variants":
+        _answer_as_variants(answers, stdin)
     _flush(sys.__stdout__)
     _flush(sys.__stderr__)
     os._exit(exit_code)
@@ -130,7 +147,7 @@ def _answer_as_reference(answers: int, stdin: bytes) -> int:
     try:
         seeds: Any = frames.decode(stdin)
         make_cases = _load_function(BOX / "cases.py", "cases")
-        run = _load_run()
+        run = _load_run(REPOSITORY)
         for seed in seeds:
             for index, raw in enumerate(_encoded_cases(make_cases, int(seed))):
                 output = run(frames.decode(raw))
@@ -149,12 +166,11 @@ def _encoded_cases(make_cases: Callable[..., Any], seed: int) -> list[bytes]:
     return [frames.encode(case) for case in cases]
 
 
-def _answer_as_candidate(answers: int, stdin: bytes) -> None:
-    raw_cases, _ = frames.split(stdin)
+def _answer_as_candidate(answers: int, raw_cases: list[bytes], repository: Path) -> None:
     failure: dict[str, object] = {}
     run = None
     try:
-        run = _load_run()
+        run = _load_run(repository)
     except BaseException as error:  # noqa: BLE001 - sys.exit() while importing is an answer too
         failure = _raised(error)
     for raw in raw_cases:
@@ -162,6 +178,77 @@ def _answer_as_candidate(answers: int, stdin: bytes) -> None:
         item: Any = frames.decode(raw)
         result = failure if run is None else _run_case(run, item["input"])
         _write_all(answers, _encode_result({"kind": "output", "case": item["case"], **result}))
+
+
+def _answer_as_variants(answers: int, stdin: bytes) -> None:
+    raw, _ = frames.split(stdin)
+    order: Any = frames.decode(raw[0])
+    texts, raw_cases = raw[1 : order["variants"] + 1], raw[order["variants"] + 1 :]
+    for name in order["preload"]:
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: BLE001, S112 - imported for speed alone; the variant itself reports what is missing
+            continue
+    seconds = order["seconds"]
+    for number, text in enumerate(texts):
+        repository = Path(WORKING_FOLDER) / f"variant-{number}"
+        _link_repository(repository, order["file"], frames.decode(text))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        answer = partial(_answer_as_candidate, raw_cases=raw_cases, repository=repository)
+        said, timeout = _in_a_fork(answer, seconds)
+        if number == 0:
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+            seconds = min(seconds, max(LEAST_VARIANT_SECONDS, TIMES_REFERENCE * taken))
+        shutil.rmtree(repository, ignore_errors=True)
+        _write_all(answers, b"".join(frames.split(said)[0]))
+        _emit(answers, {"kind": "ended", "timeout": timeout})
+
+
+def _link_repository(folder: Path, file: str, text: Any) -> None:
+    """Make ``folder`` the repository with the bytes ``text`` in ``file``'s place, by links beside the way to it."""
+    source, target = REPOSITORY, folder
+    target.mkdir()
+    for part in Path(file).parts:
+        for entry in source.iterdir() if source.is_dir() else ():
+            if entry.name != part:
+                (target / entry.name).symlink_to(entry)
+        source, target = source / part, target / part
+        if source != REPOSITORY / file:
+            target.mkdir()
+    target.write_bytes(text.tobytes())
+
+
+def _in_a_fork(work: Callable[[int], None], seconds: float) -> tuple[bytes, bool]:
+    """What ``work`` writes to the descriptor it is given, in a child process, and whether its time ran out.
+
+    It has so much processor time. The clock on the wall is generous: a busy machine must not look like an endless loop.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            os.close(reading)
+            # Ends the process by SIGPROF.
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            work(writing)
+        finally:
+            # Whatever happened, the parent's work is not done twice.
+            os._exit(0)
+    os.close(writing)
+    said = bytearray()
+    deadline = time.monotonic() + WALL_PER_PROCESSOR_SECOND * seconds
+    complete = False
+    while not complete and select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        piece = os.read(reading, 1024 * 1024)
+        said += piece
+        complete = not piece
+    os.close(reading)
+    if not complete:
+        os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return bytes(said), not complete or os.waitstatus_to_exitcode(status) == -signal.SIGPROF
 
 
 def _run_case(run: Callable[..., Any], case: Data) -> dict[str, object]:
@@ -185,11 +272,11 @@ def _encode_result(result: dict[str, object]) -> bytes:
         )
 
 
-def _load_run() -> Callable[..., Any]:
+def _load_run(repository: Path) -> Callable[..., Any]:
     os.chdir(WORKING_FOLDER)
     sys.dont_write_bytecode = True
     sys.argv = ["run.py"]
-    sys.path.insert(0, str(REPOSITORY))
+    sys.path.insert(0, str(repository))
     return _load_function(BOX / "run.py", "run")
 
 

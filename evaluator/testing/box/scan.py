@@ -1,9 +1,8 @@
 """A box's program that looks for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
 
-``scan.py NONCE``; stdin is one frame, ``{"name": goal's name, "packages": [top-level names of the repository]}``. After
-the hello come frames of the kinds ``distributions`` (what is installed), ``module`` (an installed module of such a
-name), ``definition`` (the source of an installed definition of the goal's name) and in the end ``done``. It reads
-files and imports none of them; what is found is data for the worker to judge.
+``scan.py NONCE``; stdin is one frame, ``{"name": goal's name}``. After the hello come frames of the kind
+``definition`` (the source of an installed definition of that name) and in the end ``done``. It reads files and imports
+none of them; what is found is data for the worker to judge.
 
 Python 3.9 or newer and the standard library; frames.py needs NumPy.
 """
@@ -11,7 +10,6 @@ Python 3.9 or newer and the standard library; frames.py needs NumPy.
 from __future__ import annotations
 
 import ast
-import importlib.machinery
 import importlib.util
 import os
 import re
@@ -47,12 +45,7 @@ def main(nonce: str) -> None:
 
     emit({"kind": "hello", "nonce": nonce, "cpu_family": ""})
     order: Any = frames.decode(sys.stdin.buffer.read())
-    folders = package_folders()
-    emit({"kind": "distributions", "names": distributions(folders)})
-    modules = {name: place for name in order["packages"] for place in [installed_module(name, folders)] if place}
-    for name, place in sorted(modules.items()):
-        emit({"kind": "module", "name": name, "path": place})
-    complete = search(order["name"], folders, emit)
+    complete = search(order["name"], package_folders(), emit)
     emit({"kind": "done", "complete": complete})
 
 
@@ -61,24 +54,6 @@ def package_folders() -> list[Path]:
     library = Path(sysconfig.get_path("stdlib")).resolve()
     own = {library, library / "lib-dynload", BOX}
     return [path for path in map(Path, sys.path) if path.is_dir() and path.resolve() not in own]
-
-
-def distributions(folders: list[Path]) -> list[str]:
-    """``name version`` of what is installed, by the names of the metadata folders."""
-    found = set()
-    for folder in folders:
-        for entry in folder.iterdir():
-            if entry.suffix in (".dist-info", ".egg-info"):
-                found.add(" ".join(entry.stem.split("-")[:2]))
-    return sorted(found)[:2000]
-
-
-def installed_module(name: str, folders: list[Path]) -> str | None:
-    """Where the module ``name`` is installed, or None; it is not imported."""
-    spec = importlib.machinery.PathFinder.find_spec(name, [str(folder) for folder in folders])
-    if spec is None:
-        return None
-    return str(spec.origin or next(iter(spec.submodule_search_locations or []), "")) or None
 
 
 def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:

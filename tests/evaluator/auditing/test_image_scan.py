@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.auditing.image_scan import ImageScan, scan_image, top_level_names
+from evaluator.auditing.image_scan import ImageScan, scan_image
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing.box import frames, scan
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
@@ -62,22 +62,6 @@ def test_only_folders_of_packages_are_searched(installed: Path) -> None:
     assert scan.package_folders() == [installed]
 
 
-def test_what_is_installed_is_named(installed: Path) -> None:
-    for name in ("torch-2.13.0.dist-info", "old_thing-1.egg-info", "torch", "numpy-2.4.6.dist-info"):
-        (installed / name).mkdir()
-    assert scan.distributions([installed]) == ["numpy 2.4.6", "old_thing 1", "torch 2.13.0"]
-
-
-def test_modules_are_found_and_not_imported(installed: Path) -> None:
-    write(installed, alone="raise RuntimeError", package__inner="")
-    (installed / "package" / "__init__.py").write_text("raise RuntimeError")
-    (installed / "namespace").mkdir()
-    assert scan.installed_module("alone", [installed]) == str(installed / "alone.py")
-    assert scan.installed_module("package", [installed]) == str(installed / "package/__init__.py")
-    assert scan.installed_module("namespace", [installed]) == str(installed / "namespace")
-    assert scan.installed_module("statistics", [installed]) is None
-
-
 def test_definitions_of_a_name_are_sent_as_source(installed: Path) -> None:
     write(
         installed,
@@ -102,14 +86,6 @@ def test_the_search_ends_in_bounded_time(installed: Path, monkeypatch: pytest.Mo
     assert len(sent) == 2
     monkeypatch.setattr(scan, "MAX_FILE_BYTES", 10)
     assert scan.definitions(installed / "a.py", "score", __import__("re").compile(b"score")) == []
-
-
-def test_names_that_a_repository_offers(tmp_path: Path) -> None:
-    write(tmp_path, scoring__core="", single="", src__inner__a="", tests__a="", setup="", unit_test__x="")
-    (tmp_path / "not-a-name").mkdir()
-    (tmp_path / "not-a-name" / "a.py").write_text("")
-    (tmp_path / "data").mkdir()
-    assert top_level_names(tmp_path) == ("inner", "scoring", "single")
 
 
 class Speaking(UnconfinedSandbox):
@@ -158,19 +134,10 @@ def test_the_same_tree_is_a_copy_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_copy(tmp_path: Path) -> None:
-    module = {"kind": "module", "name": "scoring", "path": "/lib/site-packages/scoring/__init__.py"}
-    found = scanned(
-        tmp_path,
-        {"kind": "distributions", "names": ["scoring 1"]},
-        module,
-        {"kind": "definition", "path": "scoring/core.py", "source": OTHER},
-        {"kind": "definition", "path": "scoring_more/core.py", "source": OTHER},
-        DONE,
-    )
-    assert (found.copies, found.distributions) == (("scoring/core.py",), ("scoring 1",))
-    alone = scanned(tmp_path, module, DONE)
-    assert (alone.reasons, len(alone.remarks)) == ((), 1)
-    assert "called like a package of the repository: scoring (/lib/" in alone.remarks[0]
+    write(tmp_path, single="", src__inner__a="", tests__a="", setup="")
+    paths = ("scoring/core.py", "scoring_more/core.py", "single.py", "inner/a.py", "tests/a.py", "setup.py")
+    found = scanned(tmp_path, *({"kind": "definition", "path": path, "source": OTHER} for path in paths), DONE)
+    assert found.copies == ("inner/a.py", "scoring/core.py", "single.py")
 
 
 def test_what_anybody_would_write_is_no_copy(tmp_path: Path) -> None:
@@ -202,5 +169,4 @@ def test_numpy_s_own_function_is_found_in_a_real_box(each_sandbox: Sandbox, tmp_
         label="audit",
     )
     assert [path.rpartition("/")[2] for path in found.copies] == ["_function_base_impl.py"]
-    assert [name.split()[0] for name in found.distributions].count("numpy") == 1
-    assert (found.modules, found.complete) == ((), True)
+    assert found.complete

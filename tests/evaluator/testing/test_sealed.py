@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox.types import Ending, SandboxError
-from evaluator.testing.sealed import grade
-from evaluator.testing.types import CaseResult, Outcome, SealedTask, Verdict
+from evaluator.testing.types import CaseResult, Outcome, SealedTask
 from tests.evaluator.testing.conftest import Grade
-from tests.evaluator.testing.mini_task import GOLDEN, STUB, MemoryStore, write_tree
+from tests.evaluator.testing.mini_task import GOLDEN, STUB
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
 
 OTHER_WAY = """
@@ -202,26 +201,3 @@ def test_large_golden_outputs_raise_the_output_limit(
     )
     assert grade_goal(GOLDEN, private_seeds=()).outcome is Outcome.PASSED
     assert sandbox.ran[-1].limits.output_bytes > 4 * 6_000_000
-
-
-def test_with_a_time_limit_all_seeds_share_one_box(
-    task: SealedTask, store: MemoryStore, sandbox: UnconfinedSandbox, tmp_path: Path
-) -> None:
-    def quick(goal: str, name: str) -> Verdict:
-        return grade(
-            sandbox=sandbox,
-            task=task,
-            candidate_tree=write_tree(tmp_path / name, goal),
-            private_seeds=(11, 12),
-            golden=store,
-            label="run-1",
-            limit_seconds=2.5,
-        )
-
-    right, wrong = quick(GOLDEN, "right"), quick(WRONG_WEIGHTS, "wrong")
-    assert sandbox.labels == ["run-1-hello", "run-1-golden", "run-1-quick", "run-1-quick"]
-    box = sandbox.ran[-1]
-    assert (box.limits.cpu_seconds, box.limits.wall_seconds) == (3, 10.0)
-    assert (right.outcome, wrong.outcome) == (Outcome.PASSED, Outcome.WRONG_OUTPUT)
-    assert [case.seed for case in wrong.cases] == [1] * 3 + [2] * 3 + [None] * 6
-    assert not any(case.difference for case in wrong.cases if not case.public)
