@@ -13,13 +13,13 @@ from django.db.models import Sum
 
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
-from submissions.answers.intake import ArchiveLimits, readable
-from submissions.answers.manifest import hidden_character
+from submissions.answers.archives import ArchiveLimits, readable
+from submissions.answers.types import hidden_character
 from submissions.domain.described import described_by
-from submissions.domain.masked import tree_limits
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.enums import Inputs
 from submissions.models import Upload, User
+from submissions.upload_limits import tree_limits
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile

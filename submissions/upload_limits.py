@@ -1,11 +1,27 @@
-"""Bounding what a request may write to disk before any of our code has looked at it."""
+"""How large an upload may be, and bounding what a request may write to disk before any of our code looks at it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from django.conf import settings
 from django.core.files.uploadhandler import FileUploadHandler
 
-from submissions.answers.intake import ArchiveLimits
-from submissions.domain.masked import tree_limits
+from submissions.answers.archives import TREE_LIMITS, ArchiveLimits
+
+_MEGABYTE = 1024 * 1024
+
+
+def tree_limits() -> ArchiveLimits:
+    """What reading one output tree may cost, by the operator's settings."""
+    environment = settings.ENVIRONMENT
+    return replace(
+        TREE_LIMITS,
+        upload=environment.output_tree_upload_mb * _MEGABYTE,
+        total=environment.output_tree_unpacked_mb * _MEGABYTE,
+        members=environment.output_tree_files,
+        entries=environment.output_tree_files,
+    )
 
 
 class BoundedUploadHandler(FileUploadHandler):

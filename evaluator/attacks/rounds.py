@@ -33,10 +33,16 @@ from evaluator.attacks.types import (
 from evaluator.sandbox.types import BoxSpec, SandboxError
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
-from submissions.answers.check import BundleRequest
-from submissions.answers.limited import apply_limited, check_limited
-from submissions.answers.protection import TaskFiles
-from submissions.answers.types import AnswerError, AnswerKind, BundleError, ProtectedPathError, RawAnswer
+from submissions.answers.limited import BundleRequest, apply_limited, check_limited
+from submissions.answers.types import (
+    AnswerError,
+    AnswerKind,
+    BundleError,
+    ProtectedPathError,
+    RawAnswer,
+    Severity,
+    TaskFiles,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -235,16 +241,16 @@ def _read_upload(attack: UploadAttack, target: Range) -> tuple[str, str]:
     path = target.folder / f"upload-{secrets.token_hex(4)}"
     path.write_bytes(attack.make())
     try:
-        reading, checked = check_limited(path, BundleRequest(tasks={"attacks": {task.NAME: _files(target)}}))
-        reading.bundle()
+        reading = check_limited(path, BundleRequest(tasks={"attacks": {task.NAME: _files(target)}}))
     except BundleError as error:
         return REFUSED, "; ".join(problem.message for problem in error.problems[-3:])
     finally:
         path.unlink()
-    reason = "; ".join(problem.message for problem in checked.problems[-3:])
-    if checked.is_refused:
+    problems = [problem for problem in reading.problems if problem.severity is not Severity.REMARK]
+    reason = "; ".join(problem.message for problem in problems[-3:])
+    if reading.refused:
         return REFUSED, reason
-    return BAD_PATCH if checked.problems else ACCEPTED, reason
+    return BAD_PATCH if problems else ACCEPTED, reason
 
 
 def _files(target: Range) -> TaskFiles:

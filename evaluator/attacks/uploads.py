@@ -88,7 +88,7 @@ UPLOAD: Final[tuple[Attack, ...]] = (
         "PAX header of 1 GB",
         "Has a header that a plain reader takes into memory whole.",
         lambda: gzip_bomb(tar_header(b"pax", 1024 * MEGABYTE, b"x"), 64 * MEGABYTE),
-        "extended header",
+        "unpacks to more than",
     ),
     _attack(
         "many entries",

@@ -22,7 +22,7 @@ from evaluator.testing.graders import Grader
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.limited import apply_limited
 from submissions.answers.patches import path_problem
-from submissions.answers.tree_noise import noise_of_content, noise_of_name
+from submissions.answers.tree_answers import noise_of_content, noise_of_name
 from submissions.answers.trees import read_tree
 from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evaluator.generation.papers import Paper
     from evaluator.models import AnswerRequest
     from evaluator.providers.types import EndpointSettings, ModelClient, ModelReply, ModelRequest
-    from submissions.answers.protection import TaskFiles
+    from submissions.answers.types import TaskFiles
 
 PLACE: Final = "the agent's repository"
 """What it is called in messages."""

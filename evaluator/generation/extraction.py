@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.goals import Goal
-from evaluator.generation.limited_child import ChildError, ChildLimits, answer, ask
 from submissions.answers.answer_source import defines_goal
 from submissions.answers.check import apply_answer
-from submissions.answers.protection import TaskFiles
-from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer
+from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer, TaskFiles
+from submissions.limited_child import ChildError, ChildLimits, answer, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from evaluator.generation.limited_child import ChildError, ChildLimits, answer, ask
 from evaluator.generation.paper_layout import Page, in_reading_order, page_of
 from evaluator.generation.paper_sections import Section, SectionKind, sections_of, title_of
+from submissions.limited_child import ChildError, ChildLimits, answer, ask
 
 MAX_BYTES: Final = 60 * 1024 * 1024
 MAX_PAGES: Final = 150

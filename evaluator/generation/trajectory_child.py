@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any, Final
 
-from evaluator.generation.limited_child import ChildError, ChildLimits, answer, ask
+from submissions.limited_child import ChildError, ChildLimits, answer, ask
 from submissions.trajectories.reading import read_trajectory
 from submissions.trajectories.steps import Trajectory, TrajectoryError
 

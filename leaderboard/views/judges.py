@@ -17,7 +17,8 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.judging import configs
 from evaluator.judging.judgements import suites_to_judge
-from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC, SCHEMA, SCHEMA_HASH
+from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC
+from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_labels import COUNTED, judge_suite, show_judge, shown_judge

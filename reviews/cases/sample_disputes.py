@@ -17,10 +17,11 @@ from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.queries import runnable_revisions_of
 from benchmark_tasks.domain.references import golden_definition
 from evaluator.enums import Abstention, WorkState
-from evaluator.judging.labels import Label, is_split, majority
+from evaluator.judging.labels import Label
 from evaluator.judging.prompt import digest
 from evaluator.judging.rewriting import with_other_names
 from evaluator.judging.votes import shown_of
+from evaluator.judging.voting import is_split, majority
 from evaluator.models import JudgeConfig, Judgement, JudgeVote
 from evaluator.providers.calling import call_key
 from reviews.cases.calibration import submit_answers, submitted_before, version_of

@@ -1,89 +1,232 @@
-"""Reading an uploaded archive by what it contains, not by its name, in bounded time, memory and disk.
-
-Nothing is ever unpacked to disk. No Django here.
-"""
+"""Read uploaded zip and tar.gz files entry by entry, in bounded time and memory; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, BinaryIO
+from functools import partial
+from typing import TYPE_CHECKING
 
-from submissions.answers.intake import ArchiveLimits, Intake, Member, ProblemList, readable, refuse
-from submissions.answers.tar_reader import read_tar_gz
-from submissions.answers.types import BundleError
-from submissions.answers.zip_reader import read_zip
+from submissions.answers.protection import MAX_PATH_DEPTH, MAX_PATH_LENGTH
+from submissions.answers.types import BundleError, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+_MEGABYTE = 1024 * 1024
+MAX_FILE_BYTES = _MEGABYTE
+"""Files of a repository that are longer are data: they are no part of an answer, and are not even read."""
 
 _ZIP, _EMPTY_ZIP, _GZIP = b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b"
-_UTF8_MARK = b"\xef\xbb\xbf"
-_REFUSED_KINDS = (
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"(\xb5/\xfd", "zstandard"),
-    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
-    (b"Rar!", "RAR"),
+_ZIP_DIRECTORY_LINE = b"PK\x01\x02"
+_ENCRYPTED, _UNIX = 1, 3
+_CHUNK = 64 * 1024
+_SHOWN_NAME = 120
+_DAMAGE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, struct.error),
+    *(EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError, MemoryError),
 )
-
-
-class ArchiveKind(StrEnum):
-    """The three forms in which a bundle may be sent."""
-
-    ZIP = "zip"
-    TAR_GZ = "tar.gz"
-    JSONL = "jsonl"
+_TAR_KINDS = {
+    tarfile.LNKTYPE: "hard link",
+    tarfile.SYMTYPE: "symbolic link",
+    tarfile.CHRTYPE: "character device",
+    tarfile.BLKTYPE: "block device",
+    tarfile.FIFOTYPE: "named pipe",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
-    """The regular files of an upload; for JSONL, one member without a name that is the whole file.
+class ArchiveLimits:
+    """What reading one upload may cost. Sizes are bytes.
 
-    ``refused`` are the names of files that were left out, each for a problem, ``passed_over`` those without one.
+    28 tasks x 10 trials x 3 files are 840 members; a folder as trajectory has one for each event. ``entries`` also
+    counts folders and what macOS adds beside each file. The ratio is held over the whole archive, above a floor that
+    small, repetitive logs need.
     """
 
-    kind: ArchiveKind
-    members: tuple[Member, ...]
-    refused: frozenset[str] = frozenset()
-    passed_over: tuple[str, ...] = ()
+    upload: int = 20 * _MEGABYTE
+    total: int = 50 * _MEGABYTE
+    member: int = _MEGABYTE
+    trajectory: int = 8 * _MEGABYTE
+    members: int = 6000
+    entries: int = 8000
+    ratio: int = 100
+    ratio_floor: int = _MEGABYTE
+    path: int = MAX_PATH_LENGTH
+    depth: int = MAX_PATH_DEPTH
+    problems: int = 100
+
+
+BUNDLE_LIMITS = ArchiveLimits()
+TREE_LIMITS = ArchiveLimits(
+    upload=100 * _MEGABYTE,
+    total=1024 * _MEGABYTE,
+    member=MAX_FILE_BYTES,
+    trajectory=MAX_FILE_BYTES,
+    members=60_000,
+    entries=60_000,
+    path=400,
+    depth=40,
+)
+"""The bounds of an output tree where the operator sets no others. Nothing beyond 1 MB is read, so data cost little."""
+
+FOLDER, LINK = "folder", "symbolic link"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of an archive: a regular file, unless ``kind`` says otherwise.
+
+    ``read`` gives its content, of ``size`` bytes; of a tar's entry only before the next one is asked for.
+    """
+
+    name: str
+    kind: str
+    size: int
+    read: Callable[[], bytes]
 
 
 def is_packed(data: bytes) -> bool:
     """Whether this is the beginning of a zip or gzip file."""
-    return data.startswith((_ZIP, _GZIP))
+    return data.startswith((_ZIP, _EMPTY_ZIP, _GZIP))
 
 
-def read_archive(stream: BinaryIO, limits: ArchiveLimits, problems: ProblemList) -> Archive:
-    """Read a zip, tar.gz or JSONL file from ``stream``; what is wrong with single files is added to ``problems``.
-
-    At most ``limits.upload`` + 1 bytes are taken from the stream and ``limits.total`` bytes unpacked, all in memory.
-
-    Raises BundleError, with the ``problems`` so far, for what cannot be read to its end.
-    """
-    data = stream.read(limits.upload + 1)
-    if len(data) > limits.upload:
-        raise BundleError([refuse(f"The file is larger than {readable(limits.upload)}; send fewer trajectories.")])
-    if data.startswith((_ZIP, _EMPTY_ZIP)):
-        return _unpacked(ArchiveKind.ZIP, read_zip, data, Intake(limits, problems, compressed_size=len(data)))
-    if data.startswith(_GZIP):
-        return _unpacked(ArchiveKind.TAR_GZ, read_tar_gz, data, Intake(limits, problems, compressed_size=len(data)))
-    if data.removeprefix(_UTF8_MARK).lstrip(b" \t\r\n").startswith(b"{"):
-        return Archive(kind=ArchiveKind.JSONL, members=(Member(name="", content=data),))
-    raise BundleError([refuse(_unknown_kind(data))])
+def entries(data: bytes, limits: ArchiveLimits) -> Iterator[Entry]:
+    """Every entry of the zip or tar.gz in ``data``. Raises BundleError where it is damaged, or costs too much."""
+    budget = _Budget(limits, compressed_size=len(data))
+    too_many = refuse(f"The archive has more than {limits.entries} entries; send only the answers.")
+    is_zip = data.startswith((_ZIP, _EMPTY_ZIP))
+    # The zip module makes an object of each line before anybody can count them.
+    if is_zip and data.count(_ZIP_DIRECTORY_LINE) > limits.entries:
+        raise BundleError([too_many])
+    with _damage_refused():
+        found = _zip_entries(data, budget) if is_zip else _tar_entries(data, budget)
+        for number, entry in enumerate(found, start=1):
+            if number > limits.entries:
+                raise BundleError([too_many])
+            yield entry
 
 
-def _unpacked(kind: ArchiveKind, reader: Callable[[bytes, Intake], None], data: bytes, intake: Intake) -> Archive:
-    reader(data, intake)
-    members, refused = intake.finish()
-    return Archive(kind=kind, members=members, refused=refused, passed_over=tuple(intake.passed_over))
+def readable(size: int) -> str:
+    """A size in bytes as people write it: ``1 GB``, ``20 MB``, ``64 KB``, ``12 bytes``."""
+    if size >= 1024 * _MEGABYTE:
+        return f"{size / (1024 * _MEGABYTE):.3g} GB"
+    if size >= _MEGABYTE:
+        return f"{size / _MEGABYTE:.3g} MB"
+    return f"{size // 1024} KB" if size >= 1024 else f"{size} bytes"
 
 
-def _unknown_kind(data: bytes) -> str:
-    if not data.strip():
-        return "The file is empty; send a zip, tar.gz or JSONL file."
-    found = next((name for magic, name in _REFUSED_KINDS if data.startswith(magic)), "")
-    if not found and data[257:262] == b"ustar":
-        found = "an uncompressed tar"
-    what = f"is {found}" if found else "is none of these"
-    return f"A bundle is a zip, a tar.gz or a JSONL file; this file {what}. Pack it again as zip or tar.gz."
+def shown_name(name: str) -> str:
+    """A foreign name, printable and short enough for a message."""
+    text = "".join(c if " " <= c <= "~" else f"\\x{ord(c):02x}" for c in name[: _SHOWN_NAME + 1])
+    return text if len(text) <= _SHOWN_NAME else text[:_SHOWN_NAME] + "..."
+
+
+class _Budget:
+    """Counts unpacked bytes."""
+
+    def __init__(self, limits: ArchiveLimits, *, compressed_size: int) -> None:
+        self._limits = limits
+        self._left = self._allowed = min(limits.total, max(limits.ratio_floor, limits.ratio * compressed_size))
+
+    def spend(self, size: int) -> None:
+        """Raises BundleError when total or ratio are passed."""
+        self._left -= size
+        if self._left < 0:
+            message = (
+                f"The archive unpacks to more than {readable(self._allowed)} (limits: {readable(self._limits.total)} "
+                f"in all, {self._limits.ratio} times its packed size); leave out or shorten trajectories."
+            )
+            raise BundleError([refuse(message)])
+
+
+@contextmanager
+def _damage_refused(file: str = "") -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE:
+        message = "The archive is damaged or cut off; pack and upload it again."
+        raise BundleError([refuse(message, file=file)]) from None
+
+
+def _zip_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            # Not ``filename``, which ends at the first NUL.
+            name = info.orig_filename
+            yield Entry(name, _zip_kind(info), info.file_size, partial(_read_zip_entry, archive, info, budget))
+
+
+def _zip_kind(info: zipfile.ZipInfo) -> str:
+    is_folder = info.orig_filename.endswith("/")
+    if info.create_system == _UNIX:
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind == stat.S_IFLNK:
+            return LINK
+        if kind not in (0, stat.S_IFDIR if is_folder else stat.S_IFREG):
+            return "special file"
+    if is_folder:
+        return FOLDER
+    if info.flag_bits & _ENCRYPTED:
+        return "file that is encrypted"
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return f"file packed with method {info.compress_type} (use plain deflate)"
+    return ""
+
+
+def _read_zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> bytes:
+    with _damage_refused(shown_name(info.orig_filename)):
+        with archive.open(info) as file:
+            # Never more than the directory says, whatever is packed; zipfile compares the checksum at the end.
+            content = file.read(info.file_size + 1)
+        budget.spend(len(content))
+        if len(content) != info.file_size:
+            raise EOFError
+    return content
+
+
+class _CountedGzip(gzip.GzipFile):
+    """The decompressed bytes of a gzip file; each is counted before it is handed out."""
+
+    def __init__(self, data: bytes, budget: _Budget) -> None:
+        super().__init__(fileobj=io.BytesIO(data))
+        self._budget = budget
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self._budget.spend(len(data))
+        return data
+
+
+def _tar_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
+    stream = _CountedGzip(data, budget)
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for info in archive:
+            yield Entry(info.name, _tar_kind(info), info.size, partial(_read_tar_entry, archive, info))
+    while stream.read(_CHUNK):
+        pass  # to the end of the stream, so that gzip's checksum is looked at too
+
+
+def _tar_kind(info: tarfile.TarInfo) -> str:
+    if info.isdir():
+        return FOLDER
+    if info.issparse():
+        return "sparse file"
+    is_file = info.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+    return "" if is_file else _TAR_KINDS.get(info.type, "entry of an unknown kind")
+
+
+def _read_tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    with _damage_refused(shown_name(info.name)):
+        file = archive.extractfile(info)
+        content = file.read() if file is not None else b""
+        if len(content) != info.size:
+            raise EOFError
+    return content

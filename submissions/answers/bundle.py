@@ -1,260 +1,377 @@
-"""From the files of an archive, or the rows of a JSONL file, to answers: one for each task and trial."""
+"""From an uploaded file of any form to raw answers: a bundle in a zip or tar.gz, JSONL predictions, an output tree."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
+import dataclasses
 import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from submissions.answers.archives import Archive, ArchiveKind, is_packed, read_archive
-from submissions.answers.foreign_json import ForeignJsonError
-from submissions.answers.intake import TRAJECTORY_FOLDER, ArchiveLimits, Member, ProblemList, readable, refuse
-from submissions.answers.manifest import MANIFEST_FILE, check_manifest, nearest, parse_usage, read_manifest
+from benchmark_tasks.domain.foreign_json import nearest
+from submissions.answers.archives import FOLDER, TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
+from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
+from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
 from submissions.answers.predictions import read_predictions
 from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
-from submissions.answers.tree_reader import TREE_LIMITS, TreeFolder, TreeReading, read_trees
-from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
+from submissions.answers.types import (
+    AnswerKind,
+    BundleError,
+    BundleReading,
+    Manifest,
+    Problem,
+    ProblemList,
+    RawAnswer,
+    Severity,
+    refuse,
+)
 from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory
 from submissions.trajectories.steps import TrajectoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from submissions.answers.tree_index import TreeIndex
+    from submissions.answers.archives import Entry
+    from submissions.answers.types import TaskFiles
 
 _ANSWERS = "answers"
-_ANSWER_FILES = {"answer.diff": AnswerKind.DIFF, "answer.patch": AnswerKind.DIFF, "answer.py": AnswerKind.SOURCE}
+_TRAJECTORY = "trajectory"
 _USAGE = "usage.json"
+_ANSWER_FILES = {"answer.diff": AnswerKind.DIFF, "answer.patch": AnswerKind.DIFF, "answer.py": AnswerKind.SOURCE}
+_ALLOWED_SUFFIXES = frozenset({".json", ".diff", ".patch", ".py", ".jsonl", ".txt", ".md", ".log"})
 _TRAJECTORY_SUFFIXES = (".json", ".jsonl", ".txt", ".log")
-_INDEX = re.compile(r"0*([1-9][0-9]{0,2})")
-_TRIAL = re.compile(r"trial-0*([1-9][0-9]{0,2})")
+_TOP_FILES = ("readme.md", "readme.txt", "license.txt", "license.md")
 _LAYOUT = "answers/<paper>/<index>[/trial-N]/answer.diff or answer.py"
-_NO_DEFAULTS = (
+_PLACE = re.compile(r"answers/([^/]+)/0*([1-9][0-9]{0,2})(?:/trial-0*([1-9][0-9]{0,2}))?")
+_SESSION = re.compile(rf"(?P<folder>answers/(?:[^/]+/){{1,2}}?[^/]+)/{_TRAJECTORY}/(?P<file>.+)", re.IGNORECASE)
+_DRIVE_LETTER = re.compile(r"[A-Za-z]:")
+_UTF8_MARK = b"\xef\xbb\xbf"
+_OTHER_KINDS = (
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"(\xb5/\xfd", "zstandard"),
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+    (b"Rar!", "RAR"),
+)
+_TREE_UNDESCRIBED = (
     "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
     "form or on the command line."
 )
+_ROWS_UNDESCRIBED = (
+    "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
+)
 _NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
-_SESSION = re.compile(rf"(?P<folder>answers/(?:[^/]+/){{1,2}}?[^/]+)/{TRAJECTORY_FOLDER}/(?P<file>.+)", re.IGNORECASE)
-_TOP_FILES = ("readme.md", "readme.txt", "license.txt", "license.md")
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """A bundle that reads: what was run, and its answers sorted by task and trial.
+@dataclass(slots=True)
+class _Members:
+    """The files of a bundle's archive by name. ``refused`` are others, each with a problem, ``passed_over`` without."""
 
-    ``digest`` (SHA-256, hexadecimal) is made of the content, so that packing the same files again gives the same.
-    """
-
-    manifest: Manifest
-    answers: tuple[RawAnswer, ...]
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class BundleReading:
-    """As much of a bundle as could be read, and what is wrong with the rest of it.
-
-    Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``problems`` are
-    bounded; ``left_out`` is how many more there were. ``trees`` are the papers of an output tree, from which
-    :mod:`submissions.answers.check` makes answers. ``remarks`` say what was passed over in an output tree, and what of
-    trajectories is not understood.
-    """
-
-    manifest: Manifest | None
-    answers: tuple[RawAnswer, ...]
-    problems: tuple[Problem, ...] = ()
-    left_out: int = 0
-    trees: tuple[TreeFolder, ...] = ()
-    remarks: tuple[Problem, ...] = ()
-    is_tree: bool = False
-
-    def bundle(self) -> Bundle:
-        """The bundle, where nothing is wrong with it. Raises BundleError with the problems."""
-        if self.manifest is None or self.problems:
-            raise BundleError(list(self.problems))
-        return Bundle(manifest=self.manifest, answers=self.answers, digest=_digest(self.manifest, self.answers))
+    files: dict[str, bytes] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    passed_over: list[str] = field(default_factory=list)
 
 
 def read_bundle(
-    stream: BinaryIO,
+    data: bytes,
     *,
     defaults: Manifest | None = None,
+    tasks: Mapping[str, TaskFiles] | None = None,
     limits: ArchiveLimits | None = None,
-    index: TreeIndex | None = None,
     tree_limits: ArchiveLimits | None = None,
 ) -> BundleReading:
-    """Read what can be read of a bundle from an open file; what is wrong with one file does not stop the others.
+    """The answers in ``data``, not yet tried; what is wrong with one of them does not stop the others.
 
-    ``defaults`` stands in for ``submission.json``, which JSONL does not have; empty ``system`` and ``backbone`` are
-    then filled from ``model_name_or_path``. A bundle in a zip or tar.gz ignores it; an output tree needs it, and is
-    compared with the ``index`` of the suite that it names.
-
-    Whether the answers parse and apply is not looked at here (see :mod:`submissions.answers.check`).
+    ``defaults`` stands in for ``submission.json``, which JSONL and output trees do not have; empty ``system`` and
+    ``backbone`` are filled from the rows' ``model_name_or_path``. A bundle ignores it. ``tasks`` are those of the
+    suite that it names: without them an output tree has no answers, and may be no larger than a bundle.
 
     Raises BundleError, with every problem found until then, for a file that cannot be read to its end.
     """
     limits = limits or ArchiveLimits()
-    tree_limits = tree_limits or TREE_LIMITS
+    of_tree = (tree_limits or TREE_LIMITS) if tasks is not None else limits
     problems = ProblemList(limits.problems)
-    data = stream.read(max(limits.upload, tree_limits.upload) + 1)
-    if is_packed(data) and len(data) <= tree_limits.upload:
-        trees = read_trees(data, index, limits=tree_limits, plain=limits, problems=problems)
-        if trees is not None:
-            return _from_trees(trees, defaults, problems)
-    if index is not None and len(data) > tree_limits.upload:
-        message = f"The file is larger than {readable(tree_limits.upload)}; leave out data, checkpoints and caches."
-        raise BundleError([refuse(message)])
-    archive = read_archive(io.BytesIO(data), limits, problems)
-    if archive.kind is ArchiveKind.JSONL:
-        manifest, answers = read_predictions(archive.members[0].content, defaults, limits, problems)
+    if len(data) > max(limits.upload, of_tree.upload):
+        advice = "leave out data, checkpoints and caches" if tasks is not None else "send fewer trajectories"
+        raise BundleError([refuse(f"The file is larger than {readable(of_tree.upload)}; {advice}.")])
+    if is_packed(data):
+        names = _names(data, of_tree)
+        if not any(map(is_bundle_name, names)):
+            reading = _from_tree(data, names, defaults, tasks or {}, of_tree, problems)
+            if reading is not None:
+                return reading
+    if len(data) > limits.upload:
+        raise BundleError([refuse(f"The file is larger than {readable(limits.upload)}; send fewer trajectories.")])
+    remarks: list[Problem] = []
+    if is_packed(data):
+        members = _read_members(data, limits, problems)
+        manifest, answers = _from_archive(members, problems)
+        remarks += (Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.passed_over[: limits.problems])
+    elif data.removeprefix(_UTF8_MARK).lstrip(b" \t\r\n").startswith(b"{"):
+        manifest, answers = _from_rows(data, defaults, limits, problems)
     else:
-        manifest, answers = _from_archive(archive, problems)
-    answers.sort(key=lambda answer: (answer.task, answer.trial))
+        raise BundleError([refuse(_unknown_kind(data))])
+    remarks += islice(_trajectory_remarks(answers), limits.members)
+    return _reading(manifest, answers, problems, remarks, described=not is_packed(data))
+
+
+def _reading(
+    manifest: Manifest | None,
+    answers: list[RawAnswer],
+    problems: ProblemList,
+    remarks: list[Problem],
+    *,
+    described: bool,
+) -> BundleReading:
     return BundleReading(
         manifest=manifest,
-        answers=tuple(answers),
-        problems=tuple(problems.kept),
+        answers=tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial))),
+        problems=(*problems.kept, *remarks),
         left_out=problems.left_out,
-        remarks=(
-            *(Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in archive.passed_over[: limits.problems]),
-            *islice(_trajectory_remarks(answers), limits.members),
-        ),
+        described=described,
     )
 
 
-def _from_trees(trees: TreeReading, defaults: Manifest | None, problems: ProblemList) -> BundleReading:
-    manifest = None
+def _names(data: bytes, limits: ArchiveLimits) -> list[str]:
+    """The files' names, as far as the archive can be read: whoever reads the files says what is wrong."""
+    names: list[str] = []
+    with suppress(BundleError):
+        names.extend(entry.name.removeprefix("./") for entry in entries(data, limits) if not entry.kind)
+    return names
+
+
+def _from_tree(
+    data: bytes,
+    names: list[str],
+    defaults: Manifest | None,
+    tasks: Mapping[str, TaskFiles],
+    limits: ArchiveLimits,
+    problems: ProblemList,
+) -> BundleReading | None:
+    """The answers in an output tree; None where this is none, by its names."""
+    suite = defaults.suite if defaults else ""
+    found = read_output_tree(data, names, tasks, suite=suite, limits=limits, problems=problems) if tasks else None
+    if found is None:
+        if not looks_like_tree(names):
+            return None
+        if tasks:
+            example = next(iter(tasks.values()))
+            place = f"{example.paper_folder}/{example.repository_folder}/..."
+            problems.add(refuse(f"No folder here is a paper of {suite!r}; they are expected as {place}"))
+    answers, remarks = found or ([], [])
+    return _reading(
+        _described(defaults, problems, missing=_TREE_UNDESCRIBED), answers, problems, remarks, described=True
+    )
+
+
+def _described(defaults: Manifest | None, problems: ProblemList, *, missing: str) -> Manifest | None:
     if defaults is None:
-        problems.add(refuse(_NO_DEFAULTS))
-    else:
-        manifest, found = check_manifest(defaults)
-        problems.extend(found)
-    return BundleReading(
-        manifest=manifest,
-        answers=(),
-        problems=tuple(problems.kept),
-        left_out=problems.left_out,
-        trees=trees.folders,
-        remarks=trees.remarks,
-        is_tree=True,
+        problems.add(refuse(missing))
+        return None
+    manifest, found = check_manifest(defaults)
+    problems.extend(found)
+    return manifest
+
+
+def _unknown_kind(data: bytes) -> str:
+    if not data.strip():
+        return "The file is empty; send a zip, tar.gz or JSONL file."
+    found = next((name for magic, name in _OTHER_KINDS if data.startswith(magic)), "")
+    if not found and data[257:262] == b"ustar":
+        found = "an uncompressed tar"
+    what = f"is {found}" if found else "is none of these"
+    return f"A bundle is a zip, a tar.gz or a JSONL file; this file {what}. Pack it again as zip or tar.gz."
+
+
+def _from_rows(
+    data: bytes, defaults: Manifest | None, limits: ArchiveLimits, problems: ProblemList
+) -> tuple[Manifest | None, list[RawAnswer]]:
+    """The manifest (``defaults`` completed from the rows) and the answers of a JSONL file."""
+    answers: dict[tuple[str, int], RawAnswer] = {}
+    model, found = read_predictions(data, limits, problems)
+    for answer in found:
+        _add(answer, answers, problems)
+    if defaults is not None:
+        defaults = dataclasses.replace(defaults, system=defaults.system or model, backbone=defaults.backbone or model)
+    return _described(defaults, problems, missing=_ROWS_UNDESCRIBED), list(answers.values())
+
+
+def _add(answer: RawAnswer, answers: dict[tuple[str, int], RawAnswer], problems: ProblemList) -> None:
+    """Keep the first answer to a task's trial, and complain of a second one."""
+    earlier = answers.setdefault((answer.task, answer.trial), answer)
+    if earlier is not answer:
+        message = f"Trial {answer.trial} is answered twice (also in {earlier.file}); keep one."
+        problems.add(refuse(message, task=answer.task, file=answer.file))
+
+
+def _read_members(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> _Members:
+    """The files of a bundle that may be looked at. Raises BundleError with the earlier problems."""
+    members = _Members()
+    seen: dict[str, str] = {}
+    try:
+        for entry in entries(data, limits):
+            _take(entry, members, seen, limits, problems)
+    except BundleError as error:
+        raise BundleError([*problems.all(), *error.problems]) from None
+    if not members.files and not members.refused:
+        raise BundleError([*problems.all(), refuse("The archive holds no files.")])
+    # The one folder that holds them all, as "compress this folder" makes it, is left out.
+    tops = {name.split("/", 1)[0] for name in members.files}
+    if len(tops) == 1 and tops != {_ANSWERS} and all("/" in name for name in members.files):
+        wrapper = f"{tops.pop()}/"
+        members.files = {name.removeprefix(wrapper): content for name, content in members.files.items()}
+        members.refused = {name.removeprefix(wrapper) for name in members.refused}
+    members.files = dict(sorted(members.files.items()))
+    return members
+
+
+def _take(entry: Entry, members: _Members, seen: dict[str, str], limits: ArchiveLimits, problems: ProblemList) -> None:
+    """Keep one entry of a bundle's archive, or note what is wrong with it."""
+    name = entry.name.removeprefix("./").removesuffix("/")
+    parts = name.split("/")
+    if name in ("", ".") or parts[0] == "__MACOSX" or parts[-1] == ".DS_Store" or parts[-1].startswith("._"):
+        return  # what macOS puts into archives beside people's files
+    wrong = _name_problem(name, limits)
+    if entry.kind == FOLDER and not wrong:
+        return
+    if entry.kind not in ("", FOLDER):
+        wrong = wrong or f"This is a {entry.kind}; only regular files are accepted."
+    first = seen.setdefault(name.lower(), name)
+    if not wrong and (first is not name):
+        wrong = f"The name clashes with {first!r}; every file needs its own."
+    suffix = parts[-1][parts[-1].rfind(".") :].lower() if "." in parts[-1] else ""
+    if not wrong and suffix not in _ALLOWED_SUFFIXES:
+        if f"/{_TRAJECTORY}/" in name.lower():
+            # Agents keep more than text beside their events, such as pickled state.
+            members.passed_over.append(name)
+            return
+        wrong = f"Files of this kind are not accepted (allowed: {' '.join(sorted(_ALLOWED_SUFFIXES))})."
+    most = limits.trajectory if _is_trajectory(parts[-1]) else limits.member
+    if not wrong and entry.size > most:
+        wrong = f"The file is larger than {readable(most)}."
+    if wrong:
+        problems.add(refuse(wrong, file=shown_name(name)))
+        members.refused.add(shown_name(name))
+        return
+    members.files[name] = entry.read()
+    if len(members.files) > limits.members:
+        message = f"The archive holds more than {limits.members} files; send fewer trials or fewer extras."
+        raise BundleError([refuse(message)])
+
+
+def _name_problem(name: str, limits: ArchiveLimits) -> str:
+    """What is wrong with an entry's name, or an empty text."""
+    parts = name.split("/")
+    rules = (
+        (any(not " " <= c <= "~" for c in name), "The name has characters outside printable ASCII; rename the file."),
+        (len(name) > limits.path, f"The path is longer than {limits.path} characters; shorten it."),
+        ("\\" in name, "The name has a backslash; pack with forward slashes."),
+        (name.startswith("/") or _DRIVE_LETTER.match(name), "The path is absolute; pack relative paths."),
+        (".." in parts, "The path climbs out of the archive with '..'; pack plain relative paths."),
+        (
+            any(part in ("", ".") or part != part.strip() for part in parts),
+            "The path has an empty, '.' or space-padded part; pack plain relative paths.",
+        ),
+        (len(parts) > limits.depth, f"The path is deeper than {limits.depth} folders; flatten it."),
     )
+    return next((message for is_broken, message in rules if is_broken), "")
 
 
-def _from_archive(archive: Archive, problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
+def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
     manifest: Manifest | None = None
-    # What was refused for its own sake is not called missing as well.
-    has_manifest = any(name.lower().rpartition("/")[2] == MANIFEST_FILE for name in archive.refused)
-    holds_answers = any(_ANSWERS in name.lower().split("/") for name in archive.refused)
-    folders: defaultdict[str, dict[str, Member]] = defaultdict(dict)
+    stray = False
+    folders: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     sessions: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
-    for member in archive.members:
-        folder, _, name = member.name.rpartition("/")
-        if not folder and name.lower() == MANIFEST_FILE:
-            has_manifest = True
-            manifest, found = read_manifest(member.content, file=member.name)
+    for path, content in members.files.items():
+        folder, _, name = path.rpartition("/")
+        if path.lower() == MANIFEST_FILE:
+            manifest, found = read_manifest(content, file=path)
             problems.extend(found)
-        elif session := _SESSION.match(member.name):
-            sessions[session["folder"]][session["file"]] = member.content
+        elif session := _SESSION.match(path):
+            sessions[session["folder"]][session["file"]] = content
         elif folder.lower() == _ANSWERS or folder.lower().startswith(_ANSWERS + "/"):
-            folders[folder][name] = member
+            folders[folder][name] = content
         elif folder or name.lower() not in _TOP_FILES:
-            holds_answers = True
-            problems.add(refuse(f"Unknown file; answers lie at {_LAYOUT}.", file=member.name))
-    if not has_manifest:
-        problems.add(refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE))
-    if not folders and not holds_answers:
-        problems.add(refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}."))
+            stray = True
+            problems.add(refuse(f"Unknown file; answers lie at {_LAYOUT}.", file=path))
+    problems.extend(_missing(members, has_answers=bool(folders) or stray))
     for folder, files in sessions.items():
-        name = f"{folder}/{TRAJECTORY_FOLDER}"
-        folders[folder][f"{TRAJECTORY_FOLDER}/"] = Member(name=name, content=folder_as_lines(files))
-    return manifest, _from_folders(folders, archive.refused, problems)
-
-
-def _from_folders(
-    folders: Mapping[str, Mapping[str, Member]], refused: frozenset[str], problems: ProblemList
-) -> list[RawAnswer]:
+        folders[folder][f"{_TRAJECTORY}/"] = folder_as_lines(files)
     answers: dict[tuple[str, int], RawAnswer] = {}
     for folder, files in folders.items():
-        place = _place(folder)
-        if place is None:
-            for member in files.values():
-                problems.add(refuse(f"Unknown place; answers lie at {_LAYOUT}.", file=member.name))
-            continue
-        task, trial = place
-        if trial > LARGEST_TRIAL:
-            problems.add(refuse(f"Trials are numbered 1 to {LARGEST_TRIAL}.", task=task, file=folder))
-            continue
-        refused_here = any(name.lower().startswith(f"{folder}/answer.".lower()) for name in refused)
-        answer = _from_folder(task, trial, files, problems, refused_here=refused_here)
-        earlier = answers.get(place)
-        if earlier and answer:
-            message = f"Trial {trial} is answered twice (also in {earlier.file}); keep one."
-            problems.add(refuse(message, task=task, file=answer.file))
-        elif answer:
-            answers[place] = answer
-    return list(answers.values())
+        answer = _from_folder(folder, files, members.refused, problems)
+        if answer is not None:
+            _add(answer, answers, problems)
+    return manifest, list(answers.values())
 
 
-def _place(folder: str) -> tuple[str, int] | None:
-    """Task and trial of ``answers/<paper>/<index>[/trial-N]``; None for any other folder."""
-    parts = folder.lower().split("/")[1:]
-    if len(parts) not in (2, 3):
-        return None
-    paper, index = paper_slug(parts[0]), _INDEX.fullmatch(parts[1])
-    trial = _TRIAL.fullmatch(parts[2]) if len(parts) == 3 else _TRIAL.fullmatch("trial-1")
-    if not paper or index is None or trial is None:
-        return None
-    return f"{paper}/{index[1]}", int(trial[1])
+def _missing(members: _Members, *, has_answers: bool) -> Iterator[Problem]:
+    """What the bundle lacks. What was refused for its own sake is not called missing as well."""
+    refused = [name.lower().split("/") for name in members.refused]
+    has_manifest = any(path.lower() == MANIFEST_FILE for path in members.files)
+    if not has_manifest and not any(parts[-1] == MANIFEST_FILE for parts in refused):
+        yield refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE)
+    if not has_answers and not any(_ANSWERS in parts for parts in refused):
+        yield refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}.")
 
 
 def _from_folder(
-    task: str, trial: int, files: Mapping[str, Member], problems: ProblemList, *, refused_here: bool
+    folder: str, files: Mapping[str, bytes], refused: Collection[str], problems: ProblemList
 ) -> RawAnswer | None:
     """The answer in one folder, of several the first; None after noting why (unless it was refused before)."""
-    found: list[tuple[AnswerKind, Member]] = []
+    place = _PLACE.fullmatch(folder.lower())
+    paper = paper_slug(place[1]) if place else ""
+    if place is None or not paper:
+        for name in files:
+            problems.add(refuse(f"Unknown place; answers lie at {_LAYOUT}.", file=f"{folder}/{name}".rstrip("/")))
+        return None
+    task, trial = f"{paper}/{place[2]}", int(place[3] or 1)
+    if trial > LARGEST_TRIAL:
+        problems.add(refuse(f"Trials are numbered 1 to {LARGEST_TRIAL}.", task=task, file=folder))
+        return None
+    found = [name for name in files if name.lower() in _ANSWER_FILES]
+    trajectory = next((name for name in files if name not in found and _is_trajectory(name)), None)
     usage: dict[str, float] = {}
-    trajectory: Member | None = None
-    for name, member in files.items():
-        if name.lower() in _ANSWER_FILES:
-            found.append((_ANSWER_FILES[name.lower()], member))
-        elif name.lower() == _USAGE:
-            usage = _usage(task, member, problems)
-        elif _is_trajectory(name) and trajectory is None:
-            trajectory = member
-        else:
-            problems.add(refuse(_unknown_file(name, trajectory), task=task, file=member.name))
-    if trajectory is not None and len(trajectory.content) > MAX_BYTES:
-        problems.add(refuse(f"The trajectory is larger than {readable(MAX_BYTES)}.", task=task, file=trajectory.name))
-    if not found and refused_here:
-        return None
-    if len(found) != 1:
-        where = next(iter(files.values())).name.rpartition("/")[0]
-        names = " and ".join(member.name.rpartition("/")[2] for _, member in found)
-        message = f"Both {names} are here; keep one." if found else "There is no answer.diff or answer.py here."
-        problems.add(refuse(message, task=task, file=where))
+    for name, content in files.items():
+        file = f"{folder}/{name}".rstrip("/")
+        if name.lower() == _USAGE:
+            usage, wrong = read_usage(content, task=task, file=file)
+            problems.extend(wrong)
+        elif name not in found and (problem := _beside_problem(name, content, trajectory)):
+            problems.add(refuse(problem, task=task, file=file))
+    if len(found) > 1:
+        problems.add(refuse(f"Both {' and '.join(found)} are here; keep one.", task=task, file=folder))
     if not found:
+        if not any(name.lower().startswith(f"{folder}/answer.".lower()) for name in refused):
+            problems.add(refuse("There is no answer.diff or answer.py here.", task=task, file=folder))
         return None
-    kind, member = found[0]
     return RawAnswer(
         task=task,
         trial=trial,
-        kind=kind,
-        content=member.content,
-        file=member.name,
+        kind=_ANSWER_FILES[found[0].lower()],
+        content=files[found[0]],
+        file=f"{folder}/{found[0]}",
         usage=usage,
-        trajectory=trajectory.content if trajectory else None,
-        trajectory_name=trajectory.name.rpartition("/")[2] if trajectory else "",
+        trajectory=files[trajectory] if trajectory else None,
+        trajectory_name=trajectory.rstrip("/") if trajectory else "",
     )
+
+
+def _beside_problem(name: str, content: bytes, trajectory: str | None) -> str:
+    """What is wrong with a file beside an answer, or an empty text."""
+    if not _is_trajectory(name):
+        return f"Unknown file {name[:60]!r}; {nearest(name, (*_ANSWER_FILES, _USAGE))}"
+    if trajectory is not None and name != trajectory:
+        return f"A second trajectory beside {trajectory.rstrip('/')}; keep one."
+    return f"The trajectory is larger than {readable(MAX_BYTES)}." if len(content) > MAX_BYTES else ""
 
 
 def _is_trajectory(name: str) -> bool:
     """Whether this is a trajectory's file, or all that lies in the folder of one."""
-    return name.lower().endswith((*_TRAJECTORY_SUFFIXES, "/"))
+    base = name.lower()
+    return base not in (MANIFEST_FILE, _USAGE) and base.endswith((*_TRAJECTORY_SUFFIXES, "/"))
 
 
 def _trajectory_remarks(answers: Iterable[RawAnswer]) -> Iterator[Problem]:
@@ -266,38 +383,5 @@ def _trajectory_remarks(answers: Iterable[RawAnswer]) -> Iterator[Problem]:
             said = read_trajectory(answer.trajectory).remarks
         except TrajectoryError as error:
             said = (str(error),)
-        name = answer.trajectory_name or TRAJECTORY_FOLDER
-        file = f"{answer.file.rpartition('/')[0]}/{name}"
+        file = f"{answer.file.rpartition('/')[0]}/{answer.trajectory_name}"
         yield from (Problem(Severity.REMARK, message, task=answer.task, file=file) for message in said)
-
-
-def _unknown_file(name: str, trajectory: Member | None) -> str:
-    if trajectory is not None and _is_trajectory(name):
-        return f"A second trajectory beside {trajectory.name.rpartition('/')[2]}; keep one."
-    return f"Unknown file {name[:60]!r}; {nearest(name, (*_ANSWER_FILES, _USAGE))}"
-
-
-def _usage(task: str, member: Member, problems: ProblemList) -> dict[str, float]:
-    try:
-        return parse_usage(member.content)
-    except ForeignJsonError as error:
-        problems.add(refuse(error.sentence("Not usable"), task=task, file=member.name, line=error.line))
-        return {}
-
-
-def _digest(manifest: Manifest, answers: Sequence[RawAnswer]) -> str:
-    described = {
-        "manifest": asdict(manifest),
-        "answers": [
-            {
-                "task": answer.task,
-                "trial": answer.trial,
-                "kind": answer.kind,
-                "content": hashlib.sha256(answer.content).hexdigest(),
-                "usage": answer.usage,
-                "trajectory": hashlib.sha256(answer.trajectory or b"").hexdigest(),
-            }
-            for answer in answers
-        ],
-    }
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()

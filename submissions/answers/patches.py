@@ -7,22 +7,33 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.goals import Goal
-from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code, without_docstrings
+from benchmark_tasks.domain.goals import find_goal
+from benchmark_tasks.domain.python_source import (
+    SourceError,
+    parse_source,
+    same_code,
+    same_definition,
+    without_docstrings,
+)
+from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.git_tool import apply_in, paths_in, unified_diff
 from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
-from submissions.answers.protection import Protection, too_long, unsafe_name
+from submissions.answers.protection import too_long, unsafe_name
 from submissions.answers.splice import goal_in, splice
-from submissions.answers.tree_index import MAX_FILE_BYTES
 from submissions.answers.trees import Tree, copy_tree, read_tree, scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+    from benchmark_tasks.domain.goals import Goal
+    from submissions.answers.protection import Protection
+    from submissions.answers.types import TaskFiles
 
 MAX_DIFF_BYTES = 1024 * 1024
 MAX_CHANGED_FILES = 200
@@ -44,13 +55,13 @@ class _Change:
     new: bytes | None
 
 
-def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protection | None = None) -> AppliedAnswer:
-    """Apply a unified diff to a scratch copy of ``repository`` and say what came out. ``repository`` stays untouched.
+def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
+    """Apply a unified diff to a scratch copy of the task's repository, which stays untouched, and say what came out.
 
     Raises ProtectedPathError when the result touches anything protected, AnswerError when the diff is broken, does
     not fit, changes nothing, or leaves Python that does not parse or has no goal definition.
     """
-    protection = protection or Protection()
+    repository, goal, protection = task.repository, task.goal, task.protection
     diff = _checked_text(diff)
     with scratch_folder() as scratch:
         tree = scratch / "tree"
@@ -75,7 +86,7 @@ def apply_diff(repository: Path, diff: bytes, goal: Goal, *, protection: Protect
         raise AnswerError("The diff changes nothing in the masked repository.")
     if all(_only_line_ends(change) for change in changes):
         raise AnswerError("The diff changes nothing but line ends in the masked repository.")
-    return _applied(repository, changes, goal, protection, ProtectedPathError)
+    return _applied(task, changes, ProtectedPathError)
 
 
 def _apply_beside(holes: list[str], tree: Path, diff: bytes) -> None:
@@ -92,34 +103,31 @@ def _apply_beside(holes: list[str], tree: Path, diff: bytes) -> None:
         raise AnswerError(message) from None
 
 
-def apply_source(repository: Path, goal: Goal, answer: bytes, *, protection: Protection | None = None) -> AppliedAnswer:
-    """Splice the definition in ``answer`` into the goal's file and say what came out. ``repository`` stays untouched.
+def apply_source(task: TaskFiles, answer: bytes) -> AppliedAnswer:
+    """Splice the definition in ``answer`` into the goal's file and say what came out.
 
     Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged.
     """
-    pristine = (repository / goal.file).read_bytes()
-    result = splice(pristine, goal, answer)
+    pristine = (task.repository / task.goal.file).read_bytes()
+    result = splice(pristine, task.goal, answer)
     # By syntax: a docstring takes on another indentation on its way into the answer and back.
     if _same(parse_source(pristine), parse_source(result)):
         raise AnswerError(
             "The answer changes nothing: it is the masked definition itself (comments and docstrings do not count)."
         )
-    change = _Change(path=goal.file, old=pristine, new=result)
-    return _applied(repository, [change], goal, protection or Protection(), AnswerError)
+    return _applied(task, [_Change(path=task.goal.file, old=pristine, new=result)], AnswerError)
 
 
-def apply_files(
-    repository: Path, files: Mapping[str, bytes], goal: Goal, *, protection: Protection | None = None
-) -> AppliedAnswer:
+def apply_files(task: TaskFiles, files: Mapping[str, bytes]) -> AppliedAnswer:
     """Put whole new contents (repository path to bytes) in the place of the masked files and say what came out.
 
     Raises as :func:`apply_diff` does.
     """
-    protection = protection or Protection()
+    repository = task.repository
     tree = read_tree(repository)
     changes = []
     for path, content in files.items():
-        reason = path_problem(path, tree, goal, protection) or below_a_file(path, files)
+        reason = path_problem(path, tree, task.goal, task.protection) or below_a_file(path, files)
         if reason:
             raise _protected(path, reason)
         if len(content) > MAX_FILE_BYTES:
@@ -131,7 +139,7 @@ def apply_files(
         raise AnswerError(f"{len(changes)} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
     if not changes:
         raise AnswerError("Nothing in the masked repository is changed.")
-    return _applied(repository, changes, goal, protection, ProtectedPathError)
+    return _applied(task, changes, ProtectedPathError)
 
 
 def path_problem(path: str, masked: Tree, goal: Goal, protection: Protection) -> str:
@@ -260,14 +268,9 @@ def _only_line_ends(change: _Change) -> bool:
     return change.old.replace(b"\r", b"") == change.new.replace(b"\r", b"")
 
 
-def _applied(
-    repository: Path,
-    changes: list[_Change],
-    goal: Goal,
-    protection: Protection,
-    outside_goal: Callable[..., AnswerError],
-) -> AppliedAnswer:
+def _applied(task: TaskFiles, changes: list[_Change], outside_goal: Callable[..., AnswerError]) -> AppliedAnswer:
     """Check the changed Python files and the goal, and put the result together."""
+    goal = task.goal
     old = {change.path: change.old for change in changes if change.old is not None}
     new = {change.path: change.new for change in changes if change.new is not None}
     for path, content in new.items():
@@ -277,19 +280,29 @@ def _applied(
     if goal.file in old and result is None:
         raise AnswerError(f"The diff removes {goal.file}, which holds the goal definition.")
     if result is None:
-        result = (repository / goal.file).read_bytes()
+        result = (task.repository / goal.file).read_bytes()
     found = goal_in(result, goal, subject=f"After the change {goal.file}")
     masked = None if pristine is None else goal_in(pristine, goal)
-    if masked is not None and protection.is_protected_name(goal.file):
+    if masked is not None and task.protection.is_protected_name(goal.file):
         check_goal_alone(masked, found, goal, outside_goal)
+    # Beside any other change of code the golden function is another answer: a helper may be shadowed.
+    is_alone = all(_is_same_code(change) for change in changes if change.path != goal.file) and (
+        masked is None or _same(without_goal(masked), without_goal(found))
+    )
     return AppliedAnswer(
         files={path: content.decode("utf-8") for path, content in new.items()},
         deleted=tuple(sorted(old.keys() - new.keys())),
         diff=unified_diff(old, new),
         goal_source=found.text,
-        goal_alone=all(_is_same_code(change) for change in changes if change.path != goal.file)
-        and (masked is None or _same(without_goal(masked), without_goal(found))),
+        identical=is_alone and _is_reference(found.text, task),
     )
+
+
+def _is_reference(source: str, task: TaskFiles) -> bool:
+    with suppress(OSError, SourceError):
+        if task.reference is not None:
+            return same_definition(source, find_goal(task.reference.read_bytes(), task.goal).text)
+    return False
 
 
 def _is_same_code(change: _Change) -> bool:

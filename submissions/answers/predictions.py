@@ -1,149 +1,103 @@
-"""A JSONL file of predictions, one row an answer, as SWE-bench's tools write them."""
+"""JSONL predictions: one row an answer, as SWE-bench's tools write them."""
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
 
-from submissions.answers.foreign_json import ForeignJsonError, JsonValue, read_json
-from submissions.answers.intake import ArchiveLimits, ProblemList, readable, refuse
-from submissions.answers.manifest import check_manifest, usage_from
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from benchmark_tasks.domain.foreign_json import JsonError, given, read_json, wrongs
+from submissions.answers.archives import ArchiveLimits, readable
+from submissions.answers.manifest import Usage
 from submissions.answers.task_names import LARGEST_TRIAL, task_slug
-from submissions.answers.types import AnswerKind, Manifest, RawAnswer
+from submissions.answers.types import AnswerKind, RawAnswer, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_KNOWN = ("instance_id", "model_patch", "function", "model_name_or_path", "trial", "usage")
-_ANSWER_KEYS = {"model_patch": AnswerKind.DIFF, "function": AnswerKind.SOURCE}
-_NO_DEFAULTS = (
-    "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
-)
+    from submissions.answers.types import ProblemList
 
 
-class _RowError(ValueError):
-    """One row cannot be used; the message says why."""
-
-    def __init__(self, message: str, *, task: str = "") -> None:
-        super().__init__(message)
-        self.task = task
-
-
-def read_predictions(
-    content: bytes, defaults: Manifest | None, limits: ArchiveLimits, problems: ProblemList
-) -> tuple[Manifest | None, list[RawAnswer]]:
-    """The manifest (``defaults`` completed from the rows) and the answers of a JSONL file.
-
-    Rows are at most ``limits.member`` bytes long and at most ``limits.members`` in number. What is wrong is added to
-    ``problems``.
-    """
-    answers: dict[tuple[str, int], RawAnswer] = {}
-    models: dict[str, int] = {}
-    for number, line in _lines(content, limits, problems):
-        try:
-            row = _row(line, limits)
-            answer = _answer(row, number)
-            model = _model(row, answer.task)
-            _refuse_second(answer, answers)
-        except _RowError as error:
-            problems.add(refuse(str(error), task=error.task, file=f"line {number}"))
-            continue
-        answers[answer.task, answer.trial] = answer
-        models.setdefault(model, number)
-    return _manifest(defaults, models, problems), list(answers.values())
+def _one_task(written: str) -> str:
+    slug = task_slug(written)
+    if not slug:
+        raise ValueError('must name a task, like "dpo/1"')
+    return slug
 
 
-def _lines(content: bytes, limits: ArchiveLimits, problems: ProblemList) -> list[tuple[int, bytes]]:
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n", limits.members * 2)
-    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    if len(numbered) > limits.members:
+class Prediction(BaseModel):
+    """One row of a JSONL file, as SWE-bench's tools write them; they add keys of their own."""
+
+    model_config = ConfigDict(strict=True, protected_namespaces=())
+
+    instance_id: Annotated[str, AfterValidator(_one_task)]
+    model_name_or_path: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    model_patch: str | None = None
+    function: str | None = None
+    trial: Annotated[int, Field(ge=1, le=LARGEST_TRIAL)] = 1
+    usage: Usage = Usage()
+
+
+def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> tuple[str, list[RawAnswer]]:
+    """The model that the rows name, and their answers. Rows are bounded as members of an archive are."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", limits.members * 2)
+    rows = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if len(rows) > limits.members:
         problems.add(refuse(f"The file has more than {limits.members} rows."))
-        return []
-    return numbered
+        return "", []
+    answers: list[RawAnswer] = []
+    models: dict[str, int] = {}
+    for number, line in rows:
+        try:
+            model, answer = _from_row(line, number, limits)
+        except ValueError as error:
+            problems.add(refuse(str(error), file=f"line {number}"))
+            continue
+        answers.append(answer)
+        models.setdefault(model, number)
+    if len(models) > 1:
+        first, second = list(models)[:2]
+        message = (
+            f"Rows disagree on 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; send one file for each system."
+        )
+        problems.add(refuse(message, file=f"line {models[second]}"))
+    return next(iter(models), ""), answers
 
 
-def _row(line: bytes, limits: ArchiveLimits) -> Mapping[str, JsonValue]:
+def _from_row(line: bytes, number: int, limits: ArchiveLimits) -> tuple[str, RawAnswer]:
+    """The model and the answer of one row. Raises ValueError."""
     if len(line) > limits.member:
-        raise _RowError(f"The row is longer than {readable(limits.member)}.")
-    try:
-        row = read_json(line)
-    except ForeignJsonError as error:
-        raise _RowError(error.sentence("Not usable")) from None
-    if not isinstance(row, dict):
-        raise _RowError("A row must be one JSON object, like {...}.")
-    for key in row:
-        # Tools add keys of their own; one that nearly is a known key is a misspelling that must not be lost.
-        close = difflib.get_close_matches(key.lower()[:100], _KNOWN, n=1, cutoff=0.8)
-        if key not in _KNOWN and close:
-            raise _RowError(f"Unknown key {key[:60]!r}; did you mean {close[0]!r}?")
-    return row
-
-
-def _answer(row: Mapping[str, JsonValue], number: int) -> RawAnswer:
-    instance = row.get("instance_id")
-    task = task_slug(instance) if isinstance(instance, str) else ""
-    if not task:
-        raise _RowError("'instance_id' must name a task, like \"dpo/1\".")
-    given = [key for key in _ANSWER_KEYS if row.get(key) is not None]
-    if len(given) != 1:
-        raise _RowError("Give either 'model_patch' (a diff) or 'function' (the source), and only one.", task=task)
-    text = row[given[0]]
-    if not isinstance(text, str):
-        raise _RowError(f"{given[0]!r} must be a text in quotes.", task=task)
-    trial = row.get("trial", 1)
-    if isinstance(trial, bool) or not isinstance(trial, int) or not 1 <= trial <= LARGEST_TRIAL:
-        raise _RowError(f"'trial' must be a whole number from 1 to {LARGEST_TRIAL}.", task=task)
-    return RawAnswer(
-        task=task,
-        trial=trial,
-        kind=_ANSWER_KEYS[given[0]],
-        content=text.encode(),
+        raise ValueError(f"The row is longer than {readable(limits.member)}.")
+    row = read_row(line)
+    if (row.model_patch is None) == (row.function is None):
+        raise ValueError("Give either 'model_patch' (a diff) or 'function' (the source), and only one.")
+    is_diff = row.model_patch is not None
+    return row.model_name_or_path, RawAnswer(
+        task=row.instance_id,
+        trial=row.trial,
+        kind=AnswerKind.DIFF if is_diff else AnswerKind.SOURCE,
+        content=(row.model_patch if row.model_patch is not None else row.function or "").encode(),
         # With the key, since problems of the answer give its own line beside this.
-        file=f"line {number}, {given[0]}",
-        usage=_usage(row.get("usage"), task),
+        file=f"line {number}, {'model_patch' if is_diff else 'function'}",
+        usage=row.usage.declared(),
     )
 
 
-def _refuse_second(answer: RawAnswer, answers: Mapping[tuple[str, int], RawAnswer]) -> None:
-    earlier = answers.get((answer.task, answer.trial))
-    if earlier is not None:
-        raise _RowError(f"Trial {answer.trial} is answered twice (also in {earlier.file}).", task=answer.task)
-
-
-def _usage(value: JsonValue, task: str) -> dict[str, float]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise _RowError("'usage' must be an object.", task=task)
+def read_row(line: bytes) -> Prediction:
+    """One row of predictions. Raises ValueError, with everything that is wrong."""
     try:
-        return usage_from(value)
-    except ForeignJsonError as error:
-        raise _RowError(f"'usage': {error}.", task=task) from None
-
-
-def _model(row: Mapping[str, JsonValue], task: str) -> str:
-    model = row.get("model_name_or_path")
-    if not isinstance(model, str) or not model.strip():
-        raise _RowError("'model_name_or_path' must name the model.", task=task)
-    return model.strip()
-
-
-def _manifest(defaults: Manifest | None, models: Mapping[str, int], problems: ProblemList) -> Manifest | None:
-    if defaults is None:
-        problems.add(refuse(_NO_DEFAULTS))
-        return None
-    if len(models) > 1:
-        (first, _), (second, line) = list(models.items())[:2]
-        problems.add(
-            refuse(
-                f"Rows disagree on 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; "
-                "send one file for each system.",
-                file=f"line {line}",
-            )
-        )
-    model = next(iter(models), "")
-    manifest = dataclasses.replace(defaults, system=defaults.system or model, backbone=defaults.backbone or model)
-    checked, found = check_manifest(manifest)
-    problems.extend(found)
-    return checked
+        value = given(read_json(line))
+    except JsonError as error:
+        where = f" at column {error.column}" if error.column else ""
+        raise ValueError(f"The row is not usable{where}: it {error.message}.") from None
+    if not isinstance(value, dict):
+        raise ValueError("A row must be one JSON object, like {...}.")  # noqa: TRY004 - as whatever else is wrong
+    known = tuple(Prediction.model_fields)
+    for key in value:
+        # One that nearly is a known key is a misspelling that must not be lost.
+        close = get_close_matches(key.lower()[:100], known, n=1, cutoff=0.8)
+        if key not in known and close:
+            raise ValueError(f"Unknown key {key[:60]!r}; did you mean {close[0]!r}?")
+    try:
+        return Prediction.model_validate(value)
+    except ValidationError as error:
+        raise ValueError(" ".join(each.sentence for each in wrongs(error, tuple(Usage.model_fields)))) from None

@@ -7,12 +7,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from benchmark_tasks.domain.goals import Goal
 
 PROTECTED_NAMES = (
     "test*",
@@ -154,17 +148,3 @@ def too_long(path: str) -> str:
     if path.count("/") >= MAX_PATH_DEPTH:
         return f"has a path of more than {MAX_PATH_DEPTH} parts, which is the limit for new files"
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFiles:
-    """What is needed of a task to try an answer on it. ``closed`` says why it takes none (not runnable), if so.
-
-    With the ``reference`` file, answers are compared with the golden definition in it.
-    """
-
-    goal: Goal
-    repository: Path
-    protection: Protection = field(default_factory=Protection)
-    closed: str = ""
-    reference: Path | None = None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from benchmark_tasks.domain.goals import Goal
+from submissions.answers.protection import Protection
 
 
 class Severity(StrEnum):
@@ -50,12 +55,32 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedAnswer:
+    """An answer applied to the masked repository, in the form that is stored and evaluated.
+
+        ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
+        ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
+    definition's source afterwards; ``identical`` whether the goal is the golden definition and nothing else is
+        changed. Texts keep their line ends and byte order mark: write them with ``text.encode()``, never in text mode.
+    """
+
+    files: dict[str, str]
+    deleted: tuple[str, ...]
+    diff: str
+    goal_source: str
+    identical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """One answer as it lay in the bundle, not yet applied to anything.
+    """One answer as it lay in the bundle, and what came of trying it: ``applied``, or the ``problem`` with it.
 
     Of a modified repository ``content`` is the unified diff, ``files`` what it was made from (repository path to whole
     new content), ``wrong`` why nothing can be made of it, and ``aside`` what was left out.
     """
+
+    # For the way out of the child, which is JSON.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     task: str
     trial: int
@@ -68,6 +93,8 @@ class RawAnswer:
     files: Mapping[str, bytes] = field(default_factory=dict)
     wrong: str = ""
     aside: tuple[SetAside, ...] = ()
+    applied: AppliedAnswer | None = None
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +114,104 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedAnswer:
-    """An answer applied to the masked repository, in the form that is stored and evaluated.
+class BundleReading:
+    """As much of a file of answers as could be read, and everything that is wrong with it or to be remarked.
 
-    ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
-    ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
-    definition's source afterwards; ``goal_alone`` whether nothing else is changed, but for comments, docstrings and
-    formatting; ``identical`` whether the goal is then also the golden definition. Texts keep their line ends and byte
-    order mark: write them with ``text.encode()``, never in text mode.
+    Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``described`` says that
+    it came with the file, not in it (JSONL, output trees). ``left_out`` is how many more problems there were.
+    ``unreadable`` is what could not be read to its end, and has no answers.
     """
 
-    files: dict[str, str]
-    deleted: tuple[str, ...]
-    diff: str
-    goal_source: str
-    goal_alone: bool
-    identical: bool = False
+    manifest: Manifest | None
+    answers: tuple[RawAnswer, ...]
+    problems: tuple[Problem, ...] = ()
+    left_out: int = 0
+    described: bool = False
+    unreadable: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether anything stops it as a whole."""
+        return self.manifest is None or any(problem.severity is Severity.REFUSE for problem in self.problems)
+
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of the content, so that packing the same files again gives the same."""
+        described = {
+            "manifest": self.manifest and asdict(self.manifest),
+            "answers": [
+                {
+                    "task": answer.task,
+                    "trial": answer.trial,
+                    "kind": answer.kind,
+                    "content": hashlib.sha256(answer.content).hexdigest(),
+                    "usage": answer.usage,
+                    "trajectory": hashlib.sha256(answer.trajectory or b"").hexdigest(),
+                }
+                for answer in self.answers
+            ],
+        }
+        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFiles:
+    """What is needed of a task to try an answer on it. ``closed`` says why it takes none (not runnable), if so.
+
+    With the ``reference`` file, answers are compared with the golden definition in it. ``paper_folder`` and
+    ``repository_folder`` are how an output tree calls the paper and its repository.
+    """
+
+    goal: Goal
+    repository: Path
+    protection: Protection = field(default_factory=Protection)
+    closed: str = ""
+    reference: Path | None = None
+    paper_folder: str = ""
+    repository_folder: str = ""
+
+
+def refuse(message: str, *, file: str = "", task: str = "", line: int | None = None) -> Problem:
+    """A problem that stops the whole bundle."""
+    return Problem(severity=Severity.REFUSE, message=message, task=task, file=file, line=line)
+
+
+class ProblemList:
+    """Collects problems up to a bound, so that a hostile bundle cannot make a page of a million lines."""
+
+    def __init__(self, bound: int = 100) -> None:
+        self._bound = bound
+        self.kept: list[Problem] = []
+        self.left_out = 0
+
+    def add(self, problem: Problem) -> None:
+        """Keep ``problem``, or count it as left out when the bound is reached."""
+        if len(self.kept) < self._bound:
+            self.kept.append(problem)
+        else:
+            self.left_out += 1
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        """Keep all of ``problems`` that the bound allows."""
+        for problem in problems:
+            self.add(problem)
+
+    def all(self) -> list[Problem]:
+        """Every problem kept, with a last line that says how many more there were."""
+        if not self.left_out:
+            return list(self.kept)
+        more = "1 more problem is" if self.left_out == 1 else f"{self.left_out} more problems are"
+        return [*self.kept, refuse(f"{more} not listed; correct these first.")]
+
+
+def hidden_character(text: str, *, multiline: bool = False) -> str:
+    """The first character of ``text`` that a page could not show as itself, as ``U+202E``, or an empty text.
+
+    Control and format characters (direction overrides among them), private and unassigned ones.
+    """
+    shown = "\n\r\t" if multiline else ""
+    unshowable = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+    bad = next((c for c in text if unicodedata.category(c) in unshowable and c not in shown), "")
+    return f"U+{ord(bad):04X}" if bad else ""
 
 
 def closed_message(reason: str) -> str:

@@ -12,8 +12,7 @@ from django.core.files.base import ContentFile
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from submissions.answers.intake import refuse
-from submissions.answers.types import BundleError
+from submissions.answers.types import BundleError, refuse
 from submissions.domain.uploads import CheckedBundle, check_kept, checked_bundle, described_by_upload
 from submissions.models import Upload
 

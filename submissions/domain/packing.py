@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from submissions.answers.tree_index import MAX_FILE_BYTES
-from submissions.answers.tree_noise import CACHES, noise_of_name
-from submissions.domain.masked import tree_limits
+from submissions.answers.archives import MAX_FILE_BYTES
+from submissions.answers.tree_answers import CACHES, noise_of_name
 from submissions.exceptions import SubmissionError
+from submissions.upload_limits import tree_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

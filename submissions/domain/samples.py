@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.python_source import same_definition
 from benchmark_tasks.domain.references import golden_definition
-from submissions.answers.bundle import read_bundle
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
@@ -42,7 +41,10 @@ class Sample:
     @property
     def digest(self) -> str:
         """The bundle's digest, by which a submission of it is known."""
-        return read_bundle(io.BytesIO(self.content)).bundle().digest
+        # Here, since pages that never make samples import this module, and reading them loads much.
+        from submissions.answers.bundle import read_bundle
+
+        return read_bundle(self.content).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +11,8 @@ from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from submissions.answers.types import Problem, RawAnswer, Severity
+from benchmark_tasks.models import SuiteVersion
+from submissions.answers.types import Problem, Severity
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
@@ -25,13 +25,11 @@ from submissions.models import Implementation, Submission, System, Upload, User
 from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from django.db.models.fields.files import FieldFile
 
-    from benchmark_tasks.models import SuiteVersion, TaskRevision
-    from submissions.answers.bundle import Bundle
-    from submissions.answers.types import Manifest
+    from submissions.answers.types import Manifest, RawAnswer
 
 _ROWS_AT_ONCE = 50
 
@@ -88,29 +86,41 @@ def _require_licence(publish_licence: str) -> None:
 
 
 def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
-    bundle, version = checked.require()
-    if publish_licence and bundle.manifest.kind == Kind.CALIBRATION and not owner.is_staff:
+    reading, manifest, version = checked.require()
+    if publish_licence and manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
-    existing = _existing(owner, bundle, version)
+    digest = reading.digest()
+    existing = _existing(owner, digest, version)
     if existing:
         return Submitted(existing, created=False)
+    submission = Submission(
+        owner=owner,
+        suite_version=version,
+        inputs=Inputs(manifest.inputs),
+        source=Source.BUNDLE,
+        kind=Kind(manifest.kind),
+        trials=max((answer.trial for answer in reading.answers), default=1),
+        notes=manifest.notes,
+        bundle_digest=digest,
+        code_licence=publish_licence,
+        publish_when_scored=bool(publish_licence),
+    )
     with _stored_files() as stored:
-        submission = _new_submission(owner, bundle, version, publish_licence)
         with path.open("rb") as stream:
-            stored.save(submission.bundle, f"{bundle.digest}.bundle", File(stream))
-        implementations = _implementations(submission, bundle, checked, stored)
+            stored.save(submission.bundle, f"{digest}.bundle", File(stream))
+        implementations = _implementations(submission, reading.answers, stored)
         try:
             with transaction.atomic():
                 quotas.require(owner)
-                submission.system = system_of(owner, bundle.manifest)
+                submission.system = system_of(owner, manifest)
                 submission.save()
                 Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
                 record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
                 submission_created.send(sender=Submission, submission=submission)
         except IntegrityError:
             # Two identical uploads at the same moment: the database let one through.
-            existing = _existing(owner, bundle, version)
+            existing = _existing(owner, digest, version)
             if existing is None:
                 raise
             stored.remove()
@@ -168,83 +178,51 @@ def cancel(*, submission: Submission, actor: User) -> None:
 def submitted_before(upload: Upload) -> Submission | None:
     """The owner's submission of the same content, on the suite version that ``upload`` was checked against."""
     report = upload.report
-    same = Submission.objects.filter(
-        owner=upload.owner,
-        suite_version__suite__slug=report.get("suite", ""),
-        suite_version__number=report.get("suite_version"),
-        bundle_digest=report.get("digest") or None,
-    )
+    version = SuiteVersion.objects.filter(
+        suite__slug=report.get("suite", ""), number=report.get("suite_version")
+    ).first()
+    return _existing(upload.owner, report["digest"], version) if version and report.get("digest") else None
+
+
+def _existing(owner: User, digest: str, version: SuiteVersion) -> Submission | None:
+    same = Submission.objects.filter(owner=owner, suite_version=version, bundle_digest=digest)
     return same.exclude(state=SubmissionState.CANCELLED).first()
-
-
-def _existing(owner: User, bundle: Bundle, version: SuiteVersion) -> Submission | None:
-    same = Submission.objects.filter(owner=owner, suite_version=version, bundle_digest=bundle.digest)
-    return same.exclude(state=SubmissionState.CANCELLED).first()
-
-
-def _new_submission(owner: User, bundle: Bundle, version: SuiteVersion, publish_licence: str) -> Submission:
-    manifest = bundle.manifest
-    return Submission(
-        owner=owner,
-        suite_version=version,
-        inputs=Inputs(manifest.inputs),
-        source=Source.BUNDLE,
-        kind=Kind(manifest.kind),
-        trials=max((answer.trial for answer in bundle.answers), default=1),
-        notes=manifest.notes,
-        bundle_digest=bundle.digest,
-        code_licence=publish_licence,
-        publish_when_scored=bool(publish_licence),
-    )
 
 
 def _implementations(
-    submission: Submission, bundle: Bundle, checked: CheckedBundle, stored: _StoredFiles
+    submission: Submission, answers: Sequence[RawAnswer], stored: _StoredFiles
 ) -> list[Implementation]:
     """An implementation for every task and trial, also where there is no answer; none is in the database yet."""
-    answers = {(answer.task, answer.trial): answer for answer in bundle.answers}
-    errors = {(p.task, p.file): p for p in checked.problems if p.severity == Severity.BAD_ANSWER}
+    by_place = {(answer.task, answer.trial): answer for answer in answers}
     implementations = []
     for revision in submission.suite_version.revisions.select_related("task"):
         for trial in range(1, submission.trials + 1):
-            answer = answers.get((revision.task.slug, trial))
-            implementation = _implementation(submission, revision, trial, answer, checked, errors)
-            if answer is not None and answer.trajectory is not None:
-                # Stored under a name of ours; the submitted one is only shown.
-                name = f"{bundle.digest[:16]}-{revision.pk}-{trial}.trajectory"
-                stored.save(implementation.trajectory, name, ContentFile(answer.trajectory))
+            implementation = Implementation(submission=submission, revision=revision, trial=trial)
+            answer = by_place.get((revision.task.slug, trial))
+            if answer is not None:
+                _fill(implementation, answer)
+                if answer.trajectory is not None:
+                    # Stored under a name of ours; the submitted one is only shown.
+                    name = f"{submission.bundle_digest[:16]}-{revision.pk}-{trial}.trajectory"
+                    stored.save(implementation.trajectory, name, ContentFile(answer.trajectory))
             implementations.append(implementation)
     return implementations
 
 
-def _implementation(
-    submission: Submission,
-    revision: TaskRevision,
-    trial: int,
-    answer: RawAnswer | None,
-    checked: CheckedBundle,
-    errors: dict[tuple[str, str], Problem],
-) -> Implementation:
-    implementation = Implementation(submission=submission, revision=revision, trial=trial)
-    if answer is None:
-        return implementation
+def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     implementation.attempted = True
-    implementation.raw_answer = answer.content.decode("utf-8", errors="replace").replace(
-        "\x00", "\N{REPLACEMENT CHARACTER}"
-    )
-    implementation.usage = json.loads(json.dumps(answer.usage))
+    text = answer.content.decode("utf-8", errors="replace")
+    implementation.raw_answer = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    implementation.usage = answer.usage
     implementation.set_aside = [asdict(aside) for aside in answer.aside]
-    applied = checked.applied.get((answer.task, trial))
-    if applied is None:
-        problem = errors.get((answer.task, answer.file))
-        implementation.answer_error = {
-            "message": problem.message if problem else "The answer could not be applied.",
-            "file": answer.file,
-            "line": problem.line if problem else None,
-        }
-    else:
-        take(implementation, applied)
-    return implementation
+    if answer.applied is not None:
+        take(implementation, answer.applied)
+        return
+    implementation.answer_error = {
+        "message": answer.problem.message if answer.problem else "The answer could not be applied.",
+        "file": answer.file,
+        "line": answer.problem.line if answer.problem else None,
+    }
 
 
 def system_of(owner: User, manifest: Manifest) -> System:

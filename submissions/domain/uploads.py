@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,25 +17,27 @@ from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of, has_code, why_closed
 from benchmark_tasks.domain.references import golden_file
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from submissions.answers.archives import is_packed
-from submissions.answers.bundle import Bundle, BundleReading
-from submissions.answers.check import BundleRequest
-from submissions.answers.intake import ArchiveLimits, ProblemList, refuse
-from submissions.answers.limited import check_packed, unpack
-from submissions.answers.protection import TaskFiles
-from submissions.answers.types import AppliedAnswer, BundleError, Manifest, Problem, Severity
+from submissions.answers.limited import BundleRequest, check_packed, unpack
+from submissions.answers.types import (
+    BundleError,
+    BundleReading,
+    Manifest,
+    Problem,
+    ProblemList,
+    Severity,
+    TaskFiles,
+    refuse,
+)
 from submissions.domain.audit import record
-from submissions.domain.masked import closed_reason, index_of, tree_limits
 from submissions.domain.media import scratch_place
 from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
 from submissions.signals import upload_waiting
+from submissions.upload_limits import tree_limits
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
-
-    from submissions.answers.tree_index import TreeIndex
 
 KEPT_FOR = timedelta(days=1)
 """How long an upload waits for its owner's decision."""
@@ -43,27 +45,32 @@ KEPT_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """A bundle held against the suite it names. ``applied`` has one entry per (task slug, trial) that applies.
+    """A bundle held against the suite it names. ``reading`` is what could be read of it.
 
-    ``bundle`` is there only when all of it reads; ``reading`` is what could be read.
+    With a ``suite_closed`` for now there may be nothing to correct in the file.
     """
 
     problems: tuple[Problem, ...]
     reading: BundleReading | None = None
-    bundle: Bundle | None = None
     suite_version: SuiteVersion | None = None
-    applied: dict[tuple[str, int], AppliedAnswer] = field(default_factory=dict)
+    suite_closed: bool = False
 
     @property
     def acceptable(self) -> bool:
         """Whether it may be submitted: bad answers are the submitter's risk, refusals are not."""
-        return self.bundle is not None and all(p.severity != Severity.REFUSE for p in self.problems)
+        return self._complete is not None and all(p.severity != Severity.REFUSE for p in self.problems)
 
-    def require(self) -> tuple[Bundle, SuiteVersion]:
-        """The bundle and its suite version, if it may be submitted. Raises :class:`BundleRefusedError`."""
-        if self.bundle is None or self.suite_version is None or not self.acceptable:
+    @property
+    def _complete(self) -> BundleReading | None:
+        """The reading, where all of it could be read."""
+        return None if self.reading is None or self.reading.refused else self.reading
+
+    def require(self) -> tuple[BundleReading, Manifest, SuiteVersion]:
+        """What was read, its manifest and suite version, if it may be submitted. Raises BundleRefusedError."""
+        reading = self.reading
+        if not self.acceptable or reading is None or reading.manifest is None or self.suite_version is None:
             raise BundleRefusedError(self)
-        return self.bundle, self.suite_version
+        return reading, reading.manifest, self.suite_version
 
     def report(self) -> dict[str, Any]:
         """The same as plain data, for pages, for ``--json`` and for the database.
@@ -73,27 +80,23 @@ class CheckedBundle:
         manifest = asdict(self.reading.manifest) if self.reading and self.reading.manifest else {}
         return {
             "acceptable": self.acceptable,
-            "digest": self.bundle.digest if self.bundle else "",
+            "suite_closed": self.suite_closed,
+            "digest": self._complete.digest() if self._complete else "",
             "suite": self.suite_version.suite.slug if self.suite_version else manifest.get("suite", ""),
             "suite_version": self.suite_version.number if self.suite_version else None,
             "manifest": manifest | {"links": list(manifest.get("links", ()))},
-            "answers": self._answers(),
+            "answers": [
+                {
+                    "task": answer.task,
+                    "trial": answer.trial,
+                    "kind": answer.kind.value,
+                    "file": answer.file,
+                    "applies": answer.applied is not None,
+                }
+                for answer in (self.reading.answers if self.reading else ())
+            ],
             "problems": [asdict(problem) for problem in self.problems],
         }
-
-    def _answers(self) -> list[dict[str, Any]]:
-        if self.reading is None:
-            return []
-        return [
-            {
-                "task": answer.task,
-                "trial": answer.trial,
-                "kind": answer.kind.value,
-                "file": answer.file,
-                "applies": (answer.task, answer.trial) in self.applied,
-            }
-            for answer in self.reading.answers
-        ]
 
 
 class BundleRefusedError(SubmissionError):
@@ -127,12 +130,9 @@ def check_kept(*, path: Path, described: Manifest | None) -> bytes:
 
     Raises BundleError where it cannot be read at all, or checking it takes too much.
     """
-    with path.open("rb") as stream:
-        is_archive = is_packed(stream.read(4))
     # As they are now: a change while the file is being checked makes the check a stale one.
     versions = _open_versions()
     about: dict[str, Any] = {
-        "is_archive": is_archive,
         "tasks": {slug: _fingerprint(version) for slug, version in versions.items()},
         "missing": [],
     }
@@ -142,12 +142,7 @@ def check_kept(*, path: Path, described: Manifest | None) -> bytes:
             tasks[slug] = task_files(version)
         except ContentMissingError:
             about["missing"].append(slug)
-    request = BundleRequest(
-        tasks=tasks,
-        defaults=described,
-        index=_index(described) if described is not None and is_archive else None,
-        tree_limits=tree_limits(),
-    )
+    request = BundleRequest(tasks=tasks, defaults=described, tree_limits=tree_limits())
     return f"{json.dumps(about)}\n".encode() + check_packed(path, request, scratch=scratch_place())
 
 
@@ -158,43 +153,23 @@ def checked_bundle(kept: bytes) -> CheckedBundle:
     """
     about, _, found = kept.partition(b"\n")
     facts = json.loads(about)
-    reading, tried = unpack(found)
-    problems = [*reading.problems, *reading.remarks]
+    try:
+        reading = unpack(found)
+    except ValueError:  # checked by an earlier version of this site
+        raise StaleCheckError from None
+    problems = list(reading.problems)
     version = None
     # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
     if reading.manifest is not None and reading.manifest.suite:
-        version, problem = _find_version(reading.manifest)
-        if problem and (reading.is_tree or not facts["is_archive"]):
-            problem = replace(problem, file="")  # said in the form or by options: there is no such file to look at
+        version, problem = _find_version(reading.manifest, file="" if reading.described else "submission.json")
         problems += [problem] if problem else []
     if version is not None and facts["tasks"].get(version.suite.slug) != _fingerprint(version):
         raise StaleCheckError
     if version is not None and version.suite.slug in facts["missing"]:
-        problems.append(_missing(version.suite.slug))
-    problems += tried.problems
-    return CheckedBundle(
-        problems=_bounded(problems, reading.left_out),
-        reading=reading,
-        bundle=None if reading.problems else reading.bundle(),
-        suite_version=version,
-        applied=dict(tried.applied),
-    )
-
-
-def _index(described: Manifest) -> TreeIndex | None:
-    """What an output tree is compared with: the masked repositories of the suite that ``described`` names.
-
-    None where the suite takes no answers (which :func:`_find_version` says). Raises BundleError.
-    """
-    version, _ = _find_version(described)
-    try:
-        return index_of(version) if version is not None else None
-    except ContentMissingError:
-        raise BundleError([_missing(described.suite)]) from None
-
-
-def _missing(suite: str) -> Problem:
-    return refuse(f"The files of the suite {suite!r} are missing here; an operator must import it again.")
+        slug = version.suite.slug
+        problems.append(refuse(f"The files of the suite {slug!r} are missing here; an operator must import it again."))
+    closed = version is not None and bool(why_closed(version))
+    return CheckedBundle(_bounded(problems, reading.left_out), reading, version, suite_closed=closed)
 
 
 def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
@@ -202,7 +177,7 @@ def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
     refusals = [problem for problem in problems if problem.severity == Severity.REFUSE]
     if not refusals:
         return tuple(problems)
-    listed = ProblemList(ArchiveLimits().problems)
+    listed = ProblemList()
     listed.extend([*refusals, *(problem for problem in problems if problem.severity != Severity.REFUSE)])
     listed.left_out += left_out
     return tuple(listed.all())
@@ -214,10 +189,14 @@ def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
     Raises ContentMissingError.
     """
     return {
-        revision.task.slug: files_of(revision)
-        if revision.runnable
-        else TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision))
-        for revision in version.revisions.select_related("task")
+        revision.task.slug: replace(
+            files_of(revision)
+            if revision.runnable
+            else TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision)),
+            paper_folder=revision.task.paper.folder_name,
+            repository_folder=revision.task.paper.repository_folder,
+        )
+        for revision in version.revisions.select_related("task__paper")
     }
 
 
@@ -225,6 +204,13 @@ def files_of(revision: TaskRevision) -> TaskFiles:
     """What an answer to ``revision`` is tried on. Raises ContentMissingError."""
     repository = tree_path(revision.repository_hash)
     return TaskFiles(goal=goal_of(revision), repository=repository, reference=golden_file(revision))
+
+
+def closed_reason(revision: TaskRevision) -> str:
+    """Why ``revision`` takes no answers; an empty text where it does."""
+    if revision.runnable:
+        return ""
+    return "; ".join(revision.not_runnable_reasons) or revision.why_left_out
 
 
 def _open_versions() -> dict[str, SuiteVersion]:
@@ -240,27 +226,24 @@ def _fingerprint(version: SuiteVersion) -> str:
     return hashlib.sha256(described.encode()).hexdigest()
 
 
-def _find_version(manifest: Manifest) -> tuple[SuiteVersion | None, Problem | None]:
-    """The version that the manifest means, or why it cannot be answered."""
-
-    def refuse(message: str) -> Problem:
-        return Problem(severity=Severity.REFUSE, message=message, file="submission.json")
-
+def _find_version(manifest: Manifest, *, file: str) -> tuple[SuiteVersion | None, Problem | None]:
+    """The version that the manifest, which lies in ``file``, means, or why it cannot be answered."""
     known = list(Suite.objects.values_list("slug", flat=True))
     if manifest.suite not in known:
         nearest = get_close_matches(manifest.suite, known, n=1)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else f" Known suites: {', '.join(known)}."
-        return None, refuse(f"There is no suite {manifest.suite!r}.{hint}")
+        return None, refuse(f"There is no suite {manifest.suite!r}.{hint}", file=file)
     version = current_version(Suite.objects.get(slug=manifest.suite))
     if version is None:
-        return None, refuse(f"The suite {manifest.suite!r} has no version yet.")
+        return None, refuse(f"The suite {manifest.suite!r} has no version yet.", file=file)
     closed = why_closed(version)
     if closed:
-        return (version if has_code(version) else None), refuse(closed)
+        return (version if has_code(version) else None), refuse(closed, file=file)
     if manifest.suite_version not in {None, version.number}:
         return version, refuse(
             f"The bundle was made for version {manifest.suite_version} of {manifest.suite!r}; the current version is "
-            f"{version.number}. Download the current task kit, or leave suite_version out."
+            f"{version.number}. Download the current task kit, or leave suite_version out.",
+            file=file,
         )
     return version, None
 

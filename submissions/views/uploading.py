@@ -20,10 +20,10 @@ from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
 from submissions.answers.types import Severity
 from submissions.domain import quotas, submitting, uploads
-from submissions.enums import Inputs, Kind
+from submissions.enums import Inputs, Kind, Verb
 from submissions.exceptions import SubmissionError
 from submissions.forms import SubmitForm, UploadForm
-from submissions.models import Upload, User
+from submissions.models import AuditEvent, Upload, User
 from submissions.views.acting import action
 
 if TYPE_CHECKING:
@@ -118,7 +118,11 @@ def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
 def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     """What was found in an upload, and the button that submits it."""
     user = _user(request)
-    stored = get_object_or_404(Upload, pk=pk, owner=user)
+    stored = Upload.objects.filter(pk=pk, owner=user).first()
+    if stored is None:
+        get_object_or_404(AuditEvent, actor=user, verb=Verb.UPLOADED, subject_kind="upload", subject_id=str(pk))
+        messages.info(request, "That file was submitted or discarded. My submissions shows what became of it.")
+        return redirect("upload")
     if not stored.checked:
         return render(request, "submissions/upload_checking.html", {"upload": stored})
     if request.method != "POST":

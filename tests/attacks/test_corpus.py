@@ -169,7 +169,7 @@ def test_a_fault_of_ours_is_tried_again_but_not_for_ever(
 
 def test_a_good_upload_is_read(tmp_path: Path) -> None:
     (tmp_path / "good.zip").write_bytes(good_upload())
-    answers = check_limited(tmp_path / "good.zip")[0].bundle().answers
+    answers = check_limited(tmp_path / "good.zip").answers
     assert [(answer.task, answer.content) for answer in answers] == [(task.NAME, task.GOLDEN.encode())]
 
 

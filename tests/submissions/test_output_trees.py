@@ -15,8 +15,8 @@ from django.urls import reverse
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from submissions.answers.tree_index import MAX_FILE_BYTES, mark_of
-from submissions.domain import masked, uploads
+from submissions.answers.archives import MAX_FILE_BYTES
+from submissions.domain import uploads
 from submissions.domain.described import described_by
 from submissions.domain.packing import packed
 from submissions.domain.submitting import submit
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from benchmark_tasks.models import SuiteVersion
+    from submissions.answers.types import AppliedAnswer
     from submissions.models import User
 
 DESCRIBED = {"suite": "small", "system": "Agent", "backbone": "model-1", "scaffold": "Hands 1"}
@@ -67,6 +68,11 @@ def check(tmp_path: Path, files: dict[str, str | bytes], **described: Any) -> up
     return uploads.check_file(path=file, described=described_by({**DESCRIBED, **described}))
 
 
+def applied(checked: uploads.CheckedBundle) -> dict[tuple[str, int], AppliedAnswer]:
+    answers = checked.reading.answers if checked.reading else ()
+    return {(answer.task, answer.trial): answer.applied for answer in answers if answer.applied is not None}
+
+
 def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
     return [(problem.severity.value, problem.task, problem.message) for problem in checked.problems]
 
@@ -74,19 +80,19 @@ def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
 def test_every_task_of_a_paper_gets_its_answer(tmp_path: Path, small: SuiteVersion) -> None:
     checked = check(tmp_path, tree())
     assert (checked.acceptable, checked.problems) == (True, ())
-    assert checked.applied["alpha/1", 1].files == {"scoring/core.py": GOLDEN_1}
-    assert checked.applied["alpha/2", 1].files == {
+    assert applied(checked)["alpha/1", 1].files == {"scoring/core.py": GOLDEN_1}
+    assert applied(checked)["alpha/2", 1].files == {
         "scoring/core.py": BOTH.replace(GOLDEN_DOUBLE_BODY, STUB),
     }
-    bundle, _ = checked.require()
-    assert (bundle.manifest.system, bundle.manifest.scaffold) == ("Agent", "Hands 1")
+    _, manifest, _ = checked.require()
+    assert (manifest.system, manifest.scaffold) == ("Agent", "Hands 1")
 
 
 def test_packing_it_otherwise_is_the_same_bundle(tmp_path: Path, small: SuiteVersion) -> None:
-    first = check(tmp_path, tree()).require()[0].digest
+    first = check(tmp_path, tree()).require()[0].digest()
     other = {name.replace("gpt4o/1-Alpha", "01-ALPHA"): content for name, content in reversed(tree().items())}
-    assert check(tmp_path, {**other, "01-ALPHA/logs/a.log": "x"}).require()[0].digest == first
-    assert check(tmp_path, tree(HALF)).require()[0].digest != first
+    assert check(tmp_path, {**other, "01-ALPHA/logs/a.log": "x"}).require()[0].digest() == first
+    assert check(tmp_path, tree(HALF)).require()[0].digest() != first
 
 
 def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
@@ -134,7 +140,7 @@ def test_a_bad_answer_is_the_senders_risk(tmp_path: Path, small: SuiteVersion) -
     ("described", "message"),
     [
         ({"suite": "smal"}, "There is no suite 'smal'. Did you mean 'small'?"),
-        ({"system": ""}, "'system' is missing; add it."),
+        ({"system": ""}, "system is missing; add it."),
     ],
 )
 def test_what_is_wrong_with_the_description_is_said(
@@ -156,7 +162,7 @@ def test_a_suite_whose_content_is_gone_is_a_clear_refusal(
 def test_answers_to_tasks_that_take_none_are_left_out_with_a_remark(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
     checked = check(tmp_path, tree())
-    assert (checked.acceptable, list(checked.applied)) == (True, [("alpha/2", 1)])
+    assert (checked.acceptable, list(applied(checked))) == (True, [("alpha/2", 1)])
     message = f"This task takes no answers ({FAILED}), so what is here for it was left out."
     assert messages(checked) == [("remark", "alpha/1", message)]
 
@@ -170,29 +176,6 @@ def test_a_tree_of_nothing_else_is_refused_with_the_reasons(tmp_path: Path, smal
         "",
         f"There is nothing to submit: every answer here is to a task that takes none: alpha/1 ({FAILED}).",
     )
-
-
-def test_marks_are_made_once_and_made_again_when_they_do_not_read(
-    small: SuiteVersion, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = masked.index_of(small)
-    (kept,) = (data_dir / "cache" / "marks").iterdir()
-    (paper,) = index.papers
-    assert set(paper.files) == {"README.md", "scoring/__init__.py", "scoring/core.py", "scoring/tables.py"}
-    kept.write_text("{")
-    assert masked.index_of(small) == index
-    with monkeypatch.context() as patch:
-        patch.setattr(masked, "tree_files", lambda _: 1 / 0)
-        assert masked.index_of(small) == index
-
-
-def test_tasks_with_different_repositories_are_compared_with_each_one_s_own(small: SuiteVersion) -> None:
-    one, other = mark_of(b"1"), mark_of(b"2")
-    assert masked._merged([{"a": one, "b": one}, {"a": one, "b": other, "c": one}]) == {
-        "a": one,
-        "b": masked._DIFFERS,
-        "c": masked._DIFFERS,
-    }
 
 
 def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small: SuiteVersion) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
-from submissions.answers.intake import ArchiveLimits
+from submissions.answers.archives import ArchiveLimits
 from submissions.upload_limits import BoundedUploadHandler
 from tests.submissions.factories import UserFactory
 

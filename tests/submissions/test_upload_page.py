@@ -15,11 +15,11 @@ from django.urls import reverse
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, TaskRevision
-from submissions.answers.intake import ArchiveLimits
-from submissions.domain.masked import tree_limits
+from submissions.answers.archives import ArchiveLimits
 from submissions.enums import SubmissionState
 from submissions.forms import WAITING_UPLOADS, UploadForm
 from submissions.models import Submission, Upload
+from submissions.upload_limits import tree_limits
 from tests.benchmark_tasks.factories import write_suite
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, checked_by_worker, zipped
 
@@ -329,6 +329,17 @@ def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> N
     assert as_alice.post(reverse("upload_discard", args=[upload.pk]))["Location"] == "/submit/"
     assert not stored.exists()
     assert not Upload.objects.exists()
+    back = as_alice.get(reverse("upload_check", args=[upload.pk]), follow=True)
+    assert back.redirect_chain == [("/submit/", 302)]
+    assert "That file was submitted or discarded." in back.content.decode()
+
+
+def test_a_suite_that_is_closed_for_now_asks_for_no_correction(as_alice: Client, small: SuiteVersion) -> None:
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    upload = sent(as_alice, bundle())
+    page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
+    assert "The file needs no correction." in page
+    assert "Correct the file" not in page
 
 
 def test_discarding_needs_a_post(as_alice: Client, alice: User) -> None:

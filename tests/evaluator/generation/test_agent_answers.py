@@ -12,7 +12,7 @@ from evaluator.generation.agent import AgentResult
 from evaluator.generation.agent_answers import read_result
 from evaluator.generation.agent_box import Changes
 from evaluator.generation.answers import Answer
-from submissions.answers.protection import TaskFiles
+from submissions.answers.types import TaskFiles
 from submissions.trajectories.steps import Trajectory
 from tests.evaluator.generation.agent_runs import FILES, GOLDEN, make_task
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import same_code, without_docstrings
 from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract, extract_limited
-from evaluator.generation.limited_child import ChildLimits
-from submissions.answers.protection import TaskFiles
+from submissions.answers.types import TaskFiles
+from submissions.limited_child import ChildLimits
 from tests.evaluator.generation.mini_goldens import mini_goldens
 from tests.evaluator.generation.shapes import NOT_TAKEN, TAKEN
 

@@ -9,9 +9,9 @@ from typing import Any
 import pymupdf as untyped
 import pytest
 
-from evaluator.generation.limited_child import ChildLimits
 from evaluator.generation.paper_sections import SectionKind
 from evaluator.generation.papers import Paper, PaperError, read_paper, read_paper_limited
+from submissions.limited_child import ChildLimits
 from tests.evaluator.generation.mini_goldens import SUITE
 
 pymupdf: Any = untyped

@@ -8,24 +8,22 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.patches import apply_files
-from submissions.answers.protection import TaskFiles
-from submissions.answers.tree_answers import answers_of
-from submissions.answers.tree_reader import TreeFolder
-from submissions.answers.types import ProtectedPathError
+from submissions.answers.tree_answers import TreeFolder, answers_of
+from submissions.answers.types import ProtectedPathError, TaskFiles
 
 GOAL = Goal("alpha/1", "model.py", "f")
 RIGHT = b"def f():\n    return 1\n"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def task(tmp_path: Path) -> TaskFiles:
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "model.py").write_text("def f():\n    pass\n")
     (folder / "other.py").write_text("x = 1\n")
     (tmp_path / "elsewhere").mkdir()
     (folder / "link").symlink_to(tmp_path / "elsewhere")
-    return folder
+    return TaskFiles(goal=GOAL, repository=folder)
 
 
 @pytest.mark.parametrize(
@@ -39,31 +37,31 @@ def repository(tmp_path: Path) -> Path:
     ],
 )
 def test_it_is_refused_in_an_answer_and_set_aside_in_a_tree(
-    repository: Path, hostile: dict[str, bytes], parent: str
+    task: TaskFiles, hostile: dict[str, bytes], parent: str
 ) -> None:
     changed = {"model.py": RIGHT, **hostile}
     with pytest.raises(ProtectedPathError, match=f"lies below {parent}, which is no folder"):
-        apply_files(repository, changed, GOAL)
-    folder = TreeFolder(paper="alpha", place="01-Alpha/repo", changed=changed)
-    ((answer,), _) = answers_of(folder, {"alpha/1": TaskFiles(goal=GOAL, repository=repository)})
+        apply_files(task, changed)
+    folder = TreeFolder(place="01-Alpha/repo", changed=changed, protected={})
+    ((answer,), _) = answers_of(folder, {"alpha/1": task})
     assert [aside.file for aside in answer.aside] == [name for name in hostile if "/" in name]
     assert f"lies below {parent}, which is no folder" in answer.aside[0].message
     assert not any("/" in name for name in answer.files)
-    assert apply_files(repository, answer.files, GOAL).files["model.py"] == RIGHT.decode()
+    assert apply_files(task, answer.files).files["model.py"] == RIGHT.decode()
 
 
-def test_a_new_folder_is_fine(repository: Path) -> None:
-    assert set(apply_files(repository, {"model.py": RIGHT, "parts/x.txt": b"x\n"}, GOAL).files) == {
+def test_a_new_folder_is_fine(task: TaskFiles) -> None:
+    assert set(apply_files(task, {"model.py": RIGHT, "parts/x.txt": b"x\n"}).files) == {
         "model.py",
         "parts/x.txt",
     }
 
 
-def test_a_name_that_no_disk_takes_is_refused_and_set_aside(repository: Path) -> None:
+def test_a_name_that_no_disk_takes_is_refused_and_set_aside(task: TaskFiles) -> None:
     name = "a" * 256 + ".txt"
     changed = {"model.py": RIGHT, name: b"x\n"}
     with pytest.raises(ProtectedPathError, match="has a path of more than 200 characters"):
-        apply_files(repository, changed, GOAL)
-    folder = TreeFolder(paper="alpha", place="01-Alpha/repo", changed=changed)
-    ((answer,), _) = answers_of(folder, {"alpha/1": TaskFiles(goal=GOAL, repository=repository)})
+        apply_files(task, changed)
+    folder = TreeFolder(place="01-Alpha/repo", changed=changed, protected={})
+    ((answer,), _) = answers_of(folder, {"alpha/1": task})
     assert list(answer.files) == ["model.py"]

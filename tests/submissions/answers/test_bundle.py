@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import io
 import json
 import random
 from collections.abc import Mapping
 
 import pytest
 
-from submissions.answers.bundle import Bundle, BundleReading, read_bundle
-from submissions.answers.types import AnswerKind, BundleError, Manifest, RawAnswer
+from submissions.answers.bundle import read_bundle
+from submissions.answers.types import AnswerKind, BundleReading, Manifest, Problem, RawAnswer, Severity
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
 
 LONG = random.Random(1).randbytes(4 * 1024 * 1024).hex().encode()  # noqa: S311 - no secret
@@ -23,18 +22,23 @@ NO_DEFAULTS = (
 DEFAULTS = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
 
 
-def parse(files: Mapping[str, bytes]) -> Bundle:
-    return read(make_zip({"submission.json": GOOD_FILES["submission.json"], **files})).bundle()
-
-
 def read(data: bytes, defaults: Manifest | None = None) -> BundleReading:
-    return read_bundle(io.BytesIO(data), defaults=defaults)
+    return read_bundle(data, defaults=defaults)
+
+
+def parse(files: Mapping[str, bytes]) -> BundleReading:
+    reading = read(make_zip({"submission.json": GOOD_FILES["submission.json"], **files}))
+    assert not reading.refused
+    return reading
 
 
 def problems(data: bytes, defaults: Manifest | None = None) -> list[tuple[str, str, str]]:
-    with pytest.raises(BundleError) as caught:
-        read(data, defaults).bundle()
-    return [(problem.task, problem.file, problem.message) for problem in caught.value.problems]
+    found = [problem for problem in read(data, defaults).problems if problem.severity is Severity.REFUSE]
+    return [(problem.task, problem.file, problem.message) for problem in found]
+
+
+def remarks(reading: BundleReading) -> list[Problem]:
+    return [problem for problem in reading.problems if problem.severity is Severity.REMARK]
 
 
 def jsonl(*rows: object) -> bytes:
@@ -56,6 +60,7 @@ def test_answers_are_read_with_usage_and_trajectory() -> None:
             "README.md": b"hello",
         }
     )
+    assert bundle.manifest is not None
     assert (bundle.manifest.system, bundle.manifest.suite) == ("Plain", "lmr-mini")
     assert bundle.answers == (
         RawAnswer("cd/1", 1, AnswerKind.DIFF, DIFF, "answers/CD/01/answer.patch"),
@@ -89,12 +94,12 @@ def session(trial: str = "") -> dict[str, bytes]:
 @pytest.mark.parametrize("trial", ["", "trial-2/"])
 def test_a_folder_is_a_trajectory_with_a_row_for_each_file(trial: str) -> None:
     reading = read(make_zip({"submission.json": GOOD_FILES["submission.json"], **session(trial)}))
-    (answer,) = reading.bundle().answers
+    (answer,) = reading.answers
     rows = [json.loads(line) for line in (answer.trajectory or b"").splitlines()]
     assert [row["file"] for row in rows] == ["events/0.json", "events/1.json", "notes.txt"]
     assert (rows[1]["content"]["args"], rows[2]["content"]) == ({"command": "ls"}, "words")
     assert answer.trajectory_name == "trajectory"
-    assert [(remark.severity, remark.task, remark.file, remark.message) for remark in reading.remarks] == [
+    assert [(remark.severity, remark.task, remark.file, remark.message) for remark in remarks(reading)] == [
         (
             "remark",
             "",
@@ -112,24 +117,24 @@ def test_a_folder_is_a_trajectory_with_a_row_for_each_file(trial: str) -> None:
 
 def test_what_is_understood_is_not_remarked_on() -> None:
     line = b'{"action": "ls", "observation": "a.py"}\n'
-    assert read(make_zip({**GOOD_FILES, "answers/dpo/1/run.jsonl": line})).remarks == ()
+    assert read(make_zip({**GOOD_FILES, "answers/dpo/1/run.jsonl": line})).problems == ()
 
 
 def test_a_trajectory_that_is_none_is_kept_and_said() -> None:
     reading = read(make_zip({**GOOD_FILES, "answers/dpo/1/run.log": b"just a log"}))
-    (remark,) = reading.remarks
+    (remark,) = reading.problems
     assert (remark.file, remark.message[:59]) == (
         "answers/dpo/1/run.log",
         "Nothing in the trajectory can be shown as an agent's steps.",
     )
-    assert reading.bundle().answers[-1].trajectory == b"just a log"
+    assert reading.answers[-1].trajectory == b"just a log"
 
 
 def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
-    packed = {read(data).bundle().digest for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
-    changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"})).bundle()
+    packed = {read(data).digest() for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
+    changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"}))
     assert len(packed) == 1
-    assert changed.digest not in packed
+    assert changed.digest() not in packed
 
 
 @pytest.mark.parametrize(
@@ -165,7 +170,7 @@ def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
         ),
         (
             {"answers/dpo/1/answer.py": ANSWER, "answers/dpo/1/usage.json": b'{"seconds":'},
-            [("dpo/1", "answers/dpo/1/usage.json", "Not usable at column 12: not JSON: Expecting value.")],
+            [("dpo/1", "answers/dpo/1/usage.json", "Not usable at column 12: it is not JSON: Expecting value.")],
         ),
         (
             {"answers/dpo/1/trial-21/answer.py": ANSWER, "answers/dpo/1/answer.py": ANSWER},
@@ -218,7 +223,7 @@ def test_what_is_wrong_in_one_place_hides_nothing_elsewhere() -> None:
         ("cd/1", "answers/cd/1"),
         ("dpo/1", "answers/dpo/1/answer.py"),
     ]
-    assert reading.manifest == Manifest("lmr-mini", None, "Plain", "", "none", "", "", ("https://e.org",), "")
+    assert reading.manifest == Manifest("lmr-mini", None, "Plain", "", "none", "", "", (), "")
     assert [answer.task for answer in reading.answers] == ["cd/1", "dpo/1", "rope/1"]
 
 
@@ -259,7 +264,7 @@ def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
         row(model_patch=DIFF.decode()),
         row(instance_id="04-CD/1", model_patch=None, function=ANSWER.decode(), trial=2, usage={"cost_usd": 1}),
     )
-    bundle = read(data, DEFAULTS).bundle()
+    bundle = read(data, DEFAULTS)
     assert bundle.manifest == Manifest("lmr-mini", None, "small-model", "small-model", "none", "full", "", (), "")
     assert bundle.answers == (
         RawAnswer("cd/1", 2, AnswerKind.SOURCE, ANSWER, "line 2, function", {"cost_usd": 1.0}),
@@ -270,24 +275,28 @@ def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([row(instance_id="dpo")], [("", "line 1", "'instance_id' must name a task, like \"dpo/1\".")]),
+        ([row(instance_id="dpo")], [("", "line 1", 'instance_id must name a task, like "dpo/1".')]),
         (
             [row(function="x")],
-            [("dpo/1", "line 1", "Give either 'model_patch' (a diff) or 'function' (the source), and only one.")],
+            [("", "line 1", "Give either 'model_patch' (a diff) or 'function' (the source), and only one.")],
         ),
-        ([row(model_patch=3)], [("dpo/1", "line 1", "'model_patch' must be a text in quotes.")]),
-        ([row(trial=0)], [("dpo/1", "line 1", "'trial' must be a whole number from 1 to 20.")]),
+        ([row(model_patch=3)], [("", "line 1", "model_patch must be a text in quotes, not 3.")]),
+        ([row(trial=0)], [("", "line 1", "trial must be at least 1, not 0.")]),
+        ([row(trial=True)], [("", "line 1", "trial must be a whole number, not true.")]),
         ([row(trail=2)], [("", "line 1", "Unknown key 'trail'; did you mean 'trial'?")]),
-        ([row(usage={"seconds": -1})], [("dpo/1", "line 1", "'usage': 'seconds' must be between 0 and 1e+12.")]),
-        ([row(usage=1)], [("dpo/1", "line 1", "'usage' must be an object.")]),
-        ([row(model_name_or_path="")], [("dpo/1", "line 1", "'model_name_or_path' must name the model.")]),
+        ([row(usage={"seconds": -1})], [("", "line 1", "usage.seconds must be at least 0.0, not -1.")]),
+        ([row(usage=1)], [("", "line 1", "usage must be an object, not 1.")]),
+        (
+            [row(model_name_or_path="", trial=21)],
+            [("", "line 1", "model_name_or_path is empty; fill it in. trial must be at most 20, not 21.")],
+        ),
         (
             [row(model_patch="x" * 1024 * 1024), row()],
             [("", "line 1", "The row is longer than 1 MB.")],
         ),
         (
             [row(), row(instance_id="DPO/01")],
-            [("dpo/1", "line 2", "Trial 1 is answered twice (also in line 1, model_patch).")],
+            [("dpo/1", "line 2, model_patch", "Trial 1 is answered twice (also in line 1, model_patch); keep one.")],
         ),
         (
             [row(), row(trial=2, model_name_or_path="other")],
@@ -309,17 +318,17 @@ def test_wrong_rows_are_refused(rows: list[object], expected: list[tuple[str, st
 def test_rows_that_are_no_objects_and_too_many_rows() -> None:
     assert problems(b'{"a": 1}\n[]\n{"a"\n', DEFAULTS)[1:3] == [
         ("", "line 2", "A row must be one JSON object, like {...}."),
-        ("", "line 3", "Not usable at column 5: not JSON: Expecting ':' delimiter."),
+        ("", "line 3", "The row is not usable at column 5: it is not JSON: Expecting ':' delimiter."),
     ]
     assert problems(b"{}\n" * 6001, DEFAULTS)[0] == ("", "", "The file has more than 6000 rows.")
 
 
 def test_keys_of_other_tools_are_left_alone() -> None:
-    bundle = read(jsonl(row(full_output="...", cost=3)), DEFAULTS).bundle()
+    bundle = read(jsonl(row(full_output="...", cost=3)), DEFAULTS)
     assert [answer.task for answer in bundle.answers] == ["dpo/1"]
 
 
 def test_jsonl_without_the_other_fields_is_refused() -> None:
     assert problems(jsonl(row())) == [("", "", NO_DEFAULTS)]
     no_suite = Manifest("", None, "", "", "none", "full", "", (), "")
-    assert problems(jsonl(row()), no_suite) == [("", "", "'suite' is missing; add it.")]
+    assert problems(jsonl(row()), no_suite) == [("", "", "suite is missing; add it.")]

@@ -7,6 +7,7 @@ import pytest
 from benchmark_tasks.domain.goals import Goal, find_goal
 from submissions.answers.changes import other_changes, other_files
 from submissions.answers.patches import apply_files, apply_source
+from submissions.answers.types import TaskFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,10 +111,14 @@ SOLVED = MODULE.replace(STUB, GOLDEN)
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def task(tmp_path: Path) -> TaskFiles:
+    repository = tmp_path / "repository"
+    repository.mkdir()
     for name, text in IN_REPOSITORY.items():
-        (tmp_path / name).write_bytes(text.encode())
-    return tmp_path
+        (repository / name).write_bytes(text.encode())
+    reference = tmp_path / "golden.py"
+    reference.write_text(SOLVED)
+    return TaskFiles(goal=FUNCTION, repository=repository, reference=reference)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +139,13 @@ def repository(tmp_path: Path) -> Path:
         *("code elsewhere", "new file", "no Python"),
     ],
 )
-def test_the_goal_is_alone_where_no_other_code_changes(repository: Path, files: dict[str, str], *, alone: bool) -> None:
+def test_the_golden_goal_is_the_reference_where_no_other_code_changes(
+    task: TaskFiles, files: dict[str, str], *, alone: bool
+) -> None:
     changed = {name: text.encode() for name, text in {PATH: SOLVED, **files}.items()}
-    assert apply_files(repository, changed, FUNCTION).goal_alone is alone
+    assert apply_files(task, changed).identical is alone
 
 
-def test_a_helper_of_a_source_answer_is_not_the_goal_alone(repository: Path) -> None:
-    assert apply_source(repository, FUNCTION, GOLDEN.encode()).goal_alone
-    assert not apply_source(repository, FUNCTION, f"{SHADOW}\n\n{GOLDEN}".encode()).goal_alone
+def test_a_helper_of_a_source_answer_is_not_the_goal_alone(task: TaskFiles) -> None:
+    assert apply_source(task, GOLDEN.encode()).identical
+    assert not apply_source(task, f"{SHADOW}\n\n{GOLDEN}".encode()).identical

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
-from submissions.answers.check import BundleRequest, check_answers, check_bundle
-from submissions.answers.protection import TaskFiles
-from submissions.answers.types import AnswerKind, BundleError, Manifest, Problem, RawAnswer, Severity
+from submissions.answers.check import check_bundle, try_answers
+from submissions.answers.limited import BundleRequest
+from submissions.answers.types import AnswerKind, AppliedAnswer, Manifest, Problem, RawAnswer, Severity, TaskFiles
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
@@ -54,11 +53,10 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
         answer("dpo/1", b"", trial=4, kind=AnswerKind.DIFF),
     )
     begun: list[RawAnswer] = []
-    checked = check_answers(answers, tasks, begun.append)
+    tried = try_answers(answers, tasks, begun.append)
     assert begun == list(answers)
-    assert list(checked.applied) == [("dpo/1", 1)]
-    assert checked.applied["dpo/1", 1].files == {"a.py": "def f(x): return x\n"}
-    assert checked.problems == (
+    assert [answer.applied.files for answer in tried if answer.applied] == [{"a.py": "def f(x): return x\n"}]
+    assert [answer.problem for answer in tried if answer.problem] == [
         Problem(Severity.REFUSE, "Unknown task 'dop/1'; did you mean 'dpo/1'?", "dop/1", "answers/dop/1/1"),
         Problem(
             Severity.BAD_ANSWER,
@@ -75,13 +73,7 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
             "answers/dpo/1/3",
         ),
         Problem(Severity.BAD_ANSWER, "The diff is empty.", "dpo/1", "answers/dpo/1/4"),
-    )
-    assert checked.is_refused
-
-
-def test_bad_answers_alone_do_not_refuse_the_bundle(tasks: dict[str, TaskFiles]) -> None:
-    checked = check_answers((answer("dpo/1", b""),), tasks)
-    assert (checked.is_refused, len(checked.problems), checked.applied) == (False, 1, {})
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +87,8 @@ def test_bad_answers_alone_do_not_refuse_the_bundle(tasks: dict[str, TaskFiles])
 def test_a_file_above_a_limit_names_itself_and_the_limit(
     tasks: dict[str, TaskFiles], source: bytes, limit: str
 ) -> None:
-    checked = check_answers((answer("dpo/1", source + RIGHT),), tasks)
-    (problem,) = checked.problems
+    problem = try_answers((answer("dpo/1", source + RIGHT),), tasks)[0].problem
+    assert problem is not None
     assert (problem.severity, problem.file) == (Severity.BAD_ANSWER, "answers/dpo/1/1")
     assert problem.message == f"The answer {limit}, which is the limit of a file"
 
@@ -106,10 +98,13 @@ def test_what_is_the_golden_definition_is_known(tasks: dict[str, TaskFiles], tmp
     golden.write_text("def f(x):\n    '''Explained.'''\n    return x\n")
     task = TaskFiles(goal=tasks["dpo/1"].goal, repository=tmp_path, reference=golden)
     given = (answer("dpo/1", RIGHT), answer("dpo/1", b"def f(x): return -x\n", trial=2))
-    checked = check_answers(given, {"dpo/1": task})
-    assert [applied.identical for applied in checked.applied.values()] == [True, False]
+    assert [applied.identical for applied in applied_of(given, task)] == [True, False]
     golden.unlink()
-    assert not check_answers(given[:1], {"dpo/1": task}).applied["dpo/1", 1].identical
+    assert [applied.identical for applied in applied_of(given, task)] == [False, False]
+
+
+def applied_of(answers: tuple[RawAnswer, ...], task: TaskFiles) -> list[AppliedAnswer]:
+    return [each.applied for each in try_answers(answers, {"dpo/1": task}) if each.applied is not None]
 
 
 def test_answers_that_grow_beyond_the_limit_together_are_refused(
@@ -117,36 +112,28 @@ def test_answers_that_grow_beyond_the_limit_together_are_refused(
 ) -> None:
     monkeypatch.setattr(check, "MAX_APPLIED_BYTES", 1024)
     given = [answer("dpo/1", b"X = '" + b"x" * 300 + b"'\n" + RIGHT, trial=trial) for trial in (1, 2, 3)]
-    checked = check_answers(given, tasks)
-    assert list(checked.applied) == [("dpo/1", 1)]
-    (problem,) = checked.problems
-    assert (problem.severity, problem.file) == (Severity.REFUSE, "answers/dpo/1/2")
-    assert problem.message.startswith("With this answer the changed files of the bundle hold more than 1 KB;")
+    tried = try_answers(given, tasks)
+    assert [each.applied is not None for each in tried] == [True, True, False]
+    problem = tried[-1].problem
+    assert problem is not None
+    assert (problem.severity, problem.file) == (Severity.REFUSE, "answers/dpo/1/3")
+    assert problem.message.startswith("The changed files of the answers before this one hold more than 1 KB;")
 
 
 @pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
 def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles], form: str) -> None:
     request = BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED)
-    reading, checked = check_bundle(io.BytesIO(sent(form, {"cd/1": RIGHT, "dpo/1": RIGHT})), request)
-    assert [each.task for each in reading.bundle().answers] == ["dpo/1"]
-    assert (list(checked.applied), checked.problems) == ([("dpo/1", 1)], ())
-    assert [(remark.severity, remark.task, remark.message) for remark in reading.remarks] == [
-        (Severity.REMARK, "cd/1", LEFT_OUT)
-    ]
-
-
-@pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
-def test_a_bundle_of_nothing_else_is_refused_with_the_reason(tasks: dict[str, TaskFiles], form: str) -> None:
-    request = BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED)
-    reading, _ = check_bundle(io.BytesIO(sent(form, {"cd/1": RIGHT})), request)
-    with pytest.raises(BundleError) as refused:
-        reading.bundle()
-    assert [problem.message for problem in refused.value.problems] == [
+    reading = check_bundle(sent(form, {"cd/1": RIGHT, "dpo/1": RIGHT}), request)
+    assert [(each.task, each.applied is not None) for each in reading.answers] == [("dpo/1", True)]
+    remarks = [(remark.severity, remark.task, remark.message) for remark in reading.problems]
+    assert remarks == [(Severity.REMARK, "cd/1", LEFT_OUT)]
+    nothing = check_bundle(sent(form, {"cd/1": RIGHT}), request)
+    assert nothing.problems[-1].message == (
         "There is nothing to submit: every answer here is to a task that takes none: cd/1 (no unit test)."
-    ]
+    )
+    assert nothing.refused
 
 
 def test_answers_to_an_unknown_suite_are_not_tried(tasks: dict[str, TaskFiles]) -> None:
-    request = BundleRequest(tasks={"other": tasks})
-    reading, checked = check_bundle(io.BytesIO(sent("zip", {"cd/1": RIGHT, "dpo/1": RIGHT})), request)
-    assert ([each.task for each in reading.answers], checked.applied) == (["cd/1", "dpo/1"], {})
+    reading = check_bundle(sent("zip", {"cd/1": RIGHT, "dpo/1": RIGHT}), BundleRequest(tasks={"other": tasks}))
+    assert [(each.task, each.applied) for each in reading.answers] == [("cd/1", None), ("dpo/1", None)]

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.check import BundleRequest
-from submissions.answers.limited import check_limited
-from submissions.answers.protection import TaskFiles
-from submissions.answers.types import AnswerKind
+from submissions.answers.limited import BundleRequest, check_limited
+from submissions.answers.types import AnswerKind, TaskFiles
 from tests.submissions.answers.archive_makers import make_zip
 
 ROOT = Path(__file__).parents[3]
@@ -55,24 +53,27 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(EXAMPLE, arcname="minimal-bundle")
         upload.write_bytes(gzip.compress(packed.getvalue()))
-    reading, checked = check_limited(upload, REQUEST)
-    bundle = reading.bundle()
+    bundle = check_limited(upload, REQUEST)
+    assert bundle.manifest is not None
     assert (bundle.manifest.suite, bundle.manifest.kind) == ("lmr-mini", "calibration")
     assert [(answer.task, answer.trial, answer.kind) for answer in bundle.answers] == [
         ("dpo/1", 1, AnswerKind.SOURCE),
         ("dpo/1", 2, AnswerKind.DIFF),
     ]
     assert bundle.answers[0].trajectory_name == "trajectory.jsonl"
-    assert checked.problems == ()
-    assert list(checked.applied["dpo/1", 1].files) == ["preferences/objective.py"]
-    assert list(checked.applied["dpo/1", 2].files) == ["preferences/objective.py", "preferences/ratios.py"]
+    assert bundle.problems == ()
+    assert [list(answer.applied.files) for answer in bundle.answers if answer.applied] == [
+        ["preferences/objective.py"],
+        ["preferences/objective.py", "preferences/ratios.py"],
+    ]
 
 
 def test_both_ways_to_write_the_answer_compute_the_same(tmp_path: Path, example_files: dict[str, bytes]) -> None:
     upload = tmp_path / "upload"
     upload.write_bytes(make_zip(example_files))
     outputs: list[str] = []
-    for applied in check_limited(upload, REQUEST)[1].applied.values():
+    for applied in [answer.applied for answer in check_limited(upload, REQUEST).answers]:
+        assert applied is not None
         folder = tmp_path / f"tree-{len(outputs)}"
         for source in MASKED.rglob("*.py"):
             target = folder / source.relative_to(MASKED)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.patches import apply_files, apply_source
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 
 FILE = "unit_test/unit_test_1.py"
 GOAL = Goal("cad/1", FILE, "sample")
@@ -45,11 +45,15 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def task_of(repository: Path, goal: Goal = GOAL) -> TaskFiles:
+    return TaskFiles(goal=goal, repository=repository)
+
+
 def applied(repository: Path, definition: str | bytes, *, before: str = "", after: str = "") -> AppliedAnswer:
     """The masked file with ``definition`` in the goal's place."""
     new = definition.encode() if isinstance(definition, str) else definition
     content = MASKED.encode().replace(SPAN.encode(), before.encode() + new + after.encode())
-    return apply_files(repository, {FILE: content}, GOAL)
+    return apply_files(task_of(repository), {FILE: content})
 
 
 @pytest.mark.parametrize(
@@ -150,29 +154,29 @@ def test_a_call_that_stood_there_may_stay(repository: Path) -> None:
     masked = MASKED.replace("count=1", "count=int('1')")
     (repository / FILE).write_text(masked)
     changed = masked.replace("raise NotImplementedError", "return count")
-    assert "return count" in apply_files(repository, {FILE: changed.encode()}, GOAL).goal_source
+    assert "return count" in apply_files(task_of(repository), {FILE: changed.encode()}).goal_source
 
 
 def test_windows_line_ends_stay_those_of_the_file(repository: Path) -> None:
     (repository / FILE).write_bytes(MASKED.replace("\n", "\r\n").encode())
-    answer = apply_source(repository, GOAL, (HEADER + BODY).encode())
+    answer = apply_source(task_of(repository), (HEADER + BODY).encode())
     assert answer.files[FILE] == MASKED.replace(SPAN, HEADER + BODY).replace("\n", "\r\n")
     with pytest.raises(AnswerError, match="only the definition of 'sample' may change"):
-        apply_files(repository, {FILE: MASKED.replace(SPAN, HEADER + BODY).encode()}, GOAL)
+        apply_files(task_of(repository), {FILE: MASKED.replace(SPAN, HEADER + BODY).encode()})
 
 
 @pytest.mark.parametrize("file", ["unit_test/new.py", "unit_test/conftest.py", "conftest.py", "setup.cfg"])
 def test_other_protected_files_stay_protected(repository: Path, file: str) -> None:
     with pytest.raises(ProtectedPathError, match="is protected"):
-        apply_files(repository, {file: b"x = 1\n"}, GOAL)
+        apply_files(task_of(repository), {file: b"x = 1\n"})
 
 
 def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> None:
     goal = Goal("cad/2", FILE, "Holder", "Holder")
     good = MASKED.replace("return 1\n", "return 2\n", 1)
-    assert "return 2" in apply_files(repository, {FILE: good.encode()}, goal).goal_source
+    assert "return 2" in apply_files(task_of(repository, goal), {FILE: good.encode()}).goal_source
     named = good.replace("    def run", "    size = 3\n    kind: int = size\n    pass\n\n    def run")
-    assert "size = 3" in apply_files(repository, {FILE: named.encode()}, goal).goal_source
+    assert "size = 3" in apply_files(task_of(repository, goal), {FILE: named.encode()}).goal_source
     hostile = (
         "    import evil\n",
         "    from evil import thing\n",
@@ -189,4 +193,4 @@ def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> N
     for bad in ("    evil()\n", "    x = evil()\n", "    def run(self, x=evil()):\n", *hostile):
         changed = MASKED.replace("    def run(self):\n", bad + ("" if "def" in bad else "    def run(self):\n"))
         with pytest.raises(AnswerError, match="may only name things there"):
-            apply_files(repository, {FILE: changed.encode()}, goal)
+            apply_files(task_of(repository, goal), {FILE: changed.encode()})

@@ -1,6 +1,7 @@
+"""The limited child says what the reader says, and what takes too much of it is refused."""
+
 from __future__ import annotations
 
-import io
 import os
 import re
 import time
@@ -10,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
+from submissions.answers.archives import ArchiveLimits
 from submissions.answers.bundle import read_bundle
-from submissions.answers.check import BundleRequest, check_bundle
-from submissions.answers.intake import ArchiveLimits
-from submissions.answers.limited import ChildLimits, apply_limited, check_limited
-from submissions.answers.protection import TaskFiles
+from submissions.answers.check import check_bundle
+from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_limited
 from submissions.answers.types import (
     AnswerError,
     AnswerKind,
@@ -22,7 +22,9 @@ from submissions.answers.types import (
     Manifest,
     ProtectedPathError,
     RawAnswer,
+    TaskFiles,
 )
+from submissions.limited_child import ChildLimits
 from tests.submissions.answers.archive_makers import GOOD_FILES, gzip_of_zeros, make_zip, tar_header
 
 FILES = {
@@ -48,22 +50,22 @@ def refusal(path: Path, child: ChildLimits | None = None, request: BundleRequest
     return [problem.message for problem in caught.value.problems]
 
 
-def test_the_child_returns_what_the_reader_reads(upload: Path) -> None:
-    assert check_limited(upload)[0] == read_bundle(io.BytesIO(make_zip(FILES)))
-
-
-def test_problems_come_back_whole(upload: Path) -> None:
-    exes = {f"answers/dpo/{number}/x.exe": b"" for number in range(120)}
-    upload.write_bytes(make_zip({**FILES, **exes, "answers/dpo/1/x.md": b""}))
-    here, there = read_bundle(io.BytesIO(upload.read_bytes())), check_limited(upload)[0]
-    assert (len(there.problems), there.left_out, len(there.answers)) == (100, 21, 3)
-    assert there == here
+@pytest.mark.parametrize(
+    "more",
+    [{}, {f"answers/dpo/{number}/x.exe": b"" for number in range(120)} | {"answers/dpo/1/x.md": b""}],
+    ids=["good", "problems"],
+)
+def test_the_child_returns_what_the_reader_reads(upload: Path, more: dict[str, bytes]) -> None:
+    upload.write_bytes(make_zip({**FILES, **more}))
+    here = read_bundle(upload.read_bytes())
+    assert (len(here.answers), here.left_out) == (3, 21 if more else 0)
+    assert check_limited(upload) == here
 
 
 def test_what_cannot_be_read_raises_as_it_does_here(upload: Path) -> None:
     upload.write_bytes(make_zip({"answers/dpo/1/x.exe": b""})[:-5])
     with pytest.raises(BundleError) as here:
-        read_bundle(io.BytesIO(upload.read_bytes()))
+        read_bundle(upload.read_bytes())
     with pytest.raises(BundleError) as there:
         check_limited(upload)
     assert there.value.problems == here.value.problems
@@ -72,14 +74,16 @@ def test_what_cannot_be_read_raises_as_it_does_here(upload: Path) -> None:
 def test_defaults_and_limits_reach_the_child(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", ("https://example.org",), "")
     upload.write_text('{"instance_id": "dpo/1", "function": "x", "model_name_or_path": "m"}\n')
-    bundle, _ = check_limited(upload, BundleRequest(defaults=defaults))
+    bundle = check_limited(upload, BundleRequest(defaults=defaults))
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
     with pytest.raises(BundleError, match="larger than 10 bytes"):
         check_limited(upload, BundleRequest(defaults=defaults, limits=ArchiveLimits(upload=10)))
 
 
 @pytest.mark.parametrize(
-    "child", [ChildLimits(memory_bytes=60 * 1024 * 1024), ChildLimits(memory_bytes=1024)], ids=["read", "start"]
+    "child",
+    [replace(BUNDLE_CHILD, memory_bytes=60 * 1024 * 1024), replace(BUNDLE_CHILD, memory_bytes=1024)],
+    ids=["read", "start"],
 )
 def test_too_much_memory_is_a_clear_refusal(upload: Path, child: ChildLimits) -> None:
     upload.write_bytes(make_zip({f"answers/dpo/{n}/a.log": os.urandom(6 * 1024 * 1024) for n in (1, 2, 3)}))
@@ -98,12 +102,12 @@ def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path, tra
     files = {f"answers/dpo/{n}/run.log": trajectory for n in numbers}
     answers = {f"answers/dpo/{n}/answer.py": os.urandom(100_000) for n in numbers}
     upload.write_bytes(make_zip({"submission.json": GOOD_FILES["submission.json"], **files, **answers}))
-    assert [answer.trajectory for answer in check_limited(upload)[0].answers] == [trajectory] * count
+    assert [answer.trajectory for answer in check_limited(upload).answers] == [trajectory] * count
 
 
 def test_too_much_time_is_a_clear_refusal_and_ends_the_child(upload: Path) -> None:
     begun = time.monotonic()
-    assert refusal(upload, ChildLimits(wall_seconds=0.001)) == [
+    assert refusal(upload, replace(BUNDLE_CHILD, wall_seconds=0.001)) == [
         "Checking the file took more than 0.001 seconds; send a smaller or plainer one."
     ]
     assert time.monotonic() - begun < 2
@@ -129,7 +133,10 @@ def hostile(answers: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("child", "limit"),
-    [(ChildLimits(cpu_seconds=1), "1 seconds of processor time"), (ChildLimits(wall_seconds=1.5), "1.5 seconds")],
+    [
+        (replace(BUNDLE_CHILD, cpu_seconds=1), "1 seconds of processor time"),
+        (replace(BUNDLE_CHILD, wall_seconds=1.5), "1.5 seconds"),
+    ],
     ids=["processor", "clock"],
 )
 def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
@@ -154,9 +161,9 @@ def test_what_applied_comes_back_as_it_was(upload: Path, request_of_one: BundleR
         make_zip({**right, "answers/dpo/1/trial-2/answer.diff": diff, "answers/dpo/1/trial-2/a.log": b""})
     )
     there = check_limited(upload, request_of_one)
-    assert there == check_bundle(io.BytesIO(upload.read_bytes()), request_of_one)
-    assert list(there[1].applied) == [("dpo/1", 1), ("dpo/1", 2)]
-    assert there[1].applied["dpo/1", 2].files == {f"{deep}x.txt": "\u00e9\n"}
+    assert there == check_bundle(upload.read_bytes(), request_of_one)
+    files = [answer.applied.files for answer in there.answers if answer.applied]
+    assert files == [{"a.py": "def f(x): return x\n"}, {f"{deep}x.txt": "\u00e9\n"}]
 
 
 def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRequest) -> None:
@@ -172,7 +179,7 @@ def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRe
     with pytest.raises(ProtectedPathError, match="is protected"):
         apply_limited(answer("--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
     with pytest.raises(AnswerError, match=r"took more than 0\.001 seconds"):
-        apply_limited(answer("def f(x): return x"), task, child=ChildLimits(wall_seconds=0.001))
+        apply_limited(answer("def f(x): return x"), task, child=replace(BUNDLE_CHILD, wall_seconds=0.001))
 
 
 def test_a_bomb_costs_a_refusal_only(upload: Path) -> None:

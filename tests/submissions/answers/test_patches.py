@@ -3,10 +3,8 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.patches import apply_diff, apply_source
 from submissions.answers.protection import Protection
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 
 GOAL = Goal("dpo/1", "pkg/goal.py", "f")
 STUB = "import os\n\n\ndef f(x):\n    raise NotImplementedError\n\n\nY = 1\n"
@@ -46,6 +44,10 @@ def repository(tmp_path: Path) -> Path:
         (folder / name).write_bytes(text.encode())
     (folder / "run.sh").chmod(0o755)
     return folder
+
+
+def task_of(repository: Path, goal: Goal = GOAL, protection: Protection | None = None) -> TaskFiles:
+    return TaskFiles(goal=goal, repository=repository, protection=protection or Protection())
 
 
 def edit(path: str, old: str, new: str) -> str:
@@ -81,7 +83,7 @@ SOLVED = STUB.replace("raise NotImplementedError", "return x")
 
 def test_a_diff_gives_the_whole_new_text(repository: Path) -> None:
     before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
-    assert apply_diff(repository, GOOD.encode(), GOAL) == AppliedAnswer(
+    assert apply_diff(task_of(repository), GOOD.encode()) == AppliedAnswer(
         files={"pkg/goal.py": SOLVED},
         deleted=(),
         diff=(
@@ -90,7 +92,6 @@ def test_a_diff_gives_the_whole_new_text(repository: Path) -> None:
             "+    return x\n \n \n Y = 1\n"
         ),
         goal_source="def f(x):\n    return x\n",
-        goal_alone=True,
     )
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
 
@@ -126,14 +127,14 @@ ALLOWED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 @pytest.mark.parametrize("case", ALLOWED)
 def test_diffs_that_are_allowed(repository: Path, case: str) -> None:
     diff, files, deleted = ALLOWED[case]
-    applied = apply_diff(repository, diff.encode(), GOAL)
+    applied = apply_diff(task_of(repository), diff.encode())
     assert (applied.files, applied.deleted) == (files, deleted)
 
 
 @pytest.mark.parametrize("case", ALLOWED)
 def test_the_rendered_diff_does_the_same_again(repository: Path, case: str) -> None:
-    first = apply_diff(repository, ALLOWED[case][0].encode(), GOAL)
-    again = apply_diff(repository, first.diff.encode(), GOAL)
+    first = apply_diff(task_of(repository), ALLOWED[case][0].encode())
+    again = apply_diff(task_of(repository), first.diff.encode())
     assert again == first
 
 
@@ -206,14 +207,14 @@ def test_a_deep_file_that_is_there_may_be_changed(repository: Path) -> None:
     (repository / path).parent.mkdir(parents=True)
     (repository / path).write_text("A = 1\n")
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
-    assert apply_diff(repository, diff.encode(), GOAL).files == {path: "A = 2\n"}
+    assert apply_diff(task_of(repository), diff.encode()).files == {path: "A = 2\n"}
 
 
 @pytest.mark.parametrize("case", PROTECTED)
 def test_diffs_that_refuse_the_bundle(repository: Path, case: str) -> None:
     diff, expected = PROTECTED[case]
     with pytest.raises(ProtectedPathError) as caught:
-        apply_diff(repository, diff.encode(), GOAL)
+        apply_diff(task_of(repository), diff.encode())
     assert expected in caught.value.message
 
 
@@ -245,7 +246,7 @@ def test_diffs_that_refuse_the_bundle(repository: Path, case: str) -> None:
 )  # fmt: skip
 def test_diffs_that_score_bad_patch(repository: Path, diff: bytes, line: int | None, expected: str) -> None:
     with pytest.raises(AnswerError) as caught:
-        apply_diff(repository, diff, GOAL)
+        apply_diff(task_of(repository), diff)
     assert not isinstance(caught.value, ProtectedPathError)
     assert expected in caught.value.message
     assert caught.value.line == line
@@ -261,7 +262,10 @@ def test_diffs_that_score_bad_patch(repository: Path, diff: bytes, line: int | N
 def test_a_file_that_is_too_large_may_not_be_changed(repository: Path, size: int, message: str) -> None:
     (repository / "pkg/large.txt").write_bytes(b"x\n" * (size // 2))
     with pytest.raises(AnswerError, match=message):
-        apply_diff(repository, b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+yy\n", GOAL)
+        apply_diff(
+            task_of(repository),
+            b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+yy\n",
+        )
 
 
 @pytest.mark.parametrize(
@@ -275,13 +279,16 @@ def test_a_file_that_is_too_large_may_not_be_changed(repository: Path, size: int
 def test_the_hole_in_a_large_file_s_place_never_becomes_an_answer(repository: Path, diff: str) -> None:
     (repository / "pkg/large.txt").write_bytes(b"x\n" * 600_000)
     with pytest.raises(AnswerError, match=r"pkg/(large|moved)\.txt grows beyond 1024 KB"):
-        apply_diff(repository, diff.encode(), GOAL)
+        apply_diff(task_of(repository), diff.encode())
 
 
 def test_a_text_in_another_encoding_may_not_be_changed(repository: Path) -> None:
     (repository / "pkg/latin.txt").write_bytes(b"a\n\xe9\n")
     with pytest.raises(ProtectedPathError, match="becomes a binary file"):
-        apply_diff(repository, b"--- a/pkg/latin.txt\n+++ b/pkg/latin.txt\n@@ -1 +1 @@\n-a\n+b\n", GOAL)
+        apply_diff(
+            task_of(repository),
+            b"--- a/pkg/latin.txt\n+++ b/pkg/latin.txt\n@@ -1 +1 @@\n-a\n+b\n",
+        )
 
 
 def test_git_in_a_repository_around_and_its_settings_do_not_matter(
@@ -297,7 +304,7 @@ def test_git_in_a_repository_around_and_its_settings_do_not_matter(
     monkeypatch.setattr("tempfile.tempdir", str(around))
     # Of a diff with git's own headers, git would apply nothing here, and say that all is well.
     diff = add("pkg/new.py") + GOOD.replace("+    return x", "+    return x  ")
-    applied = apply_diff(repository, diff.encode(), GOAL)
+    applied = apply_diff(task_of(repository), diff.encode())
     assert applied.files == {"pkg/goal.py": SOLVED.replace("return x", "return x  "), "pkg/new.py": "A = 1\n"}
     assert "--- a/pkg/goal.py\n+++ b/pkg/goal.py\n@@ -2,7" in applied.diff
 
@@ -307,16 +314,16 @@ def test_a_read_only_checkout_is_no_hindrance(repository: Path) -> None:
         for name in names:
             Path(folder, name).chmod(0o444)
     (repository / "pkg").chmod(0o555)
-    assert apply_diff(repository, GOOD.encode(), GOAL).files == {"pkg/goal.py": SOLVED}
+    assert apply_diff(task_of(repository), GOOD.encode()).files == {"pkg/goal.py": SOLVED}
 
 
 def test_the_installed_modules_can_be_given(repository: Path) -> None:
     protection = Protection(installed_modules=frozenset({"flash_attn"}))
-    assert apply_diff(repository, add("numpy.py").encode(), GOAL, protection=protection).files == {
+    assert apply_diff(task_of(repository, protection=protection), add("numpy.py").encode()).files == {
         "numpy.py": "A = 1\n"
     }
     with pytest.raises(ProtectedPathError, match="'flash_attn'"):
-        apply_diff(repository, add("flash_attn/x.py").encode(), GOAL, protection=protection)
+        apply_diff(task_of(repository, protection=protection), add("flash_attn/x.py").encode())
 
 
 IN_TEST = replace(GOAL, file="tests/test_own.py")
@@ -330,19 +337,19 @@ def goal_in_test(repository: Path) -> Path:
 
 def test_in_a_test_file_only_the_goal_may_change(goal_in_test: Path) -> None:
     diff = GOOD.replace("pkg/goal.py", "tests/test_own.py")
-    assert apply_diff(goal_in_test, diff.encode(), IN_TEST).files == {"tests/test_own.py": SOLVED}
-    assert apply_source(goal_in_test, IN_TEST, b"def f(x): return x").goal_source == "def f(x): return x\n"
+    assert apply_diff(task_of(goal_in_test, IN_TEST), diff.encode()).files == {"tests/test_own.py": SOLVED}
+    assert apply_source(task_of(goal_in_test, IN_TEST), b"def f(x): return x").goal_source == "def f(x): return x\n"
     more = diff + diff.replace("-5 +5", "-8 +8").replace("    raise NotImplementedError", "Y = 1")
     with pytest.raises(ProtectedPathError, match="only the definition of 'f' may change there"):
-        apply_diff(goal_in_test, more.encode(), IN_TEST)
+        apply_diff(task_of(goal_in_test, IN_TEST), more.encode())
     with pytest.raises(AnswerError, match="put imports and helpers inside it") as caught:
-        apply_source(goal_in_test, IN_TEST, b"import re\ndef f(x): return re")
+        apply_source(task_of(goal_in_test, IN_TEST), b"import re\ndef f(x): return re")
     assert not isinstance(caught.value, ProtectedPathError)
 
 
 def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
-    applied = apply_source(repository, GOAL, b"def f(x):\n    return x\n")
-    assert applied == apply_diff(repository, GOOD.encode(), GOAL)
+    applied = apply_source(task_of(repository), b"def f(x):\n    return x\n")
+    assert applied == apply_diff(task_of(repository), GOOD.encode())
 
 
 @pytest.mark.parametrize(
@@ -356,7 +363,7 @@ def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
 )
 def test_source_answers_that_score_bad_patch(repository: Path, answer: bytes, expected: str) -> None:
     with pytest.raises(AnswerError, match=expected):
-        apply_source(repository, GOAL, answer)
+        apply_source(task_of(repository), answer)
 
 
 def test_two_long_files_made_for_slow_differs_are_compared_quickly() -> None:
@@ -378,21 +385,14 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=8).map("".join).map(str.encode) | st.binary(max_size=200))
 def test_any_diff_is_applied_or_refused(repository: Path, diff: bytes) -> None:
     with contextlib.suppress(AnswerError):
-        assert apply_diff(repository, diff, GOAL).goal_source.startswith("def f(x)")
+        assert apply_diff(task_of(repository), diff).goal_source.startswith("def f(x)")
 
 
-def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("diff", [GOOD, LINK, "x", add("a/" * 1500 + "x.py")], ids=["good", "link", "bad", "deep"])
+def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, diff: str) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    runs: list[Callable[[], AppliedAnswer]] = [
-        lambda: apply_diff(repository, GOOD.encode(), GOAL),
-        lambda: apply_diff(repository, LINK.encode(), GOAL),
-        lambda: apply_diff(repository, b"x", GOAL),
-        lambda: apply_diff(repository, add("a/" * 1500 + "x.py").encode(), GOAL),
-    ]
-    for run in runs:
-        with contextlib.suppress(AnswerError):
-            run()
+    with contextlib.suppress(AnswerError):
+        apply_diff(task_of(repository), diff.encode())
     assert list(scratch.iterdir()) == []
-    shutil.rmtree(repository)

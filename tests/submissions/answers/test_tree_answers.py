@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +12,13 @@ from hypothesis import strategies as st
 
 from submissions.answers.check import apply_answer
 from submissions.answers.tree_answers import with_line_ends_of
-from submissions.answers.types import AnswerError, AnswerKind
-from tests.submissions.answers.tree_makers import ALPHA, IN_TEST, SCORES, answers, task_files, tree
+from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer
+from tests.submissions.answers.tree_makers import ALPHA, IN_TEST, SCORES, read, task_files, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from submissions.answers.protection import TaskFiles
+    from submissions.answers.types import TaskFiles
 
 FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
 SECOND = SCORES.replace(b"def second(x):\n    raise NotImplementedError\n", b"def second(x):\n    return 2 * x\n")
@@ -27,6 +28,15 @@ BOTH = SECOND.replace(b'    """The first."""\n    raise NotImplementedError\n', 
 @pytest.fixture
 def tasks(tmp_path: Path) -> dict[str, TaskFiles]:
     return task_files(tmp_path)
+
+
+def answers(files: dict[str, bytes], tasks: dict[str, TaskFiles]) -> tuple[dict[str, RawAnswer], list[Problem]]:
+    """The answers by task, and the remarks on tasks that are none on what was set aside beside an answer."""
+    reading = read(files, tasks)
+    assert not reading.refused
+    made = {answer.task: answer for answer in reading.answers}
+    asides = {(task, aside.message) for task, answer in made.items() for aside in answer.aside}
+    return made, [each for each in reading.problems if each.task and (each.task, each.message) not in asides]
 
 
 def test_an_untouched_tree_answers_nothing(tasks: dict[str, TaskFiles]) -> None:
@@ -172,7 +182,7 @@ def test_in_a_test_file_the_goal_alone_is_taken(tasks: dict[str, TaskFiles]) -> 
 
 
 def test_closed_tasks_are_left_out_with_a_remark(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
-    closed = type(tasks["alpha/1"])(goal=tasks["alpha/1"].goal, repository=tmp_path / "none", closed="no test")
+    closed = replace(tasks["alpha/1"], repository=tmp_path / "none", closed="no test")
     made, remarks = answers(tree({"src/scores.py": BOTH}), {**tasks, "alpha/1": closed})
     assert list(made) == ["alpha/2"]
     assert [(remark.task, remark.file, remark.message) for remark in remarks] == [

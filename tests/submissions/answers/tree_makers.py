@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.bundle import BundleReading, read_bundle
-from submissions.answers.protection import TaskFiles
-from submissions.answers.tree_answers import answers_of
-from submissions.answers.tree_index import IndexedPaper, TreeIndex, mark_of
-from submissions.answers.types import Manifest
+from submissions.answers.bundle import read_bundle
+from submissions.answers.types import BundleReading, Manifest, TaskFiles
 from tests.submissions.answers.archive_makers import make_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from submissions.answers.types import Problem, RawAnswer
 
 SCORES = b'''"""Scores."""
 
@@ -72,16 +66,6 @@ GOALS = {
 DESCRIBED = Manifest("small", None, "Agent", "model", "none", "full", "", (), "")
 
 
-def paper(slug: str, *, closed: dict[str, str] | None = None) -> IndexedPaper:
-    folder, repository, _ = FOLDERS[slug].split("/")
-    goals = dict.fromkeys(goal.file for task, goal in GOALS.items() if task.startswith(slug))
-    files = {} if closed else {path: mark_of(content) for path, content in REPOSITORIES[slug].items()}
-    return IndexedPaper(slug, folder, repository, tuple(goals), files, closed or {})
-
-
-INDEX = TreeIndex("small", (paper("alpha"), paper("beta")))
-
-
 def tree(
     alpha: Mapping[str, bytes | None] | None = None,
     beta: Mapping[str, bytes | None] | None = None,
@@ -98,32 +82,25 @@ def tree(
     return made | dict(more or {})
 
 
-def read(files: Mapping[str, bytes] | bytes, *, index: TreeIndex | None = INDEX) -> BundleReading:
-    data = files if isinstance(files, bytes) else make_zip(files)
-    return read_bundle(io.BytesIO(data), defaults=DESCRIBED, index=index)
-
-
 def task_files(folder: Path) -> dict[str, TaskFiles]:
-    """The masked repositories below ``folder``, as tasks."""
+    """The masked repositories, written below ``folder``, as tasks."""
     for slug, files in REPOSITORIES.items():
         for path, content in files.items():
             target = folder / slug / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-    return {task: TaskFiles(goal=goal, repository=folder / task.split("/")[0]) for task, goal in GOALS.items()}
+    return {
+        task: TaskFiles(
+            goal=goal,
+            repository=folder / slug,
+            paper_folder=FOLDERS[slug].split("/")[0],
+            repository_folder=FOLDERS[slug].split("/")[1],
+        )
+        for task, goal in GOALS.items()
+        for slug in [task.split("/")[0]]
+    }
 
 
-def answers(
-    files: Mapping[str, bytes] | bytes, tasks: Mapping[str, TaskFiles]
-) -> tuple[dict[str, RawAnswer], list[Problem]]:
-    """The answers by task, and the remarks on tasks."""
-    made: dict[str, RawAnswer] = {}
-    remarks: list[Problem] = []
-    reading = read(files)
-    assert reading.problems == ()
-    for folder in reading.trees:
-        of_paper = {task: files for task, files in tasks.items() if task.startswith(folder.paper + "/")}
-        found, said = answers_of(folder, of_paper)
-        made |= {answer.task: answer for answer in found}
-        remarks += said
-    return made, remarks
+def read(files: Mapping[str, bytes] | bytes, tasks: Mapping[str, TaskFiles]) -> BundleReading:
+    data = files if isinstance(files, bytes) else make_zip(files)
+    return read_bundle(data, defaults=DESCRIBED, tasks=tasks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from evaluator.generation.limited_child import answer
+from submissions.limited_child import answer
 
 
 def serve(limits_text: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.generation.limited_child import ChildError, ChildLimits, ask
+from submissions.limited_child import ChildError, ChildLimits, ask
 
-CHILD = "tests.evaluator.generation.children"
+CHILD = "tests.submissions.children"
 LIMITS = ChildLimits(cpu_seconds=2, wall_seconds=20)
 
 
@@ -21,11 +21,13 @@ def test_what_it_answers_comes_back(tmp_path: Path) -> None:
         assert ask(CHILD, stream, LIMITS) == "from a file"
 
 
-@pytest.mark.parametrize("asks", [b"memory", b"processor", b"files"])
-def test_what_takes_more_than_it_may_dies(asks: bytes) -> None:
+@pytest.mark.parametrize(
+    ("asks", "late"), [(b"memory", ""), (b"processor", "2 seconds of processor time"), (b"files", "")]
+)
+def test_what_takes_more_than_it_may_dies(asks: bytes, late: str) -> None:
     with pytest.raises(ChildError) as error:
         ask(CHILD, asks, LIMITS)
-    assert not error.value.late
+    assert error.value.late == late
     left = Path("/tmp/lmr-board-written-by-a-child")
     assert not left.exists() or left.stat().st_size == 0
     left.unlink(missing_ok=True)
@@ -35,7 +37,7 @@ def test_what_takes_too_long_is_late() -> None:
     started = time.monotonic()
     with pytest.raises(ChildError) as error:
         ask(CHILD, b"time", ChildLimits(wall_seconds=2.0))
-    assert error.value.late
+    assert error.value.late == "2 seconds"
     assert time.monotonic() - started < 20
 
 

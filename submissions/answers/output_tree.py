@@ -1,0 +1,289 @@
+"""Read an output tree: find the papers' modified repositories in an archive and what differs from the masked ones."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from submissions.answers.archives import FOLDER, LINK, MAX_FILE_BYTES, entries, readable, shown_name
+from submissions.answers.manifest import MANIFEST_FILE
+from submissions.answers.protection import Protection, too_long, unsafe_name
+from submissions.answers.task_names import paper_slug
+from submissions.answers.tree_answers import CACHES, TreeFolder, answers_of, noise_of_content, noise_of_name, remarks_on
+from submissions.answers.trees import read_tree
+from submissions.answers.types import BundleError, Problem, Severity, closed_message, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from submissions.answers.archives import ArchiveLimits, Entry
+    from submissions.answers.trees import Tree
+    from submissions.answers.types import ProblemList, RawAnswer, TaskFiles
+
+_MEGABYTE = 1024 * 1024
+_MAX_KEPT_BYTES = 32 * _MEGABYTE
+_MAX_CODE_BYTES = 8 * _MEGABYTE
+_MAX_PROTECTED_BYTES = 8 * _MEGABYTE
+_LONG_PATHS = "files with very long paths"
+_ANSWER_NAMES = ("answer.py", "answer.diff", "answer.patch")
+_NUMBERED = re.compile(r"[0-9]{1,3}-[A-Za-z]")
+_SPECIAL = "This is a {}; only regular files are accepted."
+_DEEPEST_ROOT = 3
+_SHOWN = 5
+_SHOWN_EXAMPLES = 3
+
+
+def is_bundle_name(name: str) -> bool:
+    """Whether a member of this name is only found in a bundle of answers."""
+    parts = name.lower().split("/")
+    in_answers = "answers" in parts[:2] and parts[-1] in _ANSWER_NAMES
+    return in_answers or (parts[-1] == MANIFEST_FILE and len(parts) <= 2)
+
+
+def looks_like_tree(names: Iterable[str]) -> bool:
+    """Whether there are numbered folders with files in them, as upstream's tools write them."""
+    return any(_NUMBERED.match(part) for name in names for part in name.split("/")[:-1][:_DEEPEST_ROOT])
+
+
+def read_output_tree(
+    data: bytes,
+    names: Sequence[str],
+    tasks: Mapping[str, TaskFiles],
+    *,
+    suite: str,
+    limits: ArchiveLimits,
+    problems: ProblemList,
+) -> tuple[list[RawAnswer], list[Problem]] | None:
+    """The answers in the zip or tar.gz ``data``, whose files have these ``names``, and remarks on the rest of it.
+
+    None where no folder is a paper of ``suite``, whose ``tasks`` these are by slug. What is wrong goes to ``problems``.
+
+    Raises BundleError for an archive that cannot be read to its end.
+    """
+    of_papers: defaultdict[str, dict[str, TaskFiles]] = defaultdict(dict)
+    for slug, task in tasks.items():
+        of_papers[slug.rpartition("/")[0]][slug] = task
+    papers = [_Paper(slug, of_paper) for slug, of_paper in of_papers.items()]
+    located = _locate(names, papers, suite=suite, problems=problems)
+    if located is None:
+        return None
+    placed, remarks = located
+    _compare(data, placed, limits, problems)
+    answers: list[RawAnswer] = []
+    for paper in placed:
+        if paper.noise:
+            remarks.append(paper.noise_remark())
+        made, said = answers_of(paper.result(), paper.tasks)
+        answers += made
+        remarks += [*said, *remarks_on(made)]
+    return answers, remarks
+
+
+class _Paper:
+    """A paper of the suite, and what differs in its modified repository, which lies at ``place`` in the archive."""
+
+    def __init__(self, slug: str, tasks: Mapping[str, TaskFiles]) -> None:
+        any_task = next(iter(tasks.values()))
+        self.slug = slug
+        self.tasks = tasks
+        self.folder, self.repository = any_task.paper_folder, any_task.repository_folder
+        self.opened = [task for task in tasks.values() if not task.closed]
+        self.goal_files = list(dict.fromkeys(task.goal.file for task in self.opened))
+        self.place = ""
+        self.changed: dict[str, bytes] = {}
+        self.protected: dict[str, bytes | None] = {}
+        self.seen: set[str] = set()
+        self.noise: defaultdict[str, list[str]] = defaultdict(list)
+        self._repositories: dict[Path, Tree] = {}
+
+    def open(self) -> None:
+        """List the masked repositories: tasks of one paper may have different ones."""
+        self._repositories = {task.repository: read_tree(task.repository) for task in self.opened}
+
+    def has(self, path: str) -> bool:
+        """Whether there is a masked file at ``path``."""
+        return any(path in tree.entries for tree in self._repositories.values())
+
+    def masked(self, path: str) -> bytes | None:
+        """The masked file at ``path``; None where there is none, or tasks have different ones."""
+        if not all(path in tree.entries for tree in self._repositories.values()):
+            return None
+        contents = {(repository / path).read_bytes() for repository in self._repositories}
+        return contents.pop() if len(contents) == 1 else None
+
+    def result(self) -> TreeFolder:
+        """What differs. Where an agent never began, and left a folder of logs, nothing does, and nothing is missing."""
+        place = self.place.rstrip("/")
+        if not any(map(self.has, self.seen)):
+            return TreeFolder(place=place, changed={}, protected={})
+        missing = tuple(goal for goal in self.goal_files if goal not in self.seen)
+        return TreeFolder(place=place, changed=self.changed, protected=self.protected, missing=missing)
+
+    def noise_remark(self) -> Problem:
+        """One sentence on everything that was passed over."""
+        kinds = sorted(self.noise.items(), key=lambda item: (-len(item[1]), item[0]))
+        pieces = [f"{kind}: {len(paths)} ({_listed(sorted(paths), _SHOWN_EXAMPLES)})" for kind, paths in kinds]
+        message = f"Passed over as no part of an answer - {'; '.join(pieces)}."
+        return Problem(severity=Severity.REMARK, message=message, file=self.place.rstrip("/")[:200])
+
+
+def _locate(
+    names: Sequence[str], papers: Sequence[_Paper], *, suite: str, problems: ProblemList
+) -> tuple[list[_Paper], list[Problem]] | None:
+    """The papers that lie in the archive, with their ``place``, and remarks on other folders; None without any.
+
+    A paper's folder is called like its slug or upstream's folder (``1-DPO`` and ``01-DPO`` alike), or like its
+    repository; folders around it all do not matter.
+    """
+    known = {paper.repository.lower(): paper for paper in papers if paper.repository}
+    known |= {paper_slug(paper.folder): paper for paper in papers if paper_slug(paper.folder)}
+    known |= {paper.slug: paper for paper in papers}
+
+    def paper_called(folder: str) -> _Paper | None:
+        return known.get(paper_slug(folder)) or known.get(folder.lower())
+
+    root, inside = _best_root(names, lambda folder: paper_called(folder) is not None)
+    if not inside:
+        return None
+    placed: dict[str, tuple[str, _Paper]] = {}
+    remarks: list[Problem] = []
+    unknown: list[str] = []
+    for name, files in sorted(inside.items()):
+        paper = paper_called(name)
+        if paper is None:
+            unknown += [] if noise_of_name(f"{name}/x.py") == CACHES else [name]
+        elif not paper.opened:
+            remarks += [
+                Problem(Severity.REMARK, closed_message(task.closed), slug, root + name)
+                for slug, task in paper.tasks.items()
+            ]
+        elif paper.slug in placed:
+            message = f"{placed[paper.slug][0]} and {name} are both the paper {paper.slug!r}; keep one."
+            problems.add(refuse(message, file=name))
+        else:
+            paper.place = f"{root}{name}/{_repository_in(files, paper)}"
+            paper.open()
+            placed[paper.slug] = (name, paper)
+    folders = {paper_slug(paper.folder): paper.folder for paper in papers if paper.slug not in placed}
+    misspelt = {
+        name: folders[close[0]]
+        for name in unknown
+        if (close := difflib.get_close_matches(paper_slug(name), tuple(folders), n=1, cutoff=0.8))
+    }
+    for name, meant in misspelt.items():
+        problems.add(refuse(f"There is no paper {name!r} in {suite!r}; did you mean {meant!r}?", file=name))
+    if unknown and not misspelt:
+        message = f"Passed over, since no paper of {suite!r} is called so: {_listed(unknown, _SHOWN)}"
+        remarks.append(Problem(severity=Severity.REMARK, message=message))
+    return [paper for _, paper in placed.values()], remarks
+
+
+def _best_root(names: Sequence[str], is_paper: Callable[[str], bool]) -> tuple[str, dict[str, list[str]]]:
+    """Of the folders that hold papers, the highest with most of them: its path, and what lies in each folder of it."""
+    for depth in range(_DEEPEST_ROOT + 1):
+        roots: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for name in names:
+            *above, folder, rest = name.split("/", depth + 1) if name.count("/") > depth else ("", "", "")
+            if rest:
+                roots["".join(f"{part}/" for part in above)][folder].append(rest)
+        counts = {root: sum(map(is_paper, inside)) for root, inside in roots.items()}
+        root = max(counts, key=lambda root: counts[root], default="")
+        if counts.get(root):
+            return root, dict(roots[root])
+    return "", {}
+
+
+def _repository_in(files: Sequence[str], paper: _Paper) -> str:
+    """Where in its folder the paper's repository lies: below a folder of its name, of any name, or at the top."""
+    folders = sorted({name.split("/", 1)[0] for name in files if "/" in name})
+    named = next((folder for folder in folders if folder.lower() == paper.repository.lower()), None)
+    if named is not None:
+        return f"{named}/"
+    known = set(files)
+    places = ["", *(f"{folder}/" for folder in folders)]
+    return next((place for place in places if any(place + goal in known for goal in paper.goal_files)), "")
+
+
+def _compare(data: bytes, papers: Sequence[_Paper], limits: ArchiveLimits, problems: ProblemList) -> None:
+    """Compare every file below the papers with the masked one, and keep what may matter; nothing beyond 1 MB is read.
+
+    Raises BundleError, with the earlier problems.
+    """
+    kept: Counter[str] = Counter()
+    known_names: set[str] = set()
+    try:
+        for entry in entries(data, limits):
+            name = entry.name.removeprefix("./")
+            paper = next((paper for paper in papers if name.startswith(paper.place)), None)
+            wrong = _hostile(name) or (entry.kind not in ("", FOLDER, LINK) and _SPECIAL.format(entry.kind))
+            if not wrong and paper is not None and not entry.kind and name in known_names:
+                wrong = "The archive holds this name twice; every file needs its own."
+            known_names.add(name)
+            if wrong:
+                problems.add(refuse(wrong, file=shown_name(name)))
+            elif paper is not None and entry.kind != FOLDER:
+                _compare_file(paper, name.removeprefix(paper.place), entry, limits, kept)
+    except BundleError as error:
+        raise BundleError([*problems.all(), *error.problems]) from None
+
+
+def _compare_file(paper: _Paper, path: str, entry: Entry, limits: ArchiveLimits, kept: Counter[str]) -> None:
+    noise = "symbolic links" if entry.kind == LINK else _noise_of(path, entry.name, paper, limits)
+    if noise:
+        paper.noise[noise].append(path)
+        return
+    paper.seen.add(path)
+    if entry.size > MAX_FILE_BYTES:
+        # Too long to be code. A masked file of that kind stays as it was.
+        paper.noise[f"files larger than {readable(MAX_FILE_BYTES)}"].append(path)
+        return
+    content, masked = entry.read(), paper.masked(path)
+    if content == masked:
+        return
+    if masked is not None and content.replace(b"\r", b"") == masked.replace(b"\r", b""):
+        noise = "files with other line ends only"
+    else:
+        noise = noise_of_content(path, content, is_new=not paper.has(path))
+    if noise:
+        paper.noise[noise].append(path)
+    elif paper.has(path) and path not in paper.goal_files and Protection().is_protected_name(path):
+        kept["protected"] += len(content)
+        paper.protected[path] = content if kept["protected"] <= _MAX_PROTECTED_BYTES else None
+    else:
+        paper.changed[path] = content
+        kept["files"] += len(content)
+        kept["Python files"] += len(content) if path.lower().endswith(".py") else 0
+        for what, most in (("files", _MAX_KEPT_BYTES), ("Python files", _MAX_CODE_BYTES)):
+            if kept[what] > most:
+                message = f"The changed {what} hold more than {readable(most)}; send the answers alone."
+                raise BundleError([refuse(message)])
+
+
+def _hostile(name: str) -> str:
+    """What is wrong with a name that no honest packer writes: it leaves the archive, or could on some system."""
+    if name.startswith("/") or name[1:2] == ":":
+        return "The path is absolute; pack relative paths."
+    if ".." in name.split("/"):
+        return "The path climbs out of the archive with '..'; pack plain relative paths."
+    return "The name has a backslash or NUL; pack with forward slashes." if "\\" in name or "\0" in name else ""
+
+
+def _noise_of(path: str, name: str, paper: _Paper, limits: ArchiveLimits) -> str:
+    """Why a file called so is no part of an answer, or an empty text."""
+    if unsafe_name(path):
+        return "files with unusual names"
+    if len(name) > limits.path or name.count("/") >= limits.depth:
+        return _LONG_PATHS
+    if paper.has(path):
+        return ""
+    if too_long(path):
+        return _LONG_PATHS
+    is_protected = Protection().is_protected_name(path)
+    return "new tests, configuration or compiled files" if is_protected else noise_of_name(path)
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(shown_name(name)[:80] for name in names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,76 @@
+"""JSON that other people wrote: what is refused and where, and where each value stands."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_tasks.domain.foreign_json import JsonError, places, read_json
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "column", "message"),
+    [
+        (b'{\n  "suite": }', 2, 12, "is not JSON: Expecting value"),
+        (b"", 1, 1, "is not JSON: Expecting value"),
+        (b'{"a": 1, "a": 2}', None, None, "has the key 'a' twice in one object; keep one"),
+        (b'{"a": -Infinity}', None, None, "holds -Infinity, which is not a JSON number"),
+        (b'{"a": 1e999}', None, None, "holds the number 1e999, which is too long or too large"),
+        (b'{"a": ' + b"1" * 5000 + b"}", None, None, "holds a number of 5000 characters, which is too long"),
+        (b'{"a":\n' + b"[" * 100_000, 2, 20, "is nested deeper than 20 levels"),
+        (b'{"a": "\\ud800"}', None, None, "holds a text with half of a surrogate pair (a broken \\u escape)"),
+        (b'{"\\u0000": 1}', None, None, "holds a text with a NUL character"),
+        (b'{"a":\n "\xff"}', 2, 3, "is not UTF-8 text"),
+        (json.dumps({f"k{n}": n for n in range(1001)}).encode(), None, None, "has an object of more than 1000 keys"),
+    ],
+)
+def test_what_may_not_be_kept_is_refused(content: bytes, line: int | None, column: int | None, message: str) -> None:
+    with pytest.raises(JsonError) as caught:
+        read_json(content)
+    assert (caught.value.line, caught.value.column, caught.value.message) == (line, column, message)
+
+
+def test_brackets_inside_texts_are_not_depth() -> None:
+    assert read_json(b'\xef\xbb\xbf["' + b"[{" * 50 + b'"]') == ["[{" * 50]
+
+
+def test_every_value_has_its_place() -> None:
+    text = '{"a": [1,\n  {"b,": "}"}, []],\n "c": {"d\\"": null}}'
+    assert places(text) == {
+        (): (1, 1),
+        ("a",): (1, 7),
+        ("a", 0): (1, 8),
+        ("a", 1): (2, 3),
+        ("a", 1, "b,"): (2, 10),
+        ("a", 2): (2, 16),
+        ("c",): (3, 7),
+        ("c", 'd"'): (3, 15),
+    }
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(content: bytes) -> None:
+    with contextlib.suppress(JsonError):
+        places(content.decode("utf-8-sig")) if read_json(content) else None
+
+
+@given(VALUES, st.sampled_from([None, 2]))
+def test_the_place_of_a_value_is_where_it_begins(value: object, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    lines = text.split("\n")
+    for path, (line, column) in places(text).items():
+        found = value
+        for step in path:
+            found = found[step]  # type: ignore[index]
+        assert "\n".join([lines[line - 1][column - 1 :], *lines[line:]]).startswith(json.dumps(found)[:1])
