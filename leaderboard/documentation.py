@@ -22,6 +22,7 @@ FOLDER: Final = PROJECT_ROOT / "docs"
 IMAGE_TYPES: Final = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
 _ORDER: Final = (
+    "glossary",
     "submitting",
     "endpoints",
     "judging",

@@ -1,61 +1,182 @@
-"""The board's filters, as a form whose every value stands in the address."""
+"""Lists filtered and sorted as their addresses ask. A wrong value is reported beside its field and filters nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django_filters.filters import CharFilter, ChoiceFilter
+from django_filters.filterset import FilterSet
 
-from leaderboard.board.board import DEFAULT_SORT, SORT_KEYS, BoardQuery
-from submissions.enums import Inputs
+from benchmark_tasks.models import Category, Suite, TaskRevision
+from evaluator.judging.labels import Label
+from leaderboard.board.board import titles_told_apart, visible_entries
+from leaderboard.models import Entry, ReportedResult
+from reviews.enums import FinalSource, ReasonCode
+from reviews.models import Case
+from submissions.enums import Inputs, SubmissionState, Verb, Visibility
+from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.http import QueryDict
 
-    from benchmark_tasks.models import Category
-    from leaderboard.board.board import Show
 
-_SHOW = [
-    ("all", "measured here and reported"),
-    ("measured", "measured here"),
-    ("reported", "reported by others"),
-]
+def suite_choices() -> list[tuple[str, str]]:
+    """Every suite, with titles of which no two are the same."""
+    return [(suite.slug, title) for suite, title in titles_told_apart(Suite.objects.all())]
 
 
-class BoardFilterForm(forms.Form):
-    """Reads ``?category=&inputs=&q=&show=&sort=``. A wrong value is reported and counts as no filter."""
+def _categories() -> Sequence[tuple[str, str]]:
+    return list(Category.objects.order_by("position").values_list("slug", "title"))
 
-    q = forms.CharField(
-        required=False,
-        max_length=100,
-        label="Search",
-        widget=forms.TextInput(attrs={"type": "search", "placeholder": "system, model, organisation"}),
+
+def _search(placeholder: str = "") -> forms.TextInput:
+    return forms.TextInput(
+        attrs={"type": "search", "maxlength": 100, **({"placeholder": placeholder} if placeholder else {})}
     )
-    inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
-    show = forms.ChoiceField(required=False, label="Results", choices=_SHOW)
-    category = forms.ChoiceField(required=False, widget=forms.HiddenInput)
-    sort = forms.ChoiceField(
-        required=False,
-        widget=forms.HiddenInput,
-        choices=[(value, value) for key in SORT_KEYS for value in (key, f"-{key}")],
+
+
+def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
+    """The rows in which each word of ``text`` stands in one of ``fields``."""
+    for word in text[:100].split():
+        queryset = queryset.filter(Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR))
+    return queryset
+
+
+class ListFilter(FilterSet):
+    """What the filters of all lists have in common."""
+
+    def __init__(self, data: QueryDict, *, queryset: QuerySet[Any]) -> None:
+        super().__init__(data, queryset)  # type: ignore[no-untyped-call]
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything but the whole list is asked for."""
+        return self.is_bound and any(value and value != "all" for value in self.form.cleaned_data.values())
+
+
+class BoardFilter(ListFilter):
+    """``?q=&inputs=&show=`` of a board."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("system, model, organisation"))
+    inputs = ChoiceFilter(choices=Inputs.choices, label="Inputs given", empty_label="any")
+    show = ChoiceFilter(
+        method="measured_or_reported",
+        label="Results",
+        empty_label=None,
+        choices=[
+            ("all", "measured here and reported"),
+            ("measured", "measured here"),
+            ("reported", "reported by others"),
+        ],
     )
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, data: QueryDict, *, categories: Sequence[Category]) -> None:
-        super().__init__(data)
-        self._categories = {category.slug: category for category in categories}
-        cast("forms.ChoiceField", self.fields["category"]).choices = [(slug, slug) for slug in self._categories]
+    class Meta:
+        model = Entry
+        fields: Sequence[str] = []
 
-    def query(self) -> BoardQuery:
-        """What the address asks for."""
-        self.is_valid()
-        given: dict[str, Any] = self.cleaned_data
-        return BoardQuery(
-            category=self._categories.get(given.get("category", "")),
-            inputs=given.get("inputs", ""),
-            text=given.get("q", ""),
-            show=cast("Show", given.get("show") or "all"),
-            sort=given.get("sort") or DEFAULT_SORT,
+    def words(self, queryset: QuerySet[Entry], _name: str, text: str) -> QuerySet[Entry]:
+        """Rows of systems with all the words."""
+        return _with_words(
+            queryset, text, *(f"system__{field}" for field in ("name", "backbone", "scaffold", "organisation"))
         )
+
+    def measured_or_reported(self, queryset: QuerySet[Entry], _name: str, which: str) -> QuerySet[Entry]:
+        """Rows of this site, or of others."""
+        return queryset if which == "all" else queryset.filter(reported_run__isnull=which == "measured")
+
+
+class OwnSubmissionFilter(ListFilter):
+    """``?q=&suite=&state=&visibility=`` of one's own submissions."""
+
+    q = CharFilter(method="words", label="Search", widget=_search())
+    suite = ChoiceFilter(
+        field_name="suite_version__suite__slug", choices=suite_choices, label="Suite", empty_label="any"
+    )
+    state = ChoiceFilter(choices=SubmissionState.choices, label="State", empty_label="any")
+    visibility = ChoiceFilter(choices=Visibility.choices, label="Visibility", empty_label="any")
+
+    class Meta:
+        model = Submission
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
+        """Submissions of systems with all the words."""
+        return _with_words(queryset, text, "system__name", "system__backbone")
+
+
+class AuditFilter(ListFilter):
+    """``?verb=&subject=`` of the audit events. ``submission 12`` means exactly that row."""
+
+    verb = ChoiceFilter(choices=Verb.choices, label="What was done", empty_label="anything")
+    subject = CharFilter(method="about", label="To what, or by whom", widget=_search("name, submission 12, user name"))
+
+    class Meta:
+        model = AuditEvent
+        fields: Sequence[str] = []
+
+    def about(self, queryset: QuerySet[AuditEvent], _name: str, text: str) -> QuerySet[AuditEvent]:
+        """Events about a row, or with a text in their subject's or actor's name."""
+        kind, _, number = text.partition(" ")
+        if number.strip().isdigit():
+            return queryset.filter(subject_kind=kind.lower(), subject_id=number.strip())
+        return queryset.filter(Q(subject_text__icontains=text) | Q(actor__username__icontains=text))
+
+
+class CaseFilter(ListFilter):
+    """``?what=&suite=&category=&reason=&source=`` of the cases that were decided here, and of reported ones."""
+
+    what = ChoiceFilter(
+        method="own",
+        label="Reviewed",
+        choices=[("own", "here"), ("reported", "upstream (reported)")],
+        empty_label="here or reported",
+    )
+    suite = ChoiceFilter(
+        field_name="implementation__submission__suite_version__suite__slug",
+        choices=suite_choices,
+        label="Suite",
+        empty_label="any",
+    )
+    category = ChoiceFilter(
+        field_name="implementation__revision__category__slug", choices=_categories, label="Category", empty_label="any"
+    )
+    reason = ChoiceFilter(method="for_reason", choices=ReasonCode.choices, label="Reason", empty_label="any")
+    source = ChoiceFilter(
+        choices=[choice for choice in FinalSource.choices if choice[0] != FinalSource.JUDGE],
+        label="Final label by",
+        empty_label="anybody",
+    )
+
+    class Meta:
+        model = Case
+        fields: Sequence[str] = []
+
+    def own(self, queryset: QuerySet[Case], _name: str, which: str) -> QuerySet[Case]:
+        """No case of this site where only reported ones are asked for."""
+        return queryset.none() if which == "reported" else queryset
+
+    def for_reason(self, queryset: QuerySet[Case], _name: str, code: str) -> QuerySet[Case]:
+        """Cases decided for a reason. A list's "contains" is PostgreSQL's only; its text is everybody's."""
+        return queryset.filter(decision__reasons__icontains=f'"{code}"')
+
+    @property
+    def reported(self) -> QuerySet[ReportedResult]:
+        """Reported results in which judge and human differ, or the human contradicts the unit test."""
+        asked = self.form.cleaned_data if self.is_bound else {}
+        # Only what was decided here has a reason, or somebody who gave the final label.
+        if asked.get("what") == "own" or asked.get("reason") or asked.get("source"):
+            return ReportedResult.objects.none()
+        shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+        labels_differ = ~Q(judge_label="") & ~Q(human_label="") & ~Q(judge_label=F("human_label"))
+        contradiction = Q(tests_passed=True, human_label=Label.LI) | Q(tests_passed=False, human_label=Label.CC)
+        found = ReportedResult.objects.filter(labels_differ | contradiction, run__in=shown)
+        if asked.get("suite"):
+            found = found.filter(run__suite__slug=asked["suite"])
+        if asked.get("category"):
+            revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=asked["category"])
+            found = found.filter(Exists(revisions.filter(suite_versions=OuterRef("run__entry__suite_version"))))
+        return found

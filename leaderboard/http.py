@@ -12,6 +12,8 @@ from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import SuiteVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.http import HttpRequest, QueryDict
 
     from benchmark_tasks.models import Suite
@@ -37,3 +39,22 @@ def asked_version(request: HttpRequest, suite: Suite) -> SuiteVersion | None:
     if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII):
         raise Http404(f"“{number[:20]}” is not a version number.")
     return get_object_or_404(SuiteVersion.objects.select_related("suite", "seed_epoch"), suite=suite, number=number)
+
+
+def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:
+    """The key that ``?sort=`` names, with "-" before it to descend; ``default`` for one that there is not."""
+    sort = params.get("sort", "")
+    return sort if sort.removeprefix("-") in keys else default
+
+
+def sort_columns(params: QueryDict, keys: Collection[str], default: str) -> dict[str, dict[str, str]]:
+    """Per sortable column its link and ``aria-sort`` state. Names and states start at A, the rest at the largest."""
+    sort = asked_sort(params, keys, default)
+    columns = {}
+    for key in keys:
+        state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
+        descends = key not in {"system", "state"} if state == "none" else state == "ascending"
+        target = f"-{key}" if descends else key
+        query = query_with(params, sort=None if target == default else target, page=None)
+        columns[key] = {"query": query, "state": state}
+    return columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def recount_rows() -> None:
     """Count the rows of boards that show another judge since they were counted, each in a transaction of its own."""
-    from leaderboard.board.recounting import recount_batch
+    from leaderboard.board.entries import recount_batch
 
     while recount_batch():
         pass

@@ -17,9 +17,8 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from leaderboard.board.entries import recompute_audited, recompute_submission, refresh_visibility
-from leaderboard.board.judge_labels import recount_labels
-from leaderboard.board.recounting import catch_up
+from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
+from leaderboard.board.labels import recount_labels
 from reviews.models import Case
 from reviews.signals import case_settled
 from submissions.models import Implementation, Submission

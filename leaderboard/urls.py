@@ -8,9 +8,12 @@ from leaderboard.views import (
     accounts,
     agreement,
     board,
+    cases,
     catalogue,
     crawlers,
     docs,
+    endpoints,
+    generations,
     health,
     judges,
     maintain,
@@ -84,7 +87,24 @@ urlpatterns += [
 # Endpoints, what is asked of them, and what agents did.
 ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
 urlpatterns += [
-    path("", include("leaderboard.endpoint_urls")),
+    path("endpoints/", endpoints.endpoints, name="endpoints"),
+    path("endpoints/new/", endpoints.endpoint_form, name="endpoint_new"),
+    path("endpoints/<int:pk>/", endpoints.endpoint, name="endpoint"),
+    path("endpoints/<int:pk>/progress/", endpoints.endpoint_progress, name="endpoint_progress"),
+    path("endpoints/<int:pk>/change/", endpoints.endpoint_form, name="endpoint_change"),
+    path("endpoints/<int:pk>/check/", endpoints.endpoint_check, name="endpoint_check"),
+    path("endpoints/<int:pk>/forget-key/", endpoints.endpoint_forget, name="endpoint_forget"),
+    path("endpoints/<int:pk>/delete/", endpoints.endpoint_delete, name="endpoint_delete"),
+    path("endpoints/<int:pk>/run/", generations.run_new, name="run_new"),
+    path("submissions/<int:pk>/asking/", generations.generation_progress, name="generation_progress"),
+    path("submissions/<int:pk>/asking/pause/", generations.generation_pause, name="generation_pause"),
+    path("submissions/<int:pk>/asking/resume/", generations.generation_resume, name="generation_resume"),
+    path("submissions/<int:pk>/calls/<int:number>/", generations.model_call, name="model_call"),
+    path(
+        f"{ANSWER}calls/",
+        generations.answer_calls,
+        name="answer_calls",
+    ),
     path("submissions/<int:pk>/actions/", trajectories.submission_actions, name="submission_actions"),
     path(f"{ANSWER}trajectory/", trajectories.trajectory, name="trajectory"),
     path(f"{ANSWER}trajectory.json", trajectories.trajectory_json, name="trajectory_json"),
@@ -103,7 +123,17 @@ urlpatterns += [
 ]
 
 # Reviewing, and what came of it.
-urlpatterns += [path("", include("reviews.urls")), path("", include("leaderboard.case_urls"))]
+urlpatterns += [path("", include("reviews.urls"))]
+urlpatterns += [
+    path("cases/", cases.cases, name="cases"),
+    path("cases/<int:pk>/", cases.case, name="case"),
+    path("cases/reported/<str:run>/<slug:paper>/<int:index>/", cases.reported_case, name="reported_case"),
+    path(
+        f"{ANSWER}appeal/",
+        cases.appeal,
+        name="appeal",
+    ),
+]
 
 # Maintaining.
 urlpatterns += [

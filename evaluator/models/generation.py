@@ -118,6 +118,11 @@ class ModelCall(models.Model):
     def __str__(self) -> str:
         return f"call {self.pk} to {self.model}: {self.state}"
 
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None while it is under way."""
+        return (self.ended - self.started).total_seconds() if self.ended else None
+
 
 class Trajectory(models.Model):
     """What an agent did on its way to an answer, in one form whoever ran it.

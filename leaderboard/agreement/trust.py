@@ -67,7 +67,7 @@ def people_agreement(labels: Labels) -> PeopleAgreement:
     """Fleiss' kappa and ordinal alpha over all annotators of the earliest rounds."""
     shared = sum(number for (_, given), number in labels.items.items() if sum(given) > 1)
     if labels.people < LEAST_PEOPLE:
-        few = Coefficient(None, None, f"too few people ({labels.people} of at least {LEAST_PEOPLE})")
+        few = Coefficient(None, None, f"too few annotators ({labels.people} of at least {LEAST_PEOPLE})")
         return PeopleAgreement(labels.people, shared, few, few)
     return PeopleAgreement(labels.people, shared, fleiss=fleiss(labels.items), alpha=ordinal_alpha(labels.items))
 

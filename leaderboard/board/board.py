@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Exists, IntegerField, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.functions import Coalesce
-from django.urls import reverse
 
 from benchmark_tasks.models import Category
 from leaderboard.models import Entry, EntryMetric
@@ -32,25 +31,12 @@ NONE: Final = "none"
 SORT_KEYS: Final = ("tests", "judge", "human", "final", "system", "date")
 DEFAULT_SORT: Final = "-tests"
 
-Show = Literal["all", "measured", "reported"]
-
 _SOURCES_TOLD: Final = {
     FinalSource.DECISION.value: "{} decided",
-    FinalSource.AGREED.value: "{} by two people",
-    FinalSource.SINGLE.value: "{} by one person",
+    FinalSource.AGREED.value: "{} by two annotators",
+    FinalSource.SINGLE.value: "{} by one annotator",
     FinalSource.JUDGE.value: "{} by the judge alone",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BoardQuery:
-    """What to list. ``inputs`` and ``text`` are empty for no filter; ``sort`` is a key, "-" before it descends."""
-
-    category: Category | None = None
-    inputs: str = ""
-    text: str = ""
-    show: Show = "all"
-    sort: str = DEFAULT_SORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +77,7 @@ class LabelsCell:
 
     @property
     def sources_text(self) -> str:
-        """Whose the final labels are: ``3 decided, 10 by two people, 5 by the judge alone``."""
+        """Whose the final labels are: ``3 decided, 10 by two annotators, 5 by the judge alone``."""
         told = (_SOURCES_TOLD[source].format(f"{round(number, 1):g}") for source, number in self.sources if number)
         return ", ".join(told)
 
@@ -169,18 +155,15 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_rows(*, version: SuiteVersion, query: BoardQuery | None = None) -> list[BoardRow]:
-    """The ranked and calibration rows of a suite version, sorted as asked. The number of queries is constant."""
-    query = query or BoardQuery()
-    entries = _filtered(visible_entries().filter(suite_version=version), query)
-    rows = entry_rows(entries, category=query.category)
-    return sorted_rows((row for _, row in rows), query.sort)
+def board_rows(
+    entries: QuerySet[Entry], *, category: Category | None = None, sort: str = DEFAULT_SORT
+) -> list[BoardRow]:
+    """Ranked and calibration rows of one suite version, with the numbers of a category (None: overall), sorted.
 
-
-def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) -> list[tuple[int, BoardRow]]:
-    """Entries' ids and rows, with the numbers of ``category`` (None: overall)."""
-    metrics = EntryMetric.objects.filter(category=category)
+    The number of queries is constant.
+    """
     flags = raised_flags().filter(revision__suite_versions=OuterRef("suite_version"))
+    metrics = EntryMetric.objects.filter(category=category)
     selected = (
         entries.select_related("system", "submission", "reported_run")
         .prefetch_related(Prefetch("metrics", queryset=metrics, to_attr="shown_metrics"))
@@ -188,30 +171,26 @@ def entry_rows(entries: QuerySet[Entry], *, category: Category | None = None) ->
         .annotate(on_flagged=Exists(flags))
     )
     # Hardly ever is a task flagged: the names are asked for only then.
-    flagged = flagged_tasks(category=category) if any(entry.on_flagged for entry in selected) else {}
-    return [
-        (
-            entry.pk,
-            board_row(
-                entry,
-                next(iter(entry.shown_metrics), None),
-                entry.unpublished,
-                flagged=flagged.get(entry.suite_version_id, ()) if entry.submission else (),
-            ),
+    doubted = next((entry.suite_version_id for entry in selected if entry.on_flagged), None)
+    flagged = flagged_tasks(doubted, category) if doubted else set()
+    rows = [
+        board_row(
+            entry,
+            next(iter(entry.shown_metrics), None),
+            entry.unpublished,
+            flagged=flagged if entry.submission else (),
         )
         for entry in selected
     ]
+    return sorted_rows(rows, sort)
 
 
-def flagged_tasks(*, category: Category | None = None) -> dict[int, tuple[str, ...]]:
-    """Suite version's id -> its tasks (of one category) that are flagged, by name. One query."""
-    flags = raised_flags().filter(revision__suite_versions__isnull=False)
+def flagged_tasks(version: int, category: Category | None) -> set[str]:
+    """The tasks of a suite version (in one category) that are flagged, by name. One query."""
+    flags = raised_flags().filter(revision__suite_versions=version)
     if category is not None:
         flags = flags.filter(revision__category=category)
-    found: dict[int, set[str]] = defaultdict(set)
-    for version, task in flags.values_list("revision__suite_versions", "revision__task__slug"):
-        found[version].add(task)
-    return {version: tuple(sorted(tasks)) for version, tasks in found.items()}
+    return set(flags.values_list("revision__task__slug", flat=True))
 
 
 def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
@@ -273,21 +252,6 @@ _SORT_VALUES: Final[Mapping[str, Callable[[BoardRow], Any]]] = {
 }
 
 
-def _filtered(entries: QuerySet[Entry], query: BoardQuery) -> QuerySet[Entry]:
-    if query.inputs:
-        entries = entries.filter(inputs=query.inputs)
-    if query.show != "all":
-        entries = entries.filter(reported_run__isnull=query.show == "measured")
-    for word in query.text.split():
-        entries = entries.filter(
-            Q(system__name__icontains=word)
-            | Q(system__backbone__icontains=word)
-            | Q(system__scaffold__icontains=word)
-            | Q(system__organisation__icontains=word)
-        )
-    return entries
-
-
 def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:
     """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
     return BoardRow(
@@ -300,7 +264,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         inputs_text=Inputs(entry.inputs).label,
         reported=entry.reported_run is not None,
         calibration=entry.kind == Kind.CALIBRATION,
-        address=_address(entry),
+        address=entry.get_absolute_url(),
         tests=tests_cell(metric),
         judge=labels_cell(metric, RaterAxis.JUDGE),
         human=labels_cell(metric, RaterAxis.HUMAN),
@@ -312,12 +276,6 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         final=final_cell(metric) if entry.submission else None,
         flagged=tuple(sorted(set(flagged) - {each["task"] for each in entry.left_out})),
     )
-
-
-def _address(entry: Entry) -> str:
-    if entry.reported_run is not None:
-        return reverse("reported_run", args=[entry.reported_run.slug])
-    return reverse("submission", args=[entry.submission_id])
 
 
 def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
@@ -342,20 +300,19 @@ def final_cell(metric: EntryMetric | None) -> LabelsCell | None:
 
 def labels_cell(metric: EntryMetric | None, rater: str) -> LabelsCell | None:
     """The labels of one rater (or :data:`FINAL`) in a metric; None when that rater said nothing."""
-    said = (metric.labels if metric else {}).get(rater) or {}
-    percent = said.get("percent")
-    if metric is None or percent is None:
+    said = metric.said(rater) if metric else None
+    if metric is None or said is None:
         return None
-    judge, sources = said.get("by") or {}, said.get("sources") or {}
+    judge, sources = said.get("by"), said.get("sources", {})
     return LabelsCell(
-        cc=percent["CC"],
-        lc=percent["LC"],
-        li=percent["LI"],
-        labelled=sum(said.get(label, 0) for label in ("CC", "LC", "LI")),
-        abstained=said.get("abstained", 0),
+        cc=said["percent"]["CC"],
+        lc=said["percent"]["LC"],
+        li=said["percent"]["LI"],
+        labelled=said["CC"] + said["LC"] + said["LI"],
+        abstained=said["abstained"],
         tasks=metric.tasks,
-        judge=judge.get("name", ""),
-        judge_slug=judge.get("slug", ""),
+        judge=judge["name"] if judge else "",
+        judge_slug=judge["slug"] if judge else "",
         # PostgreSQL keeps no order of an object's keys.
         sources=tuple((source.value, sources[source.value]) for source in FinalSource if source.value in sources),
     )

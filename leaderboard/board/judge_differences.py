@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from django.urls import reverse
-
-from benchmark_tasks.domain.statistics import wilson
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement
 from leaderboard.board.board import visible_entries
-from leaderboard.board.judge_labels import ABSTAINED, COUNTED
+from leaderboard.board.labels import ABSTAINED, COUNTED
 from submissions.enums import Kind
 from submissions.models import Implementation
 
@@ -28,60 +25,38 @@ LABELLED_CC: Final = Label.CC.value
 
 
 @dataclass(frozen=True, slots=True)
-class MovedLabel:
-    """One published answer of which two judges say different things."""
-
-    answer: int
-    system: str
-    task: str
-    trial: int
-    address: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class RankedRow:
-    """One board row: tasks labelled CC by each judge (``percent`` of all tasks that count), and its place by that.
+    """A ranked row: tasks that each judge labels CC, out of ``tasks``, and its place by that. Equal rates share one."""
 
-    Bounds are 95 % Wilson intervals. Equal rates share a place.
-    """
-
-    system: str
-    address: str
+    entry: Entry
+    tasks: int
     before: float
-    before_bounds: tuple[float, float]
-    before_rank: int
     after: float
-    after_bounds: tuple[float, float]
-    after_rank: int
-
-    @property
-    def moves(self) -> bool:
-        """Whether its place would be another one."""
-        return self.before_rank != self.after_rank
+    before_rank: int = 0
+    after_rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JudgesCompared:
     """Two judges on the published answers of a suite version.
 
-    ``matrix`` has a row for each label of the old judge and a column for each of the new one, both in the order of
-    ``COUNTED``, over answers that both have decided (``both``). ``waiting`` counts the answers that the new one has not
-    decided yet, out of ``answers`` with code.
+    ``moved`` are answers of which they say different things, with both labels. ``matrix`` has a row for each label of
+    the old judge and a column for each of the new one, both in the order of ``COUNTED``, over answers that both have
+    decided (``both``). ``waiting`` counts the answers that the new one has not decided yet, out of ``answers`` with
+    code.
     """
 
     answers: int
     both: int
     waiting: int
-    moved: tuple[MovedLabel, ...]
-    matrix: tuple[tuple[str, tuple[int, ...]], ...]
-    ranks: tuple[RankedRow, ...]
+    moved: list[tuple[Implementation, str, str]]
+    matrix: list[tuple[str, list[int]]]
+    ranks: list[RankedRow]
 
     @property
     def ranks_that_move(self) -> int:
         """How many rows would have another place."""
-        return sum(row.moves for row in self.ranks)
+        return sum(row.before_rank != row.after_rank for row in self.ranks)
 
 
 def compare(*, version: SuiteVersion, old: JudgeConfig | None, new: JudgeConfig) -> JudgesCompared:
@@ -115,8 +90,8 @@ def compare(*, version: SuiteVersion, old: JudgeConfig | None, new: JudgeConfig)
         answers=len(answers),
         both=len(both),
         waiting=sum(answer.pk not in after for answer in answers),
-        moved=tuple(_moved(answer, before, after) for answer in both if before[answer.pk] != after[answer.pk]),
-        matrix=tuple((row, tuple(pairs[row, column] for column in COUNTED)) for row in COUNTED),
+        moved=[(each, before[each.pk], after[each.pk]) for each in both if before[each.pk] != after[each.pk]],
+        matrix=[(row, [pairs[row, column] for column in COUNTED]) for row in COUNTED],
         ranks=_ranks(entries, answers, before, after),
     )
 
@@ -134,64 +109,37 @@ def _said(answers: Iterable[Implementation], configs: Iterable[JudgeConfig]) -> 
     return said
 
 
-def _moved(answer: Implementation, before: Mapping[int, str], after: Mapping[int, str]) -> MovedLabel:
-    return MovedLabel(
-        answer=answer.pk,
-        system=answer.submission.system.name,
-        task=answer.revision.task.slug,
-        trial=answer.trial if answer.submission.trials > 1 else 0,
-        address=answer.get_absolute_url(),
-        before=before[answer.pk],
-        after=after[answer.pk],
-    )
-
-
 def _ranks(
     entries: Iterable[Entry],
     answers: Iterable[Implementation],
     before: Mapping[int, str],
     after: Mapping[int, str],
-) -> tuple[RankedRow, ...]:
-    """The ranked rows with both rates, in the order that they would have; calibration samples are never ranked."""
+) -> list[RankedRow]:
+    """The ranked rows in the order that they would have; calibration samples are never ranked."""
     by_submission: dict[int, list[Implementation]] = defaultdict(list)
     for answer in answers:
         by_submission[answer.submission_id].append(answer)
-    rates: list[tuple[Entry, float, float, int]] = []
+    rows = []
     for entry in entries:
         tasks = next((metric.tasks for metric in entry.metrics.all() if metric.category_id is None), 0)
         if entry.kind == Kind.CALIBRATION or entry.submission is None or not tasks:
             continue
         left_out = {each["task"] for each in entry.left_out}
         counted = [each for each in by_submission[entry.submission.pk] if each.revision.task.slug not in left_out]
-        trials = entry.submission.trials
-        old_cc = sum(before.get(each.pk) == LABELLED_CC for each in counted) / trials
-        new_cc = sum(after.get(each.pk) == LABELLED_CC for each in counted) / trials
-        rates.append((entry, old_cc, new_cc, tasks))
-    old_ranks = _places([old_cc / tasks for _, old_cc, _, tasks in rates])
-    new_ranks = _places([new_cc / tasks for _, _, new_cc, tasks in rates])
-    rows = [
-        RankedRow(
-            system=entry.system.name,
-            address=reverse("submission", args=[entry.submission_id]),
-            before=100 * old_cc / tasks,
-            before_bounds=_bounds(old_cc, tasks),
-            before_rank=old_rank,
-            after=100 * new_cc / tasks,
-            after_bounds=_bounds(new_cc, tasks),
-            after_rank=new_rank,
+        old, new = (
+            sum(said.get(each.pk) == LABELLED_CC for each in counted) / entry.submission.trials
+            for said in (before, after)
         )
-        for (entry, old_cc, new_cc, tasks), old_rank, new_rank in zip(rates, old_ranks, new_ranks, strict=True)
-    ]
-    return tuple(sorted(rows, key=lambda row: (row.after_rank, row.system.casefold(), row.address)))
+        rows.append(RankedRow(entry, tasks, old, new))
+    old_ranks = _places([row.before / row.tasks for row in rows])
+    new_ranks = _places([row.after / row.tasks for row in rows])
+    placed = (
+        replace(row, before_rank=old, after_rank=new) for row, old, new in zip(rows, old_ranks, new_ranks, strict=True)
+    )
+    return sorted(placed, key=lambda row: (row.after_rank, row.entry.system.name.casefold(), row.entry.pk))
 
 
 def _places(rates: list[float]) -> list[int]:
     """The place of each rate, 1 for the highest; equal ones (but for the noise of adding thirds) share one."""
     rounded = [round(rate, 9) for rate in rates]
     return [1 + sum(other > rate for other in rounded) for rate in rounded]
-
-
-def _bounds(count: float, tasks: int) -> tuple[float, float]:
-    """The 95 % Wilson interval as percentages."""
-    low, high = wilson(count, tasks)
-    return 100 * low, 100 * high

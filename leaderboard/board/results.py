@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import OuterRef
-from django.urls import reverse
 
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import RunState, WorkState
@@ -18,8 +16,6 @@ from evaluator.queue.progress import passed_trials
 from evaluator.testing.types import Outcome
 from leaderboard.board.board import (
     BoardRow,
-    LabelsCell,
-    TestsCell,
     board_row,
     labels_cell,
     tests_cell,
@@ -28,79 +24,45 @@ from leaderboard.board.board import (
 )
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.published.labels import RaterAxis
-from submissions.enums import Inputs, Kind
+from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from benchmark_tasks.models import Category, Suite, Task
+    from benchmark_tasks.models import Task
     from leaderboard.models import EntryMetric
-    from submissions.models import Submission, System
+    from submissions.models import Implementation, Submission, System
 
 CONFUSION_ORDER: Final = (Label.LI, Label.LC, Label.CC)
-_SHOWN_OF_ANSWER: Final = (
-    "trial",
-    "submission__inputs",
-    "submission__kind",
-    "submission__system__name",
-    "submission__system__slug",
-)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """One system's result on one task. ``trials`` are measured outcomes, empty for reported results.
+class TaskResult(NamedTuple):
+    """One row's result on one task: outcomes by trial where it was measured here, else what was reported.
 
-    ``tests_passed`` is the reported unit test, None where none was reported; labels are empty where none was given.
     ``judge_label`` of a measured result is the shown judge's, where it says the same of every trial.
     """
 
-    system: str
-    system_slug: str
-    inputs_text: str
-    address: str
-    reported: bool
-    calibration: bool
-    trials: tuple[tuple[int, Outcome, str], ...] = ()
-    tests_passed: bool | None = None
-    tests_note: str = ""
+    entry: Entry
+    trials: list[tuple[Implementation, Outcome]]
+    reported: ReportedResult | None
     judge_label: str = ""
-    human_label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryNumbers:
-    """An entry's numbers in one category; None for a rater that said nothing there."""
-
-    category: Category
-    tests: TestsCell | None
-    judge: LabelsCell | None
-    human: LabelsCell | None
-
-
-@dataclass(frozen=True, slots=True)
-class PassAtK:
-    """The estimated chance, in percent, that one of ``k`` answers to a task passes; the mean over ``tasks``."""
-
-    k: int
-    percent: float
-    tasks: int
-
-
-@dataclass(frozen=True, slots=True)
-class SystemRun:
+class SystemRun(NamedTuple):
     """One published row of a system, with its numbers per category."""
 
-    suite: Suite
-    version: int
+    entry: Entry
     row: BoardRow
-    categories: tuple[CategoryNumbers, ...]
+    categories: list[dict[str, Any]]
 
 
 def results_of_task(task: Task) -> list[TaskResult]:
     """Every published result on ``task``: measured ones first, then reported, then samples, by name in each."""
     results = [*_measured_results(task), *_reported_results(task)]
-    return sorted(results, key=lambda result: (result.calibration, result.reported, result.system.casefold()))
+    return sorted(
+        results,
+        key=lambda each: (each.entry.kind == Kind.CALIBRATION, bool(each.reported), each.entry.system.name.casefold()),
+    )
 
 
 def runs_of_system(system: System) -> list[SystemRun]:
@@ -113,36 +75,44 @@ def runs_of_system(system: System) -> list[SystemRun]:
         .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
-    return [_system_run(entry, entry.unpublished) for entry in entries]
+    found = []
+    for entry in entries:
+        metrics = list(entry.metrics.all())
+        overall = next((metric for metric in metrics if metric.category_id is None), None)
+        found.append(SystemRun(entry, board_row(entry, overall, entry.unpublished), category_numbers(metrics)))
+    return found
 
 
-def pass_at_k_table(submission: Submission) -> list[PassAtK]:
-    """pass@1 to pass@n of a scored submission with n > 1 trials, without bias; empty for a single trial.
+def pass_at_k_table(submission: Submission) -> list[tuple[int, float, int]]:
+    """The estimated chance in percent that one of k answers to a task passes, as (k, percent, number of tasks).
 
-    The tasks are those of its board row, and one without any outcome has no pass.
+    For k from 1 to the n > 1 trials of a scored submission, without bias; empty for a single trial. The tasks are those
+    of its board row, and one without any outcome has no pass.
     """
     if submission.trials == 1 or not Entry.objects.filter(submission=submission).exists():
         return []
     passes = passed_trials(submission, revisions_of(submission.suite_version))
     tasks = [(submission.trials, count) for count in passes.values()]
     estimates = ((k, mean_pass_at_k(tasks, k)) for k in range(1, submission.trials + 1))
-    return [PassAtK(k=k, percent=100 * mean, tasks=len(tasks)) for k, mean in estimates if mean is not None]
+    return [(k, 100 * mean, len(tasks)) for k, mean in estimates if mean is not None]
 
 
-def category_numbers(metrics: Iterable[EntryMetric]) -> tuple[CategoryNumbers, ...]:
+def category_numbers(metrics: Iterable[EntryMetric]) -> list[dict[str, Any]]:
     """The per-category metrics among ``metrics`` in which at least one rater said something, in the paper's order."""
+    in_order = sorted(
+        ((metric.category, metric) for metric in metrics if metric.category is not None),
+        key=lambda each: each[0].position,
+    )
     numbers = [
-        CategoryNumbers(
-            category=metric.category,
-            tests=tests_cell(metric),
-            judge=labels_cell(metric, RaterAxis.JUDGE),
-            human=labels_cell(metric, RaterAxis.HUMAN),
-        )
-        for metric in metrics
-        if metric.category is not None
+        {
+            "category": category,
+            "tests": tests_cell(metric),
+            "judge": labels_cell(metric, RaterAxis.JUDGE),
+            "human": labels_cell(metric, RaterAxis.HUMAN),
+        }
+        for category, metric in in_order
     ]
-    spoken = [each for each in numbers if each.tests or each.judge or each.human]
-    return tuple(sorted(spoken, key=lambda each: each.category.position))
+    return [each for each in numbers if each["tests"] or each["judge"] or each["human"]]
 
 
 def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]] | None:
@@ -158,18 +128,6 @@ def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]
     return [(human, [pairs[human.value, judge.value] for judge in CONFUSION_ORDER]) for human in CONFUSION_ORDER]
 
 
-def _system_run(entry: Entry, unpublished: int) -> SystemRun:
-    metrics = list(entry.metrics.all())
-    overall = next((metric for metric in metrics if metric.category_id is None), None)
-    row = board_row(entry, overall, unpublished)
-    return SystemRun(
-        suite=entry.suite_version.suite,
-        version=entry.suite_version.number,
-        row=row,
-        categories=category_numbers(metrics),
-    )
-
-
 def _measured_results(task: Task) -> list[TaskResult]:
     runs = (
         TestRun.objects.current()
@@ -178,9 +136,13 @@ def _measured_results(task: Task) -> list[TaskResult]:
             implementation__revision__task=task,
             implementation__submission__entry__in=visible_entries(),
         )
-        .select_related("implementation__submission__system")
         # Answers and logs may be megabytes each, and all that are published stand on one page.
-        .only("outcome", *(f"implementation__{name}" for name in _SHOWN_OF_ANSWER))
+        .select_related("implementation__revision__task__paper")
+        .only(
+            "outcome",
+            *("implementation__trial", "implementation__submission_id", "implementation__revision__task__index"),
+            "implementation__revision__task__paper__slug",
+        )
         .order_by("pk")
     )
     # One answer has one result, whatever happened to its runs.
@@ -193,46 +155,16 @@ def _measured_results(task: Task) -> list[TaskResult]:
     by_submission: dict[int, list[TestRun]] = defaultdict(list)
     for run in newest.values():
         by_submission[run.implementation.submission_id].append(run)
-    return [_measured_result(task, group, labels) for group in by_submission.values()]
-
-
-def _measured_result(task: Task, runs: list[TestRun], labels: Mapping[int, str]) -> TaskResult:
-    submission = runs[0].implementation.submission
-    trials = sorted((run.implementation.trial, Outcome(run.outcome)) for run in runs)
-    said = {labels.get(run.implementation_id, "") for run in runs}
-    return TaskResult(
-        system=submission.system.name,
-        system_slug=submission.system.slug,
-        inputs_text=Inputs(submission.inputs).label,
-        address=reverse("submission", args=[submission.pk]),
-        reported=False,
-        judge_label=said.pop() if len(said) == 1 else "",
-        calibration=submission.kind == Kind.CALIBRATION,
-        trials=tuple(
-            (
-                trial,
-                outcome,
-                reverse("implementation", args=[submission.pk, task.paper.slug, task.index, trial]),
-            )
-            for trial, outcome in trials
-        ),
-    )
+    results = []
+    for entry in visible_entries().filter(submission__in=list(by_submission)).select_related("system"):
+        group = sorted(by_submission[entry.submission_id or 0], key=lambda run: run.implementation.trial)
+        said = {labels.get(run.implementation_id, "") for run in group}
+        trials = [(run.implementation, Outcome(run.outcome)) for run in group]
+        results.append(TaskResult(entry, trials, None, said.pop() if len(said) == 1 else ""))
+    return results
 
 
 def _reported_results(task: Task) -> list[TaskResult]:
-    results = ReportedResult.objects.filter(task=task, run__entry__in=visible_entries()).select_related("run__system")
-    return [
-        TaskResult(
-            system=result.run.system.name,
-            system_slug=result.run.system.slug,
-            inputs_text=Inputs(result.run.inputs).label,
-            address=reverse("reported_run", args=[result.run.slug]),
-            reported=True,
-            calibration=False,
-            tests_passed=result.tests_passed,
-            tests_note=result.tests_note,
-            judge_label=result.judge_label,
-            human_label=result.human_label,
-        )
-        for result in results
-    ]
+    results = ReportedResult.objects.filter(task=task, run__entry__in=visible_entries())
+    entries = results.select_related("run__entry__system", "run__entry__reported_run")
+    return [TaskResult(result.run.entry, [], result, result.judge_label) for result in entries]

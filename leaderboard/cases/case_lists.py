@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, overload
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q
+from django.db.models import Prefetch
 from django.urls import reverse
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.judging.labels import Label
 from evaluator.models import TestRun
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
-from leaderboard.board.board import visible_entries
-from leaderboard.cases.case_pages import public_cases
 from leaderboard.models import ReportedResult
 from reviews.cases.ratings import ratings_of
 from reviews.enums import Role
@@ -30,11 +27,6 @@ if TYPE_CHECKING:
     from reviews.models import Case
 
 _REPORTED_TESTS: Final = {True: Badge("passed", "passed"), False: Badge("failed", "failed")}
-_OWN_FILTERS: Final[Mapping[str, str]] = {
-    "suite": "implementation__submission__suite_version__suite__slug",
-    "category": "implementation__revision__category__slug",
-    "source": "source",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +49,13 @@ class CaseLine:
 
 
 class CaseList(Sequence[CaseLine]):
-    """Cases as ``filters`` ask (``what``, ``suite``, ``category``, ``reason``, ``source``), read when sliced.
+    """Cases of this site, newest first, then ``reported`` disagreements, read when sliced.
 
-    Those of ``closed`` answers are left out altogether: filters must not tell what a row would not. The number of
-    queries for a slice does not depend on its length.
+    The number of queries for a slice does not depend on its length.
     """
 
-    def __init__(self, filters: Mapping[str, str], *, closed: Collection[int]) -> None:
-        own, reported = public_cases(), reported_disagreements()
-        own = own.filter(**{path: filters[name] for name, path in _OWN_FILTERS.items() if filters[name]})
-        if filters["reason"]:
-            # A list's "contains" is PostgreSQL's only; its text, with the code in quotation marks, is everybody's.
-            own = own.filter(decision__reasons__icontains=f'"{filters["reason"]}"')
-        if filters["suite"]:
-            reported = reported.filter(run__suite__slug=filters["suite"])
-        if filters["category"]:
-            reported = reported.filter(_in_category(filters["category"]))
-        # Only what was decided here has a reason, or somebody who gave the final label.
-        if filters["what"] == "own" or filters["reason"] or filters["source"]:
-            reported = reported.none()
-        if filters["what"] == "reported":
-            own = own.none()
-        self._own = own.exclude(implementation__in=closed).order_by("-settled", "-pk")
+    def __init__(self, own: QuerySet[Case], reported: QuerySet[ReportedResult]) -> None:
+        self._own = own.order_by("-settled", "-pk")
         self._reported = reported.order_by(
             "run__suite__position", "run__slug", "task__paper__folder_name", "task__index"
         )
@@ -102,24 +79,6 @@ class CaseList(Sequence[CaseLine]):
         first = max(0, start - self._own_count)
         last = stop - self._own_count
         return own + (_reported_lines(self._reported[first:last]) if last > first else [])
-
-
-def reported_disagreements() -> QuerySet[ReportedResult]:
-    """Reported results in which judge and human differ, or the human contradicts the unit test."""
-    shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
-    labels_differ = ~Q(judge_label="") & ~Q(human_label="") & ~Q(judge_label=F("human_label"))
-    contradiction = Q(tests_passed=True, human_label=Label.LI) | Q(tests_passed=False, human_label=Label.CC)
-    return ReportedResult.objects.filter(labels_differ | contradiction, run__in=shown)
-
-
-def _in_category(slug: str) -> Exists:
-    revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=slug)
-    return Exists(revisions.filter(suite_versions=OuterRef("run__entry__suite_version")))
-
-
-def reported_address(run: str, paper: str, index: int) -> str:
-    """The page of a reported result."""
-    return reverse("reported_case", args=[run, paper, index])
 
 
 def _own_lines(cases: QuerySet[Case]) -> list[CaseLine]:
@@ -186,7 +145,7 @@ def _reported_lines(results: QuerySet[ReportedResult]) -> list[CaseLine]:
     }
     return [
         CaseLine(
-            address=reported_address(result.run.slug, result.task.paper.slug, result.task.index),
+            address=reverse("reported_case", args=[result.run.slug, result.task.paper.slug, result.task.index]),
             task=result.task.slug,
             category=categories.get((result.run.entry.suite_version_id, result.task_id), ""),
             system=result.run.system.name,

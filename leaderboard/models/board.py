@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NotRequired, TypedDict
+
 from django.db import models
+from django.urls import reverse
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
 from evaluator.enums import LABEL_CHOICES
@@ -105,16 +108,45 @@ class Entry(models.Model):
     def __str__(self) -> str:
         return f"{self.system.name} on {self.suite_version}"
 
+    def get_absolute_url(self) -> str:
+        """The page of the run."""
+        if self.reported_run is not None:
+            return reverse("reported_run", args=[self.reported_run.slug])
+        return reverse("submission", args=[self.submission_id])
+
+
+class JudgeNamed(TypedDict):
+    """The judge of this site whose labels these are."""
+
+    slug: str
+    name: str
+    model: str
+
+
+class RaterLabels(TypedDict):
+    """What one rater says of the tasks of a metric, as it is stored. Counts are fractions with several trials.
+
+    ``none`` is the number of tasks that it said nothing about, ``percent`` maps CC, LC and LI to percentages of all
+    tasks with one decimal. Only a judge that this site asked is named in ``by``; only final labels have ``sources``,
+    which counts ``{decision, agreed, single, judge}``.
+    """
+
+    CC: float
+    LC: float
+    LI: float
+    abstained: float
+    none: float
+    percent: dict[str, float]
+    by: NotRequired[JudgeNamed]
+    sources: NotRequired[dict[str, float]]
+
 
 class EntryMetric(models.Model):
     """An entry's numbers, overall (``category`` null) or in one category.
 
     ``tasks`` is the denominator: the counted tasks of the suite version (in the category), of a reported run all. Rates
     are fractions of one; bounds are 95 % Wilson intervals. A rater that said nothing has a null rate, never zero.
-    ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to ``{CC, LC, LI, abstained, none,
-    percent}``: counts (with several trials in fractions), the tasks it said nothing about, and percentages of ``tasks``
-    with one decimal. ``by`` is ``{slug, name, model}`` of the judge, where this site asked it; ``sources`` of the final
-    labels counts ``{decision, agreed, single, judge}``.
+    ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
@@ -137,3 +169,8 @@ class EntryMetric(models.Model):
 
     def __str__(self) -> str:
         return f"{self.entry_id} {self.category or 'overall'}"
+
+    def said(self, rater: str) -> RaterLabels | None:
+        """What ``rater`` says here; None where it said nothing."""
+        found: RaterLabels | None = self.labels.get(rater)
+        return found

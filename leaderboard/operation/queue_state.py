@@ -1,4 +1,4 @@
-"""What a maintainer sees of the queue: how much waits, who works, and in what boxes."""
+"""What a maintainer sees of the queue: how much waits, who works, in what boxes, and why runs are held."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
 from evaluator.queue.queueing import MODEL_QUEUE_NAME, QUEUE_NAME, connect_briefly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from evaluator.models.runs import TestRunQuerySet
@@ -43,7 +43,7 @@ class SeenWorker:
 
 @dataclass(frozen=True, slots=True)
 class InfraCause:
-    """A fault of ours for which runs wait or are held now, in full: for maintainers only."""
+    """An infrastructure error for which runs wait or are held now, in full: for maintainers only."""
 
     reason: str
     runs: int
@@ -171,6 +171,24 @@ def _sandboxes() -> tuple[str, ...]:
 
 
 def _sandbox_problem() -> str:
-    """The reason of the newest attempt, if it ended by a fault of ours."""
+    """The reason of the newest attempt, if it ended by an infrastructure error."""
     newest = Attempt.objects.exclude(state=AttemptState.RUNNING).order_by("-started", "-pk").first()
     return newest.reason if newest and newest.state == AttemptState.INFRA else ""
+
+
+def held_in_full(submissions: Iterable[int]) -> dict[int, str]:
+    """By submission the newest fault that its held runs met; missing where none was recorded. One query."""
+    return _newest("run__implementation__submission", submissions, run__reevaluation=None)
+
+
+def reevaluations_held_in_full(reevaluations: Iterable[int]) -> dict[int, str]:
+    """The same by re-evaluation. One query."""
+    return _newest("run__reevaluation", reevaluations)
+
+
+def _newest(owner: str, numbers: Iterable[int], **which: None) -> dict[int, str]:
+    faults = Attempt.objects.filter(
+        state=AttemptState.INFRA, run__state=RunState.HELD, **{f"{owner}__in": list(numbers)}, **which
+    )
+    # Of several the last, and that is the newest, stays in the dictionary.
+    return dict(faults.exclude(reason="").order_by("ended", "pk").values_list(owner, "reason"))

@@ -51,7 +51,7 @@ class Round:
         if self.check is None:
             return self.hint
         if self.check.error:
-            return "could not be made by a fault of this site, which proves nothing"
+            return "met an infrastructure error, so it has no result"
         return f"{self.check.repelled} of {len(self.check.results)} ended as they must"
 
     @property
@@ -106,7 +106,7 @@ class Status:
         failed = [entry for entry in self.rounds if entry.check and not entry.check.ok and not entry.check.cause]
         found += [f"{entry.title}: {entry.verdict}." for entry in failed]
         if self.causes:
-            found.append("Runs wait because of a fault of this site.")
+            found.append("Runs wait because of an infrastructure error.")
         elif self.stands_still:
             found.append("Runs have been waiting for minutes, and none is under way.")
         return found

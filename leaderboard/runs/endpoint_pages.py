@@ -1,8 +1,7 @@
-"""What the pages of model endpoints show, as plain typed values. No key comes this far."""
+"""What the pages of model endpoints show. No key comes this far."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db.models import Count
@@ -18,18 +17,9 @@ if TYPE_CHECKING:
 SHOWN_RUNS = 25
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointRow:
-    """One endpoint in its owner's list, and how many runs were made on it."""
-
-    endpoint: Endpoint
-    runs: int
-
-
-def endpoint_rows(user: User) -> list[EndpointRow]:
-    """The user's endpoints by name. One query."""
-    listed = endpoints.visible_to(user).annotate(runs=Count("generations"))
-    return [EndpointRow(endpoint, endpoint.runs) for endpoint in listed]
+def own_endpoints(user: User) -> QuerySet[Endpoint]:
+    """The user's endpoints by name, with the number of their ``runs``."""
+    return endpoints.visible_to(user).annotate(runs=Count("generations"))
 
 
 def runs_on(endpoint: Endpoint) -> QuerySet[Generation]:

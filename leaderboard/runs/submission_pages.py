@@ -1,4 +1,4 @@
-"""What the pages of a submission and of its answers show, as plain typed values."""
+"""What the pages of submissions and of their answers show."""
 
 from __future__ import annotations
 
@@ -6,48 +6,36 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import Count, OuterRef, Prefetch, Q, Subquery
+from django.db.models.functions import Lower
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
+from leaderboard.models import EntryMetric
 from submissions.domain.audit import history
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from django.contrib.auth.models import AnonymousUser
+    from django.db.models import QuerySet
+
+    from submissions.models import Upload, User
 
 OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One answer in a submission's table. ``tokens`` and ``cost`` (US dollars) are as its owner declared them."""
+    """One answer in a submission's table, with its deciding run."""
 
     implementation: Implementation
     run: TestRun | None
     badge: Badge
-
-    @property
-    def address(self) -> str:
-        """The page of the answer."""
-        return self.implementation.get_absolute_url()
-
-    @property
-    def reason(self) -> str:
-        """Why it did not pass, or why it waits."""
-        if self.run is None or self.badge.css == "passed":
-            return ""
-        return self.run.reason
-
-    @property
-    def seconds(self) -> float | None:
-        """How long the boxes took; None where none was needed."""
-        return self.run.seconds or None if self.run else None
 
     @property
     def tokens(self) -> int | None:
@@ -55,12 +43,6 @@ class TaskRow:
         usage = self.implementation.usage
         given = [usage[key] for key in ("input_tokens", "output_tokens") if key in usage]
         return int(sum(given)) if given else None
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars, None when not declared."""
-        cost: float | None = self.implementation.usage.get("cost_usd")
-        return cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,31 +144,23 @@ def _changes(event: AuditEvent) -> tuple[tuple[str, str, str], ...]:
 
 def _who(event: AuditEvent, submission: Submission) -> str:
     if event.actor is None:
-        return "the site"
-    # Some people choose their e-mail address as user name; it must not become public that way.
-    name = event.actor.username.partition("@")[0]
-    return f"{name} ({'its owner' if event.actor_id == submission.owner_id else 'maintainer'})"
+        return known_as(None)
+    return f"{known_as(event.actor)} ({'its owner' if event.actor_id == submission.owner_id else 'maintainer'})"
+
+
+def known_as(user: User | None) -> str:
+    """The name of who acted, for everybody: some choose their e-mail address as user name, which stays private."""
+    return user.username.partition("@")[0] if user else "the site"
 
 
 def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """What stands in public where a once published submission was: that it is gone, and why. Nothing of its content."""
-
-    number: int
-    what: str
-    reason: str
-
-
-def tombstone(pk: int) -> Tombstone | None:
-    """The tombstone of submission ``pk``; None unless it was published once and was withdrawn or hidden since."""
-    gone = Submission.objects.filter(
-        pk=pk, published_at__isnull=False, visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]
-    ).first()
-    return Tombstone(gone.pk, gone.get_visibility_display(), gone.visibility_reason) if gone else None
+def taken_away(pk: int) -> Submission | None:
+    """A submission that was published once and was withdrawn or hidden since: that, and why, is all that is public."""
+    gone = Submission.objects.filter(pk=pk, published_at__isnull=False)
+    return gone.filter(visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]).first()
 
 
 def short_digest(digest: str) -> str:
@@ -199,41 +173,51 @@ def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:
     return [(short_digest(digest), digest) for digest in sorted(set(filter(None, digests)))]
 
 
-def environments_of(rows: Iterable[TaskRow]) -> list[tuple[str, str]]:
-    """In what the answers were measured: tasks may have environments of their own."""
-    return short_digests(row.run.environment_digest for row in rows if row.run)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredRun:
-    """One of several results of an answer: ``why`` it was measured (again); ``shown`` on the page that lists it."""
-
-    number: int
-    badge: Badge
-    when: datetime | None
-    why: str
-    counts: bool
-    shown: bool
-
-
-def measured_before(runs: Iterable[TestRun], shown: TestRun | None) -> list[MeasuredRun]:
-    """Every result of one answer, newest first; none where there never was a second."""
-    listed = [
-        MeasuredRun(
-            number=run.pk,
-            badge=badge_of(run),
-            when=run.finished,
-            why=run.supersedes_reason,
-            counts=not run.superseded_by.all(),
-            shown=shown is not None and run.pk == shown.pk,
-        )
-        for run in runs
-    ]
-    return listed[::-1] if len(listed) > 1 else []
-
-
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
     """Whether the answers' code may be shown: to owner and maintainers, and to all once the owner has published it."""
     if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
         return True
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
+
+
+SORT_KEYS: Final[Mapping[str, str | Lower]] = {"system": Lower("system__name"), "state": "state", "date": "created"}
+DEFAULT_SORT: Final = "-date"
+
+
+def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
+    """The submissions of ``user``, by one of :data:`SORT_KEYS`.
+
+    Each has ``answers`` (that were sent), ``done`` (how many of them are decided), and, when scored, ``tests_passed``
+    of ``tests_tasks``.
+    """
+    overall = EntryMetric.objects.filter(entry__submission=OuterRef("pk"), category__isnull=True)
+    sent, decided = Q(implementations__attempted=True), Q(implementations__test_runs__state=RunState.DONE)
+    found = (
+        Submission.objects.filter(owner=user)
+        .select_related("system", "suite_version__suite")
+        .annotate(
+            answers=Count("implementations", filter=sent, distinct=True),
+            done=Count("implementations", filter=sent & decided, distinct=True),
+            tests_passed=Subquery(overall.values("tests_passed")[:1]),
+            tests_tasks=Subquery(overall.values("tasks")[:1]),
+        )
+    )
+    ordered = found.order_by(SORT_KEYS[sort.removeprefix("-")], "pk")
+    return ordered.reverse() if sort.startswith("-") else ordered
+
+
+def upload_state(upload: Upload, *, quota: int) -> str:
+    """What can be done with a checked upload, in words; ``quota`` is how much is left today."""
+    if not upload.checked:
+        return "not checked yet"
+    if not upload.report["acceptable"]:
+        return "cannot be submitted as it is"
+    answers = upload.report["answers"]
+    applying = sum(answer["applies"] for answer in answers)
+    if applying == len(answers):
+        found = "ready to be submitted"
+    elif applying:
+        found = f"{applying} of {len(answers)} answers apply, the others would count as failed"
+    else:
+        found = "none of its answers applies: submitted as it is, all would count as failed"
+    return found if quota else f"{found}; the quota of today is used"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
+from benchmark_tasks.domain.statistics import wilson
 from leaderboard.board.board import system_facts, titles_told_apart
+from leaderboard.runs.submission_pages import known_as
+from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +22,10 @@ if TYPE_CHECKING:
     from submissions.models import System
 
 register = template.Library()
+register.filter("known_as", known_as)
 
 DASH = "\N{EN DASH}"
+LONG_TEXT, LONG_LINES, FIRST_LINE = 600, 12, 100
 
 
 @register.filter
@@ -34,6 +40,31 @@ def count(value: float | None) -> str:
     if value is None:
         return DASH
     return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
+
+
+@register.filter
+def of_tasks(passed: float, tasks: int) -> dict[str, float]:
+    """So many of ``tasks`` as a percentage with its 95 % Wilson interval."""
+    low, high = wilson(passed, tasks)
+    return {"percent": 100 * passed / tasks, "low": 100 * low, "high": 100 * high}
+
+
+class StepText(NamedTuple):
+    """A text of an agent's step; a long one is ``folded`` behind its ``headline``."""
+
+    text: str
+    folded: bool
+    headline: str
+
+
+@register.filter
+def step_text(text: str) -> StepText | None:
+    """A text of an agent's step without hidden characters; None where there is nothing in it."""
+    text = with_visible_marks(text)
+    if not text.strip():
+        return None
+    folded = len(text) > LONG_TEXT or text.count("\n") > LONG_LINES
+    return StepText(text, folded, Truncator(text.strip().splitlines()[0]).chars(FIRST_LINE))
 
 
 @register.filter

@@ -10,14 +10,14 @@ from django.shortcuts import get_object_or_404, render
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.board import (
     DEFAULT_SORT,
-    BoardQuery,
+    SORT_KEYS,
     board_rows,
     categories_of,
     visible_entries,
 )
-from leaderboard.board.judge_labels import shown_judge
-from leaderboard.filters import BoardFilterForm
-from leaderboard.http import asked_version, query_with
+from leaderboard.board.labels import shown_judge
+from leaderboard.filters import BoardFilter
+from leaderboard.http import asked_sort, asked_version, query_with, sort_columns
 from leaderboard.runs.action_charts import has_trajectories
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
     categories = categories_of(version)
-    if request.GET.get("category") and request.GET["category"] not in {category.slug for category in categories}:
+    category = next((each for each in categories if each.slug == request.GET.get("category")), None)
+    if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
-    form = BoardFilterForm(request.GET, categories=categories)
-    query = form.query()
-    rows = board_rows(version=version, query=query)
+    found = BoardFilter(request.GET, queryset=visible_entries().filter(suite_version=version))
+    rows = board_rows(found.qs, category=category, sort=asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT))
     context = {
         "suite": suite,
         "version": version,
         "other_versions": _other_versions(suite, version),
-        "form": form,
-        "query": query,
-        "filtered": bool(query.inputs or query.text or query.show != "all"),
-        "chips": _chips(request.GET, categories, query),
-        "columns": _columns(request.GET, query.sort),
+        "filter": found,
+        "kept": [(name, request.GET.get(name, "")) for name in ("category", "sort", "version")],
+        "category": category,
+        "chips": _chips(request.GET, categories, category),
+        "columns": sort_columns(request.GET, SORT_KEYS, DEFAULT_SORT),
         "rows": [row for row in rows if not row.calibration],
         "samples": [row for row in rows if row.calibration],
         "task_count": version.revisions.count(),
@@ -76,27 +76,9 @@ def _other_versions(suite: Suite, shown: SuiteVersion) -> list[dict[str, Any]]:
     return [{"number": version.number, "query": f"?version={version.number}"} for version in versions]
 
 
-def _chips(params: QueryDict, categories: list[Category], query: BoardQuery) -> list[dict[str, Any]]:
-    chips = [{"title": "All categories", "query": query_with(params, category=None), "active": query.category is None}]
+def _chips(params: QueryDict, categories: list[Category], chosen: Category | None) -> list[dict[str, Any]]:
+    chips = [{"title": "All categories", "query": query_with(params, category=None), "active": chosen is None}]
     for category in categories:
         address = query_with(params, category=category.slug)
-        chips.append({"title": category.title, "query": address, "active": query.category == category})
+        chips.append({"title": category.title, "query": address, "active": category == chosen})
     return chips
-
-
-def _columns(params: QueryDict, sort: str) -> dict[str, dict[str, str]]:
-    """Per sortable column: its link, and its ``aria-sort`` state. Numbers and dates start at their largest."""
-    columns = {}
-    for key, starts_descending in (
-        ("system", False),
-        ("tests", True),
-        ("judge", True),
-        ("human", True),
-        ("final", True),
-        ("date", True),
-    ):
-        state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
-        descends = starts_descending if state == "none" else state == "ascending"
-        target = f"-{key}" if descends else key
-        columns[key] = {"query": query_with(params, sort=None if target == DEFAULT_SORT else target), "state": state}
-    return columns

@@ -13,12 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from leaderboard.board.board import visible_entries
-from leaderboard.case_forms import AppealForm, CaseFilterForm
-from leaderboard.cases.answer_review import may_appeal
 from leaderboard.cases.case_lists import CaseList
-from leaderboard.cases.case_pages import case_page, disagreements, public_cases
+from leaderboard.cases.case_pages import case_page, disagreements, may_appeal, public_cases
 from leaderboard.closing import closed_answers, closes, require_open
-from leaderboard.http import query_with
+from leaderboard.filters import CaseFilter
+from leaderboard.forms import AppealForm
 from leaderboard.models import ReportedResult
 from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.submissions import answer_page, open_answer
@@ -37,18 +36,11 @@ PAGE_SIZE = 50
 @require_safe
 def cases(request: HttpRequest) -> HttpResponse:
     """Settled cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
-    form = CaseFilterForm(request.GET)
-    filters = form.filters()
     hidden = closed_answers(request)
-    page = Paginator(CaseList(filters, closed=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {
-        "form": form,
-        "filtered": any(filters.values()),
-        "page": page,
-        "closed": hidden,
-        "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
-        "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
-    }
+    # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
+    found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__in=hidden))
+    page = Paginator(CaseList(found.qs, found.reported), PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {"filter": found, "page": page, "closed": hidden}
     return render(request, "leaderboard/cases.html", context)
 
 

@@ -20,8 +20,7 @@ from leaderboard.board.board import titles_told_apart, visible_entries
 from leaderboard.board.results import results_of_task
 from leaderboard.closing import closed
 from leaderboard.http import asked_version
-from leaderboard.operation.audits import may_see_reference, why_outdated
-from leaderboard.operation.environments import environment_states
+from leaderboard.operation.task_state import environment_states, may_see_reference, why_outdated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

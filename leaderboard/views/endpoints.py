@@ -41,7 +41,7 @@ def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """Everything one has registered."""
-    rows = endpoint_pages.endpoint_rows(user_of(request))
+    rows = list(endpoint_pages.own_endpoints(user_of(request)))
     context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
     return render(request, "leaderboard/endpoints.html", context)
 
@@ -50,23 +50,32 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("key")
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def endpoint_new(request: HttpRequest) -> HttpResponse:
-    """Register one. ``?preset=`` fills in what is known of a provider."""
+def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
+    """Register one, where ``?preset=`` fills in what is known of a provider; or change what is said of ``pk``."""
+    shown = None if pk is None else own_endpoint(request, pk)
     chosen = preset(request.GET.get("preset", ""))
-    form = EndpointForm(initial=chosen.initial if chosen else None)
-    status = HTTPStatus.OK
     if request.method == "POST":
-        form = EndpointForm(request.POST)
-        if form.is_valid():
-            try:
-                made = domain.add(owner=user_of(request), described=form.described(), key=form.cleaned_data["key"])
-            except SubmissionError as error:
-                form.refuse(str(error))
+        form = EndpointForm(request.POST, has_key=shown is not None and shown.has_key)
+    else:
+        form = EndpointForm.of(shown) if shown else EndpointForm(initial=chosen.initial if chosen else None)
+    if request.method == "POST" and form.is_valid():
+        described, key = form.described(), form.cleaned_data["key"]
+        try:
+            if shown is None:
+                stored, key_erased = domain.add(owner=user_of(request), described=described, key=key), False
             else:
-                messages.success(request, "Registered. Test the connection before you start a run.")
-                return redirect(made)
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-    context = {"form": form, "presets": PRESETS, "chosen": chosen}
+                changed = domain.change(endpoint=shown, actor=user_of(request), described=described, key=key)
+                stored, key_erased = shown, changed.key_erased
+        except SubmissionError as error:
+            form.refuse(str(error))
+        else:
+            done = "Saved." if shown else "Registered. Test the connection before you start a run."
+            messages.success(request, done)
+            if key_erased:
+                messages.warning(request, "The address has changed, so the key was deleted: it was given to another.")
+            return redirect(stored)
+    context = {"form": form, "endpoint": shown, "presets": () if shown else PRESETS, "chosen": chosen}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "leaderboard/endpoint_form.html", context, status=status)
 
 
@@ -75,10 +84,7 @@ def endpoint_new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     """One endpoint: what it is, whether it answers, its key's state, and the runs on it."""
-    return _endpoint_page(request, own_endpoint(request, pk))
-
-
-def _endpoint_page(request: HttpRequest, shown: Endpoint) -> HttpResponse:
+    shown = own_endpoint(request, pk)
     context = {
         "endpoint": shown,
         "facts": endpoint_pages.endpoint_facts(shown),
@@ -96,34 +102,6 @@ def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
     if shown.check_state == EndpointCheck.WAITING:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return render(request, "leaderboard/endpoint_check.html", {"endpoint": shown, "announce": True})
-
-
-@never_cache
-@sensitive_post_parameters("key")
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def endpoint_change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change what is said of it, or store another key."""
-    shown = own_endpoint(request, pk)
-    form, status = EndpointForm.of(shown), HTTPStatus.OK
-    if request.method == "POST":
-        form = EndpointForm(request.POST, has_key=shown.has_key)
-        if form.is_valid():
-            try:
-                changed = domain.change(
-                    endpoint=shown, actor=user_of(request), described=form.described(), key=form.cleaned_data["key"]
-                )
-            except SubmissionError as error:
-                form.refuse(str(error))
-            else:
-                messages.success(request, "Saved.")
-                if changed.key_erased:
-                    messages.warning(
-                        request, "The address has changed, so the key was deleted: it was given to another."
-                    )
-                return redirect("endpoint", pk)
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return render(request, "leaderboard/endpoint_form.html", {"form": form, "endpoint": shown}, status=status)
 
 
 @action("endpoint")

@@ -22,7 +22,6 @@ from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
 from leaderboard.runs import call_texts, generation_pages
 from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.endpoints import own_endpoint
-from leaderboard.views.generation_part import generation_context
 from leaderboard.views.submissions import visible_submission
 from reviews.views.guards import user_of
 from submissions.domain import quotas
@@ -117,10 +116,10 @@ def _order_page(
 def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while the model is asked. ``?seen=`` is what the browser shows."""
     shown = visible_submission(request, pk)
-    context = generation_context(request, shown)
+    context = generation_pages.generation_context(request.user, shown)
     if not context:
         raise Http404
-    if request.GET.get("seen") == context["live"].fingerprint:
+    if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return render(request, "leaderboard/generation_live.html", context | {"announce": True})
 
@@ -154,7 +153,7 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
         generating.resume(generation=generation, actor=actor, **limits)
 
     def again() -> HttpResponse:
-        context = generation_context(request, visible_submission(request, pk)) | {"resume": form}
+        context = generation_pages.generation_context(request.user, visible_submission(request, pk)) | {"resume": form}
         return render(request, "leaderboard/generation_resume.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
     back = reverse("submission", args=[pk])
@@ -188,7 +187,7 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
         "submission": shown,
         "answer": answer,
         "asked": answer.request,
-        "rows": generation_pages.call_rows(answer),
+        "calls": list(generation_pages.calls_of(answer)),
     }
     return render(request, "leaderboard/calls.html", context)
 
@@ -210,19 +209,17 @@ def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     raw = request.GET.get("raw", "")
     if raw in {"request", "response"}:
         return _raw(call, raw)
-    rows = generation_pages.call_rows(answer)
-    place = next(place for place, row in enumerate(rows) if row.call.pk == call.pk)
+    calls = list(generation_pages.calls_of(answer))
+    place = calls.index(call)
     context = {
         "submission": shown,
         "manages": may_manage(request.user, shown),
         "answer": answer,
-        "calls_address": generation_pages.calls_address(answer),
-        "call": call,
-        "row": rows[place],
+        "call": calls[place],
         "place": place + 1,
-        "of": len(rows),
-        "previous": rows[place - 1] if place else None,
-        "following": rows[place + 1] if place + 1 < len(rows) else None,
+        "of": len(calls),
+        "previous": calls[place - 1] if place else None,
+        "following": calls[place + 1] if place + 1 < len(calls) else None,
         "sent": call_texts.sent_turns(call.request),
         "facts": call_texts.other_facts(call.request),
         "reply": call_texts.reply_turns(call.response),

@@ -21,8 +21,8 @@ from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC
 from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
-from leaderboard.board.judge_labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
+from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.closing import closed_answers
 from leaderboard.http import asked_version
 from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
@@ -94,7 +94,7 @@ def _differences(
         "version": version,
         "old": old,
         "compared": compared,
-        "moved": [each for each in compared.moved if each.answer not in closed_answers(request)] if compared else [],
+        "moved": [each for each in compared.moved if each[0].pk not in closed_answers(request)] if compared else [],
         "heads": COUNTED,
         "show": form or (ShowForm.of(suite, old) if suite and maintains and old != config else None),
     }

@@ -13,14 +13,13 @@ from django.views.decorators.http import require_safe
 from evaluator.models import Reevaluation
 from evaluator.queue.results import retry_held
 from evaluator.reevaluation import reevaluating
-from leaderboard.forms import AuditFilterForm, QuotaForm, SubmissionNumberForm, VisibilityForm
-from leaderboard.http import query_with
-from leaderboard.operation.held import held_in_full
-from leaderboard.operation.queue_state import infra_causes, queue_state
+from leaderboard.filters import AuditFilter
+from leaderboard.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
+from leaderboard.operation.queue_state import held_in_full, infra_causes, queue_state
 from reviews.views.guards import maintainers_only, user_of
 from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility
-from submissions.models import Submission, User
+from submissions.models import AuditEvent, Submission, User
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
     from django import forms
     from django.http import HttpRequest, HttpResponse
+
+    from submissions.views.acting import View
 
 EVENTS_A_PAGE = 50
 
@@ -40,70 +41,50 @@ def maintain(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
-@action("maintain")
-@maintainers_only
-def maintain_retry(request: HttpRequest) -> HttpResponse:
-    """Queue a held submission's runs again."""
-    form = SubmissionNumberForm(request.POST)
+def _acting(name: str, form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str]) -> View:
+    """A view that acts on what a form says, or shows the page with the form and what is wrong."""
 
-    def retry() -> str:
-        submission = form.cleaned_data["submission"]
-        number = retry_held(submission=submission, actor=user_of(request))
-        return f"Submission {submission.pk}: {number} run{'s are' if number != 1 else ' is'} queued again."
+    @action("maintain")
+    @maintainers_only
+    def view(request: HttpRequest) -> HttpResponse:
+        form = form_class(request.POST, auto_id=f"{name}_%s")
+        return perform(
+            request,
+            lambda: act(form.cleaned_data, user_of(request)),
+            back="maintain",
+            form=form,
+            again=lambda: _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form}),
+        )
 
-    return _act(request, name="retry", form=form, act=retry)
-
-
-@action("maintain")
-@maintainers_only
-def maintain_hide(request: HttpRequest) -> HttpResponse:
-    """Hide a submission for a public reason."""
-    form = VisibilityForm(request.POST, auto_id="hide_%s")
-
-    def hide() -> str:
-        submission = form.cleaned_data["submission"]
-        publishing.hide(submission=submission, actor=user_of(request), reason=form.cleaned_data["reason"])
-        return f"Submission {submission.pk} is hidden."
-
-    return _act(request, name="hide", form=form, act=hide)
+    return view
 
 
-@action("maintain")
-@maintainers_only
-def maintain_unhide(request: HttpRequest) -> HttpResponse:
-    """Show a hidden submission again."""
-    form = VisibilityForm(request.POST, auto_id="unhide_%s")
-
-    def unhide() -> str:
-        submission = form.cleaned_data["submission"]
-        publishing.unhide(submission=submission, actor=user_of(request), reason=form.cleaned_data["reason"])
-        return f"Submission {submission.pk} is {submission.get_visibility_display()} again."
-
-    return _act(request, name="unhide", form=form, act=unhide)
+def _retry(given: dict[str, Any], actor: User) -> str:
+    number = retry_held(submission=given["submission"], actor=actor)
+    return f"Submission {given['submission'].pk}: {number} run{'s are' if number != 1 else ' is'} queued again."
 
 
-@action("maintain")
-@maintainers_only
-def maintain_quota(request: HttpRequest) -> HttpResponse:
-    """Give one person a daily limit of their own, or the instance's again."""
-    form = QuotaForm(request.POST, auto_id="quota_%s")
-
-    def set_limit() -> str:
-        given = form.cleaned_data
-        person = given["username"]
-        quotas.set_limit(user=person, daily=given["daily"], actor=user_of(request), reason=given["reason"])
-        return f"{person.username} may submit {quotas.limit(person)} times a day."
-
-    return _act(request, name="quota", form=form, act=set_limit)
+def _hide(given: dict[str, Any], actor: User) -> str:
+    publishing.hide(submission=given["submission"], actor=actor, reason=given["reason"])
+    return f"Submission {given['submission'].pk} is hidden."
 
 
-def _act(request: HttpRequest, *, name: str, form: forms.Form, act: Callable[[], str]) -> HttpResponse:
-    """Do it, or show the page with the form and what is wrong."""
+def _unhide(given: dict[str, Any], actor: User) -> str:
+    submission = given["submission"]
+    publishing.unhide(submission=submission, actor=actor, reason=given["reason"])
+    return f"Submission {submission.pk} is {submission.get_visibility_display()} again."
 
-    def again() -> HttpResponse:
-        return _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
 
-    return perform(request, act, back="maintain", form=form, again=again)
+def _set_limit(given: dict[str, Any], actor: User) -> str:
+    person = given["username"]
+    quotas.set_limit(user=person, daily=given["daily"], actor=actor, reason=given["reason"])
+    return f"{person.username} may submit {quotas.limit(person)} times a day."
+
+
+maintain_retry = _acting("retry", SubmissionNumberForm, _retry)
+maintain_hide = _acting("hide", VisibilityForm, _hide)
+maintain_unhide = _acting("unhide", VisibilityForm, _unhide)
+maintain_quota = _acting("quota", QuotaForm, _set_limit)
 
 
 def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:
@@ -111,8 +92,8 @@ def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpRespo
     listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
     held = list(listed.filter(state=SubmissionState.HELD))
     in_full = held_in_full(submission.pk for submission in held)
-    audit = AuditFilterForm(request.GET)
-    events = Paginator(audit.events(), EVENTS_A_PAGE).get_page(request.GET.get("page"))
+    audit = AuditFilter(request.GET, queryset=AuditEvent.objects.select_related("actor"))
+    events = Paginator(audit.qs, EVENTS_A_PAGE).get_page(request.GET.get("page"))
     named = {"submission": request.GET.get("submission", "")}
     context = {
         "state": queue_state(),
@@ -127,8 +108,6 @@ def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpRespo
         "quota": QuotaForm(auto_id="quota_%s"),
         "audit": audit,
         "events": events,
-        "previous_page": query_with(request.GET, page=str(events.number - 1)) if events.number > 1 else "",
-        "next_page": query_with(request.GET, page=str(events.number + 1)) if events.has_next() else "",
         **bound,
     }
     return render(request, "leaderboard/maintain.html", context, status=status)

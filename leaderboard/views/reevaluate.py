@@ -14,7 +14,7 @@ from evaluator.reevaluation import reevaluating, replanning
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.closing import closed
 from leaderboard.operation import reevaluations
-from leaderboard.operation.held import reevaluations_held_in_full
+from leaderboard.operation.queue_state import reevaluations_held_in_full
 from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
 from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError

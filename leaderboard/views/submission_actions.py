@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from django.http import Http404
 
 from leaderboard.views.submissions import submission_page, visible_submission
+from reviews.views.guards import user_of
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
-from submissions.models import User
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
@@ -20,90 +20,64 @@ if TYPE_CHECKING:
     from django import forms
     from django.http import HttpRequest, HttpResponse
 
-    from submissions.models import Submission
+    from submissions.models import Submission, User
+    from submissions.views.acting import View
+
+Form = TypeVar("Form", bound="forms.Form")
 
 
-@action("submission")
-def submission_publish(request: HttpRequest, pk: int) -> HttpResponse:
-    """Put it on the board, with consent and licence."""
-    shown, actor = _managed(request, pk)
-    form = PublishForm(request.POST)
-    return _act(
-        request,
-        shown,
-        name="publish",
-        form=form,
-        act=lambda: publishing.publish(
-            submission=shown,
-            actor=actor,
-            code_licence=form.cleaned_data["licence"],
-            consent=form.cleaned_data["consent"],
-        ),
-        done="Published: it is on the board now.",
-    )
+def _acting(name: str, form_class: type[Form], act: Callable[[Submission, User, Form], None], *, done: str) -> View:
+    """A view that acts on what a form says, or shows the submission's page with the form and what is wrong.
+
+    For everybody who may not act it does not exist: the page offers them nothing.
+    """
+
+    @action("submission")
+    def view(request: HttpRequest, pk: int) -> HttpResponse:
+        shown, actor, form = visible_submission(request, pk), user_of(request), form_class(request.POST)
+        if not may_manage(actor, shown):
+            raise Http404
+
+        def again() -> HttpResponse:
+            now = visible_submission(request, pk)
+            return submission_page(request, now, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+
+        return perform(request, lambda: act(shown, actor, form), back=shown, done=done, form=form, again=again)
+
+    return view
 
 
-@action("submission")
-def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take it off the board, with a public reason."""
-    shown, actor = _managed(request, pk)
-    form = WithdrawForm(request.POST)
-    return _act(
-        request,
-        shown,
-        name="withdraw",
-        form=form,
-        act=lambda: publishing.withdraw(submission=shown, actor=actor, reason=form.cleaned_data["reason"]),
-        done="Withdrawn: it is no longer on the board, and your reason stands in its place.",
-    )
+def _publish(shown: Submission, actor: User, form: PublishForm) -> None:
+    given = form.cleaned_data
+    publishing.publish(submission=shown, actor=actor, code_licence=given["licence"], consent=given["consent"])
 
 
-@action("submission")
-def submission_cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop its evaluation."""
-    shown, actor = _managed(request, pk)
-    return _act(
-        request,
-        shown,
-        name="cancel",
-        form=CancelForm(request.POST),
-        act=lambda: submitting.cancel(submission=shown, actor=actor),
-        done="Cancelled: nothing more is evaluated, and it does not count against your quota.",
-    )
+def _withdraw(shown: Submission, actor: User, form: WithdrawForm) -> None:
+    publishing.withdraw(submission=shown, actor=actor, reason=form.cleaned_data["reason"])
 
 
-@action("submission")
-def submission_correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """Correct how its system is described."""
-    shown, actor = _managed(request, pk)
-    form = CorrectForm(request.POST)
-    return _act(
-        request,
-        shown,
-        name="correct",
-        form=form,
-        act=lambda: publishing.correct_system(
-            submission=shown, actor=actor, changes=form.changes(), reason=form.cleaned_data["reason"]
-        ),
-        done="Corrected. Old and new values stand in the history below.",
-    )
+def _cancel(shown: Submission, actor: User, _form: CancelForm) -> None:
+    submitting.cancel(submission=shown, actor=actor)
 
 
-def _managed(request: HttpRequest, pk: int) -> tuple[Submission, User]:
-    """The submission and who acts on it. Raises Http404 for everybody who may not: the page offers them nothing."""
-    shown = visible_submission(request, pk)
-    if not isinstance(request.user, User) or not may_manage(request.user, shown):
-        raise Http404
-    return shown, request.user
+def _correct(shown: Submission, actor: User, form: CorrectForm) -> None:
+    reason = form.cleaned_data["reason"]
+    publishing.correct_system(submission=shown, actor=actor, changes=form.changes(), reason=reason)
 
 
-def _act(
-    request: HttpRequest, shown: Submission, *, name: str, form: forms.Form, act: Callable[[], object], done: str
-) -> HttpResponse:
-    """Do it and go back to the page; or show the page with the form and what is wrong."""
-
-    def again() -> HttpResponse:
-        now = visible_submission(request, shown.pk)
-        return submission_page(request, now, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
-
-    return perform(request, act, back=shown, done=done, form=form, again=again)
+submission_publish = _acting("publish", PublishForm, _publish, done="Published: it is on the board now.")
+submission_withdraw = _acting(
+    "withdraw",
+    WithdrawForm,
+    _withdraw,
+    done="Withdrawn: it is no longer on the board, and your reason stands in its place.",
+)
+submission_cancel = _acting(
+    "cancel",
+    CancelForm,
+    _cancel,
+    done="Cancelled: nothing more is evaluated, and it does not count against your quota.",
+)
+submission_correct = _acting(
+    "correct", CorrectForm, _correct, done="Corrected. Old and new values stand in the history below."
+)

@@ -17,34 +17,35 @@ from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.enums import ReevaluationState
 from evaluator.judging.shown_judgements import judges_of
 from evaluator.models import AnswerRequest, TestRun, Trajectory
-from evaluator.testing.shown_outcomes import case_rows, newest
+from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
-from leaderboard.case_forms import AppealForm
-from leaderboard.cases.answer_review import may_appeal, review_of
+from leaderboard.cases.case_pages import may_appeal, review_of
 from leaderboard.closing import closed, closes, require_open
-from leaderboard.forms import OwnSubmissionsForm
-from leaderboard.http import query_with
+from leaderboard.filters import OwnSubmissionFilter
+from leaderboard.forms import AppealForm
+from leaderboard.http import asked_sort, sort_columns
 from leaderboard.models import EntryMetric
 from leaderboard.operation import reevaluations
-from leaderboard.operation.audits import reference_is_shipped
-from leaderboard.operation.held import held_in_full
-from leaderboard.runs.own_submissions import own_submissions, upload_state
+from leaderboard.operation.queue_state import held_in_full
+from leaderboard.operation.task_state import reference_is_shipped
+from leaderboard.runs.generation_pages import generation_context
 from leaderboard.runs.submission_pages import (
+    DEFAULT_SORT,
     OPEN_STATES,
-    environments_of,
+    SORT_KEYS,
     may_see_code,
-    measured_before,
+    own_submissions,
     progress_of,
     public_trace,
     short_digest,
     short_digests,
+    taken_away,
     task_row,
     task_rows,
-    tombstone,
+    upload_state,
     without_outcomes,
 )
-from leaderboard.views.generation_part import generation_context
 from reviews.comparison import side_by_side
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
@@ -77,10 +78,10 @@ def submission(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         shown = visible_submission(request, pk)
     except Http404:
-        stone = tombstone(pk)
-        if stone is None:
+        gone = taken_away(pk)
+        if gone is None:
             raise
-        return render(request, "leaderboard/submission_gone.html", {"stone": stone}, status=HTTPStatus.NOT_FOUND)
+        return render(request, "leaderboard/submission_gone.html", {"gone": gone}, status=HTTPStatus.NOT_FOUND)
     return submission_page(request, shown)
 
 
@@ -90,7 +91,7 @@ def submission_page(request: HttpRequest, shown: Submission, *, status: int = 20
     live = live_context(request, shown)
     context = (
         live
-        | generation_context(request, shown)
+        | generation_context(request.user, shown)
         | {
             "trace": public_trace(shown, outcomes=not live["closed"]),
             "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
@@ -145,7 +146,8 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "left_out": metric.entry.left_out if metric else (),
         "pass_at_k": () if hidden else pass_at_k_table(shown),
         "reevaluations": again,
-        "environments": environments_of(measured) or short_digests([shown.environment_digest]),
+        "environments": short_digests([row.run.environment_digest for row in measured if row.run])
+        or short_digests([shown.environment_digest]),
         "evaluators": sorted({row.run.evaluator_version for row in measured if row.run}),
         "publish": PublishForm() if manages and publishable and allowed else None,
         "needs_maintainer": manages and publishable and not allowed,
@@ -207,7 +209,7 @@ def answer_page(
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
-        "measured": measured_before(runs, run),
+        "measured": [(each, badge_of(each)) for each in reversed(runs)] if len(runs) > 1 else [],
         "superseded": run is not None and bool(run.superseded_by.all()),
         "public_cases": public,
         "private_cases": private,
@@ -314,19 +316,14 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
     """What the signed-in person sent, and what waits to be submitted."""
     user = request.user
     assert isinstance(user, User)  # noqa: S101 - for the type checker: login_required has seen to it
-    form = OwnSubmissionsForm(request.GET)
-    filters = form.filters()
-    page = Paginator(own_submissions(user=user, filters=filters, sort=form.sort_key()), PAGE_SIZE).get_page(
-        request.GET.get("page")
-    )
+    sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
+    found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))
     remaining = quotas.remaining(user)
     context = {
-        "form": form,
-        "filtered": any(filters.values()),
-        "page": page,
-        "previous_page": query_with(request.GET, page=str(page.number - 1)) if page.number > 1 else "",
-        "next_page": query_with(request.GET, page=str(page.number + 1)) if page.has_next() else "",
-        "columns": form.columns(request.GET),
+        "filter": found,
+        "kept": [("sort", request.GET.get("sort", ""))],
+        "page": Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page")),
+        "columns": sort_columns(request.GET, SORT_KEYS, DEFAULT_SORT),
         "uploads": [(upload, upload_state(upload, quota=remaining)) for upload in Upload.objects.filter(owner=user)],
         "quota_remaining": remaining,
         "quota_limit": quotas.limit(user),

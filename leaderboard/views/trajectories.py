@@ -15,10 +15,10 @@ from leaderboard.closing import closes, require_open
 from leaderboard.http import asked_version, query_with
 from leaderboard.runs import action_charts
 from leaderboard.runs.submission_pages import may_see_code
-from leaderboard.runs.trajectory_pages import shown_trajectory
 from leaderboard.views.submissions import visible_submission
 from submissions.models import Implementation
-from submissions.trajectories.steps import Action
+from submissions.trajectories.steps import Action, TrajectoryError
+from submissions.trajectories.steps import Trajectory as Steps
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -55,22 +55,29 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     asked = request.GET.get("action", "")
     if asked and asked not in set(Action):
         raise Http404("There is no such action.")
-    shown = shown_trajectory(stored, action=asked)
-    total = sum(number for _, number in shown.counts)
-    chips = [{"title": f"All {total}", "query": query_with(request.GET, action=None), "active": not asked}]
+    data = stored.steps
+    problem = ""
+    try:
+        whole = Steps.from_data(data if isinstance(data, dict) else {"source": stored.source, "steps": data})
+    except TrajectoryError as error:
+        whole, problem = Steps(source=stored.source), str(error)
+    counts = whole.counts()
+    chips = [{"title": f"All {len(whole.steps)}", "query": query_with(request.GET, action=None), "active": not asked}]
     chips += [
-        {"title": f"{action} {number}", "query": query_with(request.GET, action=action), "active": action == asked}
-        for action, number in shown.counts
+        {"title": f"{each} {counts[each]}", "query": query_with(request.GET, action=each), "active": each == asked}
+        for each in Action
+        if counts[each]
     ]
+    numbered = enumerate(whole.steps, start=1)
     context = {
         "submission": submission,
         "suite": submission.suite_version.suite,
         "answer": stored.implementation,
         "task": stored.implementation.revision.task,
         "stored": stored,
-        "shown": shown,
-        "asked": asked,
-        "total": total,
+        "trajectory": whole,
+        "problem": problem,
+        "steps": [(number, step) for number, step in numbered if not asked or step.action == asked],
         "chips": chips,
     }
     return render(request, "leaderboard/trajectory.html", context)

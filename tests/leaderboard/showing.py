@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from leaderboard.board.board import board_rows, visible_entries
 from leaderboard.board.entries import recompute_submission
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.factories import SubmissionFactory, SystemFactory, with_answers
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from django.http import HttpResponse
     from django.test import Client
 
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.board import BoardRow
     from submissions.models import Submission, User
 
 
@@ -35,3 +38,8 @@ def get(client: Client, submission: Submission, user: User | None = None) -> Htt
 def text_of(response: HttpResponse) -> str:
     """The page as text, white space squeezed."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
+
+
+def rows_of(version: SuiteVersion, **asked: Any) -> list[BoardRow]:
+    """The rows of a suite version's board."""
+    return board_rows(visible_entries().filter(suite_version=version), **asked)

@@ -67,11 +67,6 @@ def test_outcomes_are_means_on_one_scale() -> None:
     assert sum(part.width for part in failed.segments) == pytest.approx(25)
 
 
-def test_an_answer_whose_tests_have_not_ended_is_in_neither() -> None:
-    submission = worked(version_of(), "Alpha", "passed")
-    assert [bar.name for bar in action_charts.of_submission(submission).outcomes] == ["passed"]
-
-
 def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Client) -> None:
     version = version_of()
     worked(version, "Beta", "passed", "passed")

@@ -147,12 +147,6 @@ def test_what_is_not_published_is_in_no_number_even_for_maintainers(
     assert client.get(SMALL, {"system": "secret"}).status_code == 404
 
 
-def test_an_empty_page_says_where_tests_are(client: Client, version: SuiteVersion) -> None:
-    page = read(client, SMALL)
-    assert "No two raters labelled the same answer here." in page
-    assert 'href="?binary=1"' in page
-
-
 def test_queries_do_not_grow(client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
     counts = []
     for label in ("CC", "LI", "LC"):

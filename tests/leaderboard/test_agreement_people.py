@@ -13,8 +13,7 @@ from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, close
 from leaderboard.agreement.trust import people_agreement
 from reviews.enums import CaseState, Role, TriggerKind
 from reviews.models import Trigger
-from submissions.enums import Visibility
-from submissions.models import Implementation, Submission
+from submissions.models import Implementation
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.counting import column, counted, said
 from tests.leaderboard.factories import measured
@@ -122,14 +121,6 @@ def test_the_first_round_has_the_labels_and_the_newest_settled_one_the_outcome(
     after = counted(version)
     assert said(after) == {"humans": ["LC"], "humans-second": ["LC"], "decision": ["CC"]}
     assert (column(after, TRUTH), closed_cases()) == (["CC"], {answer.pk: open_one.pk})
-
-
-@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_what_is_not_published_is_not_read(version: SuiteVersion, three: list[Reviewer], visibility: str) -> None:
-    labelled(answered(version), three, "CC", "CC")
-    Submission.objects.update(visibility=visibility)
-    labels = counted(version)
-    assert (said(labels), labels.answers.rows, labels.reviewed.rows, labels.people) == ({}, (), (), 0)
 
 
 def test_the_audit_draws_from_answers_that_people_may_read(version: SuiteVersion, three: list[Reviewer]) -> None:

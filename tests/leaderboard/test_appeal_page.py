@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
-from reviews.enums import CaseState, FinalSource, ReasonCode, Severity, TriggerKind
-from reviews.models import Case, TaskFlag, Trigger
+from reviews.enums import CaseState, FinalSource, Severity, TriggerKind
+from reviews.models import Case, Trigger
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
@@ -92,21 +91,6 @@ class TestReview:
         text = text_of(page(client, answer))
         assert "LI final label (adjudicator&#x27;s decision), until the review that is under way ends" in text
         assert "CC final label" not in text
-
-    def test_flags_lead_to_their_case(self, client: Client, answer: Implementation) -> None:
-        case = case_of(answer, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
-        decision = decided(case, ReviewerFactory(adjudicator=True), "LI", reasons=["bad_test"])
-        TaskFlag.objects.create(revision=answer.revision, decision=decision, reason=ReasonCode.BAD_TEST)
-        text = text_of(page(client, answer))
-        assert "The task is flagged: bad test." in text
-        TaskFlag.objects.update(lifted=timezone.now())
-        assert "The task is flagged" not in text_of(page(client, answer))
-
-    def test_maintainers_may_end_an_open_review(self, client: Client, answer: Implementation) -> None:
-        case = case_of(answer)
-        form = reverse("case_void", args=[case.pk])
-        assert form not in page(client, answer, answer.submission.owner).content.decode()
-        assert form in page(client, answer, UserFactory(is_staff=True)).content.decode()
 
 
 class TestAppeal:

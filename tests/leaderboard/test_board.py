@@ -10,15 +10,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.board.board import BoardQuery, board_rows
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
-from submissions.models import Submission, System
+from submissions.models import Submission
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
     SuiteFactory,
     SuiteVersionFactory,
 )
 from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
+from tests.leaderboard.showing import rows_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory
 
 if TYPE_CHECKING:
@@ -40,18 +40,13 @@ def names(page: str) -> list[str]:
 class TestRows:
     def test_numbers_are_percentages_with_interval_and_denominator(self) -> None:
         entry = reported(metric={"labels": {"judge": label_counts(5, 3, 18, tasks=28, abstained=2)}})
-        (row,) = board_rows(version=entry.suite_version)
+        (row,) = rows_of(entry.suite_version)
         assert row.tests is not None
         assert (row.tests.percent, row.tests.low, row.tests.high) == pytest.approx((1100 / 28, 23.61, 57.59))
         assert (row.tests.passed, row.tests.tasks) == (11, 28)
         assert row.judge is not None
         assert (row.judge.cc, row.judge.lc, row.judge.li) == (17.9, 10.7, 64.3)
         assert (row.judge.labelled, row.judge.abstained, row.judge.tasks) == (26, 2, 28)
-
-    def test_an_absent_rater_is_none_and_never_zero(self) -> None:
-        metric = {"tests_passed": None, "tests_low": None, "tests_high": None}
-        (row,) = board_rows(version=reported(metric=metric).suite_version)
-        assert (row.tests, row.judge, row.human) == (None, None, None)
 
     @pytest.mark.parametrize(
         ("changes", "entry_flag"),
@@ -72,7 +67,7 @@ class TestRows:
         Submission.objects.filter(entry=entry).update(**changes)
         entry.published = entry_flag
         entry.save()
-        assert board_rows(version=version) == []
+        assert rows_of(version) == []
         assert "Secret Weapon" not in client.get("/").content.decode()
 
     def test_counts_the_unpublished_of_the_same_system_and_suite_only(self) -> None:
@@ -85,14 +80,14 @@ class TestRows:
         SubmissionFactory(**same, kind=Kind.CALIBRATION)
         SubmissionFactory(**{**same, "suite_version": SuiteVersionFactory()})
         SubmissionFactory(**{**same, "system": SystemFactory()})
-        (row,) = board_rows(version=entry.suite_version)
+        (row,) = rows_of(entry.suite_version)
         assert row.unpublished == 2
 
     def test_a_category_shows_its_own_numbers(self) -> None:
         entry = measured(version_with_tasks())
         category = CategoryFactory(slug="evaluation-metrics")
         MetricFactory(entry=entry, category=category, tasks=4, tests_passed=3.0, tests_low=0.3, tests_high=0.95)
-        (row,) = board_rows(version=entry.suite_version, query=BoardQuery(category=category))
+        (row,) = rows_of(entry.suite_version, category=category)
         assert row.tests is not None
         assert (row.tests.percent, row.tests.tasks) == (75.0, 4)
 
@@ -101,7 +96,7 @@ class TestRows:
         measured(version, system=SystemFactory(name="A"), source=Source.ENDPOINT)
         measured(version, system=SystemFactory(name="B"))
         reported(version, system=SystemFactory(name="C"))
-        rows = board_rows(version=version, query=BoardQuery(sort="system"))
+        rows = rows_of(version, sort="system")
         assert [row.provenance for row in rows] == [
             "run and evaluated by this site",
             "self-declared bundle, evaluated here",
@@ -113,7 +108,7 @@ class TestRows:
         for name, passed in (("B", 20.0), ("A", 4.0), ("C", None)):
             reported(version, system=SystemFactory(name=name), metric={"tests_passed": passed})
         order = {
-            sort: [row.system for row in board_rows(version=version, query=BoardQuery(sort=sort))]
+            sort: [row.system for row in rows_of(version, sort=sort)]
             for sort in ("-tests", "tests", "system", "-system", "judge")
         }
         assert order == {
@@ -126,7 +121,7 @@ class TestRows:
 
     def test_remarks_go_to_their_rater(self) -> None:
         entry = reported(remarks=["Judge: a.", "Unit tests: b.", "Humans: c.", "Setup: d."])
-        (row,) = board_rows(version=entry.suite_version)
+        (row,) = rows_of(entry.suite_version)
         assert (row.judge_remarks, row.tests_remarks, row.human_remarks) == (
             ("Judge: a.",),
             ("Unit tests: b.",),
@@ -175,14 +170,6 @@ class TestPage:
         assert 'href="?version=1"' in page
         assert names(client.get("/board/lmr-mini/?version=1").content.decode()) == ["Old"]
 
-    def test_empty_states_say_what_to_do(self, client: Client) -> None:
-        assert "make setup" in client.get("/").content.decode()
-        suite = SuiteFactory(slug="bare")
-        assert "import_suite PATH --slug bare" in client.get("/board/bare/").content.decode()
-        SuiteVersionFactory(suite=suite, tasks=1)
-        assert "Nothing is published on this suite yet" in client.get("/board/bare/").content.decode()
-        assert "No published row matches" in client.get("/board/bare/?q=x").content.decode()
-
     def test_queries_do_not_grow_with_rows(self, client: Client) -> None:
         version = version_with_tasks()
         counts = []
@@ -202,15 +189,3 @@ def test_suites_of_one_title_are_told_apart(client: Client) -> None:
     page = client.get("/").content.decode()
     assert re.findall(r'<li><a href="/board/[a-z]+/"[^>]*>([^<]+)<', page) == ["First", "Same (mine)", "Same (other)"]
     assert "Same (mine)</a></h2>" in client.get("/suites/").content.decode()
-
-
-def test_samples_say_only_who_made_them(client: Client) -> None:
-    system = SystemFactory(name="Golden", backbone="none", scaffold="none", organisation="The makers")
-    measured(version_with_tasks(), system=system, kind=Kind.CALIBRATION)
-    page = client.get("/").content.decode()
-    assert '<span class="system-facts">The makers</span>' in page
-    facts = client.get(f"/systems/{system.slug}/").content.decode()
-    assert "Backbone" not in facts
-    assert "Scaffold" not in facts
-    System.objects.update(backbone="m-1")
-    assert "<dt>Scaffold</dt><dd>no agent</dd>" in client.get(f"/systems/{system.slug}/").content.decode()

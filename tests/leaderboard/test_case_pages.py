@@ -15,8 +15,8 @@ from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Suite
 from reviews.cases.states import note
-from reviews.enums import CaseState, FinalSource, ReasonCode, TriggerKind
-from reviews.models import Case, TaskFlag, Trigger
+from reviews.enums import CaseState, FinalSource, TriggerKind
+from reviews.models import Case, Trigger
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
@@ -191,17 +191,6 @@ class TestPage:
         assert "Hidden Heron" not in response.content.decode()
         assert "a secret what" not in response.content.decode()
 
-    def test_a_flag_is_shown_and_maintainers_can_lift_it(self, client: Client) -> None:
-        case = final()
-        revision = case.implementation.revision
-        flag = TaskFlag.objects.create(revision=revision, decision=case.decision, reason=ReasonCode.BAD_TEST)
-        lift = reverse("flag_lift", args=[flag.pk])
-        shown = page(client, case).content.decode()
-        assert ("It flags the task: bad test." in shown, lift in shown) == (True, False)
-        assert lift in page(client, case, UserFactory(is_staff=True)).content.decode()
-        TaskFlag.objects.update(lifted=timezone.now())
-        assert "It flags the task" not in page(client, case).content.decode()
-
     def test_foreign_text_is_escaped(self, client: Client) -> None:
         case = agreed()
         script = "<script>alert(1)</script>"
@@ -275,12 +264,6 @@ class TestList:
         }
         for (name, value), cases in wanted.items():
             assert listed(client, **{name: value}) == [(case.get_absolute_url(), False) for case in cases], name
-
-    def test_pages_hold_fifty(self, client: Client) -> None:
-        made = [agreed(answer, days_ago=number) for number, answer in enumerate(answers(52))]
-        assert [address for address, _ in listed(client)] == [case.get_absolute_url() for case in made[:50]]
-        assert [address for address, _ in listed(client, page="2")] == [case.get_absolute_url() for case in made[50:]]
-        assert 'rel="next" href="?page=2"' in client.get(reverse("cases")).content.decode()
 
     def test_queries_do_not_grow(self, client: Client) -> None:
         counts = []

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.models import Judgement, ShownJudge
-from leaderboard.board.entries import recompute_submission
-from leaderboard.board.judge_labels import recount_labels
-from leaderboard.board.recounting import catch_up
+from leaderboard.board.entries import catch_up, recompute_submission
+from leaderboard.board.labels import recount_labels
 from leaderboard.models import Entry
 from reviews.cases.states import move
 from reviews.cases.voiding import tell
@@ -212,27 +208,12 @@ class TestShowing:
         reported(version, system=SystemFactory(name="D"))
         page = client.get("/board/small/?sort=system").content.decode()
         assert self.cells(page) == [
-            "CC 20.0 LC 20.0 LI 40.0 4 of 5 tasks: 1 decided, 1 by two people, 1 by one person, 1 by the judge alone",
+            (
+                "CC 20.0 LC 20.0 LI 40.0 4 of 5 tasks: "
+                "1 decided, 1 by two annotators, 1 by one annotator, 1 by the judge alone"
+            ),
             "CC 0.0 LC 20.0 LI 0.0 1 of 5 tasks: 1 by the judge alone",
             "no label yet",
             "–",
         ]
         assert "Final is an adjudicator’s decision" in page
-
-    def test_the_command_prints_them(self, version: SuiteVersion, judge: JudgeConfig) -> None:
-        reviewed_row(version, judge, system=SystemFactory(name="A"))
-        stream = StringIO()
-        call_command("board", "--suite", "small", stdout=stream)
-        heading, row = ([cell.strip() for cell in re.split(r"\s{2,}", line)] for line in stream.getvalue().splitlines())
-        assert heading[4:7] == ["human CC/LC/LI", "final CC/LC/LI", "final labels"]
-        assert row[4:7] == [
-            "0.0 / 20.0 / 40.0",
-            "20.0 / 20.0 / 40.0",
-            "1 decided, 1 by two people, 1 by one person, 1 by the judge alone",
-        ]
-        stream = StringIO()
-        call_command("board", "--suite", "small", "--json", stdout=stream)
-        (data,) = json.loads(stream.getvalue())["rows"]
-        assert data["final"]["sources"] == sources(1, 1, 1, 1)
-        assert (data["final"]["li"], data["final"]["labelled"], data["human"]["labelled"]) == (40.0, 4, 3)
-        assert "sources" not in data["judge"]

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluator.enums import Variant, WorkState
+from evaluator.enums import WorkState
 from evaluator.judging.shown_judgements import judges_of
 from evaluator.models import Judgement
 from submissions.enums import Visibility
@@ -66,24 +66,6 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     )
     assert "<li>quoted rationale</li><li>&lt;script&gt;alert(1)&lt;/script&gt;</li>" in shown
     assert "<script>alert" not in shown
-
-
-def test_variants_are_told_apart(client: Client) -> None:
-    answer = answer_of()
-    row = judged(answer, JudgeFactory(), "CC")
-    vote(row, 1, "CC")
-    vote(row, 1, "LC", variant=Variant.STRIPPED)
-    shown = section(client, answer)
-    assert "on the code as it was sent" in shown
-    assert "on the code without comments and docstrings" in shown
-
-
-def test_an_abstention_says_why(client: Client) -> None:
-    answer = answer_of()
-    decided(answer, "")
-    assert 'abstained</span> <span class="why">it refused</span>' in section(client, answer)
-    Judgement.objects.get().votes.filter(sample=3).delete()
-    assert "no label has more than half of its votes" in section(client, answer)
 
 
 @pytest.mark.parametrize(

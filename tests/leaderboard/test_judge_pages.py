@@ -104,11 +104,12 @@ class TestList:
         checked(active, summary={}, finished=timezone.now() - timedelta(days=1))
         newest = checked(active)
         first, second = list_judges()
-        assert (first.config, first.judged, first.dollars) == (active, 2, Decimal("0.03"))
-        assert first.suites == (answer.submission.suite_version.suite,)
-        assert first.health is not None
-        assert first.health.row == newest
-        assert [(each.name, each.percent, each.count, each.n, each.missed) for each in first.health.rates] == [
+        one = first["config"]
+        assert (one, one.judged, one.dollars) == (active, 2, Decimal("0.03"))
+        assert first["suites"] == [answer.submission.suite_version.suite]
+        assert first["health"]["row"] == newest
+        names = ("name", "percent", "count", "n", "missed")
+        assert [tuple(each[name] for name in names) for each in first["health"]["rates"]] == [
             ("Sensitivity", 90.0, 9, 10, False),
             ("Specificity", 100.0, 10, 10, False),
             ("Injection resistance", 25.0, 1, 4, True),
@@ -116,7 +117,8 @@ class TestList:
             ("Abstentions", 0.0, 0, 24, False),
             ("Repeatability", None, 0, 0, False),
         ]
-        assert (second.config, second.judged, second.dollars, second.health) == (retired, 0, None, None)
+        other = second["config"]
+        assert (other, other.judged, other.dollars, second["health"]) == (retired, 0, None, None)
         text = text_of(client, "/judges/")
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
@@ -159,9 +161,9 @@ class TestPage:
         private = judged(with_answers(SubmissionFactory(), 1)[0], config, "LI")
         vote(private, 1, "LI")
         found = judge_facts(config)
-        assert found.labels == (("CC", 2), ("LC", 0), ("LI", 0), ("abstained", 1))
-        assert found.splits == (("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1))
-        assert (found.judged, found.sensitive, found.suspected) == (3, 1, 1)
+        assert found["labels"] == [("CC", 2), ("LC", 0), ("LI", 0), ("abstained", 1)]
+        assert found["splits"] == [("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1)]
+        assert (found["judged"], found["sensitive"], found["suspected"]) == (3, 1, 1)
 
     def test_family_overlap_is_disclosed(self, client: Client) -> None:
         config = JudgeFactory(vendor="Careful")
@@ -174,7 +176,7 @@ class TestPage:
         secret = with_answers(SubmissionFactory(system=SystemFactory(name="Secret", backbone="careful-2")), 1)[0]
         judged(secret, config, "CC")
         published_answer(system=SystemFactory(name="Not judged", backbone="careful-3"))
-        assert [system.name for system in judge_facts(config).related] == ["By backbone", "By organisation"]
+        assert [system.name for system in judge_facts(config)["related"]] == ["By backbone", "By organisation"]
         page = text_of(client, config.get_absolute_url())
         assert "It judges systems of its own family." in page
         assert "Secret" not in page
@@ -260,6 +262,6 @@ class TestActing:
 def test_visibility_is_asked_each_time() -> None:
     config, answer = JudgeFactory(), published_answer()
     judged(answer, config, "CC")
-    assert judge_facts(config).judged == 1
+    assert judge_facts(config)["judged"] == 1
     Submission.objects.update(visibility=Visibility.WITHDRAWN)
-    assert judge_facts(config).judged == 0
+    assert judge_facts(config)["judged"] == 0

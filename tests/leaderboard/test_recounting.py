@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from evaluator.models import Judgement, ShownJudge
 from evaluator.queue.queueing import audit_queue, connect
-from leaderboard.board import recounting
-from leaderboard.board.entries import recompute_submission
-from leaderboard.board.recounting import catch_up
+from leaderboard.board import entries
+from leaderboard.board.entries import catch_up, recompute_submission
 from leaderboard.jobs import recount_rows
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
@@ -97,7 +96,7 @@ def test_a_sweep_counts_some_rows_of_another_judge_and_a_worker_the_rest(
     catch_up()
     other = JudgeFactory()
     show(rows[0].suite_version.suite, other)
-    monkeypatch.setattr(recounting, "BATCH", 2)
+    monkeypatch.setattr(entries, "BATCH", 2)
     assert catch_up() == 2
     assert catch_up_is_left_to_a_worker()
     recount_rows()

@@ -9,10 +9,11 @@ from django.core.management import CommandError, call_command
 
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from leaderboard.board.board import BoardRow, board_rows
+from leaderboard.board.board import BoardRow
 from leaderboard.models import Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
 from leaderboard.published.reported import load_published
 from submissions.models import System
+from tests.leaderboard.showing import rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +40,7 @@ def rows() -> list[BoardRow]:
     assert load_published() == 13
     version = current_version(Suite.objects.get(slug="lmr-bench"))
     assert version is not None
-    return board_rows(version=version)
+    return rows_of(version)
 
 
 def shown(row: BoardRow) -> tuple[object, ...]:

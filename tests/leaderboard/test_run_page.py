@@ -14,7 +14,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.generation.estimating import Estimate, EstimateRow
 from evaluator.models import Generation
-from submissions.enums import EndpointCheck, SubmissionState
+from submissions.enums import SubmissionState
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import write_suite
 from tests.submissions.endpoints.factories import EndpointFactory
@@ -101,16 +101,6 @@ def estimated(client: Client, endpoint: Endpoint, **changes: Any) -> str:
 
 def start(client: Client, endpoint: Endpoint, estimate: str, **changes: Any) -> Any:
     return client.post(page(endpoint), {**TYPED, "estimate": estimate, "start": "1", **changes})
-
-
-def test_the_form_begins_with_what_the_endpoint_says(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
-    response = as_alice.get(page(endpoint))
-    initial = response.context["form"].initial
-    assert (initial["system"], initial["run_tokens"], initial["run_seconds"]) == ("alpha-2-2026-01", 500_000, 21600)
-    assert [slug for slug, _ in response.context["form"].fields["tasks"].choices] == ["alpha/1", "alpha/2"]
-    assert "Test it first" in text_of(response)
-    Endpoint.objects.update(check_state=EndpointCheck.OK)
-    assert "Test it first" not in text_of(as_alice.get(page(endpoint)))
 
 
 def test_the_estimate_comes_before_anything_is_made(

@@ -41,30 +41,6 @@ def media(settings: Settings, tmp_path: Path) -> None:
 # Who sees it
 
 
-@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.WITHDRAWN, Visibility.HIDDEN])
-@pytest.mark.parametrize("stranger", ["nobody", "bob"])
-def test_strangers_find_nothing(client: Client, alice: User, bob: User, visibility: str, stranger: str) -> None:
-    submission = scored(alice, "passed", visibility=visibility, notes="secret notes")
-    if stranger == "bob":
-        client.force_login(bob)
-    for name in ("submission", "submission_progress", "submission_bundle"):
-        response = client.get(reverse(name, args=[submission.pk]))
-        assert response.status_code == 404
-        assert "Alpha Solver" not in response.content.decode()
-        assert "secret notes" not in response.content.decode()
-
-
-@pytest.mark.parametrize("visibility", list(Visibility))
-def test_owner_and_maintainer_see_it_whatever_it_is(
-    client: Client, alice: User, carol: User, visibility: Visibility
-) -> None:
-    submission = scored(alice, "passed", visibility=visibility)
-    for user in (alice, carol):
-        response = get(client, submission, user)
-        assert response.status_code == 200
-        assert "Alpha Solver" in response.content.decode()
-
-
 def test_a_published_one_is_open_to_all_and_offers_strangers_nothing(client: Client, alice: User, bob: User) -> None:
     submission = scored(alice, "passed", published=True)
     submission.bundle.save("some.bundle", ContentFile(b"PK\x03\x04"))
@@ -94,13 +70,15 @@ def test_every_task_with_its_outcome_and_the_totals(client: Client, alice: User)
         alice, "passed", "wrong_output", "not_attempted", published=True, environment_digest="sha256:" + "ab" * 32
     )
     response = get(client, submission)
-    rows = [(row.badge.text, row.badge.css, row.reason) for row in response.context["rows"]]  # type: ignore[attr-defined]
+    rows = [(row.badge.text, row.badge.css) for row in response.context["rows"]]  # type: ignore[attr-defined]
     assert rows == [
-        ("passed", "passed", ""),
-        ("wrong output", "failed", "because wrong_output"),
-        ("not attempted", "failed", "because not_attempted"),
+        ("passed", "passed"),
+        ("wrong output", "failed"),
+        ("not attempted", "failed"),
     ]
     text = text_of(response)
+    assert "because wrong_output" in text
+    assert "because passed" not in text
     assert "33.3 % [6.1, 79.2]" in text
     assert "1 of 3 tasks pass their unit tests" in text
     assert "evaluator 1, environment abababababab" in text
@@ -146,43 +124,6 @@ def test_an_open_one_is_polled_and_a_settled_one_is_not(client: Client, alice: U
     assert '<div id="announcement" hx-swap-oob="innerHTML">scored, 2 of 2 answers decided</div>' in partial
     assert "<html" not in partial
     assert "hx-get" not in get(client, submission, alice).content.decode()
-
-
-def test_facts_and_history_follow_the_evaluation(client: Client, alice: User) -> None:
-    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
-    page = get(client, submission, alice).content.decode()
-    assert page.count('id="facts"') == page.count('id="trace"') == 1
-    assert "hx-swap-oob" not in page
-    Submission.objects.update(state=SubmissionState.SCORED, environment_digest="sha256:" + "ab" * 32)
-    publishing.publish(submission=submission, actor=alice, code_licence="MIT", consent=True)
-    partial = client.get(reverse("submission_progress", args=[submission.pk])).content.decode()
-    facts = partial.partition('<div id="facts" hx-swap-oob="true">')[2].partition("</div>")[0]
-    assert "abababababab" in facts
-    assert "published" in facts
-    history_part = partial.partition('<ul id="trace" class="trace" hx-swap-oob="true">')[2]
-    assert "alice (its owner) published it." in re.sub(r"<[^>]+>", "", history_part.partition("</ul>")[0])
-
-
-@pytest.mark.parametrize(
-    ("state", "css"),
-    [
-        (SubmissionState.RUNNING, "pending"),
-        (SubmissionState.HELD, "pending"),
-        (SubmissionState.CANCELLED, "pending"),
-        (SubmissionState.SCORED, "failed"),
-    ],
-)
-def test_a_task_without_an_answer_fails_nothing_before_the_score(
-    client: Client, alice: User, state: SubmissionState, css: str
-) -> None:
-    submission = scored(alice, "not_attempted", "wrong_output")
-    Submission.objects.update(state=state)
-    pages = [get(client, submission, alice).content.decode()]
-    pages += [client.get(answer.get_absolute_url()).content.decode() for answer in submission.implementations.all()]
-    shown = [set(re.findall(r'class="outcome(?: big)? (\w+)">([^<]+)<', page)) for page in pages]
-    assert (css, "not attempted") in shown[0]
-    assert ("failed", "wrong output") in shown[0]
-    assert (css, "not attempted") in shown[1] | shown[2]
 
 
 def test_the_page_follows_until_the_board_has_counted(client: Client, alice: User) -> None:

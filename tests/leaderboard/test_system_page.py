@@ -33,8 +33,8 @@ def test_all_rows_of_a_system_with_categories(client: Client) -> None:
     )
     MetricFactory(entry=entry, category=CategoryFactory(slug="data-augmentation"), tasks=2, tests_passed=None)
     runs = runs_of_system(system)
-    assert [run.suite.slug for run in runs] == ["first", "second"]
-    assert [(each.category.slug, each.tests and each.tests.passed) for each in runs[0].categories] == [
+    assert [run.entry.suite_version.suite.slug for run in runs] == ["first", "second"]
+    assert [(each["category"].slug, each["tests"] and each["tests"].passed) for each in runs[0].categories] == [
         ("evaluation-metrics", 3.0)
     ]
     page = client.get("/systems/solver/").content.decode()

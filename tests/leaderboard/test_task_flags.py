@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.board.board import BoardQuery, board_rows
 from reviews.cases.appeals import void
 from reviews.cases.flags import flag_task
 from reviews.enums import CaseState
@@ -21,6 +20,7 @@ from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskRevisionFactory
 from tests.leaderboard.factories import measured, reported
+from tests.leaderboard.showing import rows_of
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
 from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
 
@@ -67,9 +67,9 @@ class TestBoard:
         flagged(first)
         flagged(second, "bad_golden")
         names = tuple(sorted([first.task.slug, second.task.slug]))
-        rows = board_rows(version=version, query=BoardQuery(sort="system"))
+        rows = rows_of(version, sort="system")
         assert [row.flagged for row in rows] == [names, (second.task.slug,), ()]
-        (other,) = board_rows(version=version.suite.versions.get(number=2))
+        (other,) = rows_of(version.suite.versions.get(number=2))
         assert other.flagged == ()
 
     def test_the_page_says_so_above_and_in_the_row(self, client: Client, version: SuiteVersion) -> None:

@@ -180,9 +180,11 @@ def test_who_solves_it_measured_then_reported_then_samples(client: Client) -> No
         run=upstream.reported_run, task=task, tests_passed=False, tests_note="Never ran.", judge_label="LC"
     )
     results = results_of_task(task)
-    assert [result.system for result in results] == ["Solver", "Agent", "Golden"]
-    assert [(trial, outcome.value) for trial, outcome, _ in results[0].trials] == [(1, "passed"), (2, "wrong_output")]
-    assert (results[1].tests_passed, results[1].judge_label, results[1].human_label) == (False, "LC", "")
+    assert [result.entry.system.name for result in results] == ["Solver", "Agent", "Golden"]
+    assert [(answer.trial, outcome.value) for answer, outcome in results[0].trials] == [
+        (1, "passed"), (2, "wrong_output"),
+    ]  # fmt: skip
+    assert (results[1].reported, results[1].judge_label) == (upstream.reported_run.results.get(), "LC")
     page = client.get(ADDRESS).content.decode()
     assert f"/submissions/{solver.submission_id}/answers/dpo/1/2/" in page
     assert "Never ran." in page
@@ -213,7 +215,7 @@ def test_the_shown_judge_labels_what_was_measured_here() -> None:
             if label:
                 judged(answer, shown, label)
         expected[name] = {"One": "LC", "Same": "CC"}.get(name, "")
-    assert {result.system: result.judge_label for result in results_of_task(task)} == expected
+    assert {result.entry.system.name: result.judge_label for result in results_of_task(task)} == expected
 
 
 def test_private_seeds_and_keys_are_not_on_the_page(client: Client) -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluator.models import Trajectory
-from leaderboard.runs.trajectory_pages import LONG_TEXT
+from leaderboard.templatetags.board_tags import LONG_TEXT
 from submissions.enums import Visibility
 from submissions.trajectories.steps import Action
 from tests.leaderboard.judging import walked
@@ -45,7 +45,7 @@ def shown(client: Client, answer: Implementation, query: str = "") -> Any:
 def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Client) -> None:
     answer = answer_with(Action.READ, Action.RUN, Action.EDIT, Action.RUN, Action.FINISH)
     page = shown(client, answer)
-    assert [(each.number, each.action) for each in page.context["shown"].steps] == [
+    assert [(number, step.action) for number, step in page.context["steps"]] == [
         (1, "read"),
         (2, "run"),
         (3, "edit"),
@@ -60,7 +60,7 @@ def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Clie
         ("finish 1", False),
     ]
     filtered = shown(client, answer, "?action=run")
-    assert [each.number for each in filtered.context["shown"].steps] == [2, 4]
+    assert [number for number, _ in filtered.context["steps"]] == [2, 4]
     assert [chip["title"] for chip in filtered.context["chips"] if chip["active"]] == ["run 2"]
     assert client.get(address(answer) + "?action=fly").status_code == 404
 
@@ -68,9 +68,10 @@ def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Clie
 def test_long_texts_are_folded_behind_their_first_line(client: Client) -> None:
     long = "first line\n" + "x" * LONG_TEXT
     answer = answer_with(Action.RUN, input="ls", observation=long, thought="Look around.")
-    (step,) = shown(client, answer).context["shown"].steps
-    assert (step.input.folded, step.observation.folded, step.observation.headline) == (False, True, "first line")
-    assert step.thought.text == "Look around."
+    page = shown(client, answer).content.decode()
+    assert '<pre class="plain-text step-input">ls</pre>' in page
+    assert "<details><summary>Observed: <code>first line</code></summary>" in page
+    assert '<p class="thought">Look around.</p>' in page
 
 
 def test_foreign_text_is_escaped(client: Client) -> None:

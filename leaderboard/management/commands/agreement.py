@@ -95,7 +95,7 @@ def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
 
 
 def _people_text(people: PeopleAgreement) -> str:
-    heading = f"People among themselves: {people.people} annotators, {people.n} answers with two labels or more"
+    heading = f"Annotators among themselves: {people.people} annotators, {people.n} answers with two labels or more"
     return "\n".join((heading, *_written(people_lines(people))))
 
 

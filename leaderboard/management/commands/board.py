@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
-from leaderboard.board.board import BoardQuery, board_rows
+from leaderboard.board.board import board_rows, visible_entries
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -42,7 +42,8 @@ class Command(BaseCommand):
         version = current_version(suite)
         if version is None:
             raise CommandError(f"The suite {suite.slug!r} has no version yet. Import its tasks with import_suite.")
-        rows = board_rows(version=version, query=BoardQuery(category=_category(options["category"])))
+        entries = visible_entries().filter(suite_version=version)
+        rows = board_rows(entries, category=_category(options["category"]))
         rows = sorted(rows, key=attrgetter("calibration"))
         if options["json"]:
             report = {

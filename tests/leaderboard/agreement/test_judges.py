@@ -102,12 +102,6 @@ def test_fifty_nine_labels_are_too_few(correct: Correction) -> None:
     assert correct([], [], UNLABELLED).why == "too few randomly sampled human labels (0 of at least 60)"
 
 
-@BOTH
-def test_nothing_to_correct_where_everything_has_a_label(correct: Correction) -> None:
-    why = "undefined: every item has a human label, so there is nothing to correct"
-    assert correct(TRUTH, JUDGED, []) == Coefficient(None, None, why)
-
-
 def test_rogan_gladen_needs_both_kinds_and_a_judge_better_than_chance() -> None:
     alike = rogan_gladen([1] * 60, JUDGED[:60], UNLABELLED)
     assert alike.why == "undefined: in truth all labelled items are alike, so one error rate is unknown"

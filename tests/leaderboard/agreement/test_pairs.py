@@ -48,10 +48,6 @@ def test_upstreams_168_pairs() -> None:
         assert coefficient.interval.low < coefficient.value < coefficient.interval.high, name
 
 
-def test_twenty_five_ten_fifteen() -> None:
-    assert value(compare(pairs_of([[20, 5], [10, 15]], labels=TWO), labels=TWO).kappa) == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize(
     ("matrix", "kappa", "ac1"), [([[40, 9], [6, 45]], 0.6995, 0.70075), ([[80, 10], [5, 5]], 0.3182, 0.8080)]
 )
@@ -81,15 +77,6 @@ def test_one_label_only_is_undefined_never_one(label: str) -> None:
     assert [getattr(found, name) for name in CHANCE_CORRECTED] == [Coefficient(None, None, why)] * 5
     assert found.agreement == Coefficient(1.0, None, "no interval: every paper says the same")
     assert (found.bowker, found.stuart_maxwell) == (None, None)
-
-
-def test_nine_shared_items_show_counts_but_no_coefficient() -> None:
-    found = compare(pairs_of([[3, 1, 0], [0, 2, 0], [1, 0, 2]]))
-    why = "too few shared items (9 of at least 10)"
-    assert [getattr(found, name) for name in COEFFICIENTS] == [Coefficient(None, None, why)] * 7
-    assert (found.n, found.matrix[0], found.conflicts) == (9, (3, 1, 0), 1)
-    assert (found.bowker, found.stuart_maxwell) == (None, None)
-    assert value(compare(pairs_of([[3, 1, 0], [0, 3, 0], [1, 0, 2]])).agreement) == 0.8
 
 
 def test_items_of_one_paper_do_not_make_the_interval_narrower() -> None:

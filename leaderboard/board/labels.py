@@ -1,13 +1,14 @@
-"""Labels in board rows: how they are counted, whose judge's they are, and choosing another judge for a suite."""
+"""Labels in board rows: how they are counted, whose they are, and choosing another judge for a suite."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from redis.exceptions import RedisError
 from rq.exceptions import DuplicateJobError
@@ -17,18 +18,68 @@ from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from evaluator.queue.queueing import UNLIMITED, audit_queue, connect_briefly
-from leaderboard.board.human_labels import SOURCES, people_shares
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.published.labels import RaterAxis
+from leaderboard.published.labels import FINAL, RaterAxis
+from reviews.cases.final_labels import final_labels
+from reviews.enums import CaseKind, CaseState, FinalSource
+from reviews.models import CaseEvent
 from submissions.domain.audit import record
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from datetime import datetime
 
     from benchmark_tasks.models import Suite
+    from evaluator.models import JudgeConfig
+    from leaderboard.models.board import RaterLabels
     from submissions.models import Submission, User
+
+SOURCES: Final = tuple(source.value for source in FinalSource)
+
+# The states in which what people say of an answer may be another than before. From AGREED to DISPUTED takes it back.
+_TELLING: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
+
+
+def people_shares(
+    submission: Submission, judge: JudgeConfig | None
+) -> dict[str, dict[tuple[int | None, int], dict[str, float]]]:
+    """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
+
+    The final ones also say how much comes from each source. Empty where people have settled no answer: then the
+    judge's labels, which stand beside it, are the final ones. Four queries.
+    """
+    answers = Implementation.objects.filter(submission=submission).order_by("pk")
+    places = {
+        pk: (category, revision)
+        for pk, category, revision in answers.values_list("pk", "revision__category_id", "revision_id")
+    }
+    finals = final_labels(list(places), judge)
+    if all(final.source == FinalSource.JUDGE for final in finals.values()):
+        return {}
+    human: dict[tuple[int | None, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    every: dict[tuple[int | None, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for answer, final in finals.items():
+        share = 1 / submission.trials
+        every[places[answer]][final.label] += share
+        every[places[answer]][final.source.value] += share
+        if final.source != FinalSource.JUDGE:
+            human[places[answer]][final.label] += share
+    return {RaterAxis.HUMAN.value: human, FINAL: every}
+
+
+def reviewed_since(since: datetime | None) -> list[int]:
+    """Submissions of whose answers people have said something newer than their row; from ``since`` on, where given."""
+    answer = "case__implementation__submission"
+    events = CaseEvent.objects.filter(
+        case__kind=CaseKind.REVIEW, after__in=_TELLING, created__gt=F(f"{answer}__entry__computed")
+    )
+    if since is not None:
+        events = events.filter(created__gt=since)
+    return list(events.order_by().values_list(answer, flat=True).distinct())
+
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +133,7 @@ def count_labels(
     return counted
 
 
-def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
+def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, RaterLabels]:
     """``EntryMetric.labels`` of a metric of so many ``tasks``. ``judge`` is named where this site asked it."""
     return {
         rater: distribution(said, tasks, judge if rater == RaterAxis.JUDGE.value else None)
@@ -90,11 +141,13 @@ def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) 
     }
 
 
-def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> dict[str, Any]:
-    """One rater's part of ``EntryMetric.labels``; ``sources`` only where the counts name any."""
-    exact = {label: _whole(counts.get(label, 0)) for label in COUNTED}
-    made: dict[str, Any] = {
-        **exact,
+def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> RaterLabels:
+    """One rater's labels of so many ``tasks``."""
+    made: RaterLabels = {
+        "CC": _whole(counts.get("CC", 0)),
+        "LC": _whole(counts.get("LC", 0)),
+        "LI": _whole(counts.get("LI", 0)),
+        "abstained": _whole(counts.get(ABSTAINED, 0)),
         "none": _whole(tasks - sum(counts.get(label, 0) for label in COUNTED)),
         "percent": {label: round(100 * counts.get(label, 0) / tasks, 1) for label in LABELS},
     }
