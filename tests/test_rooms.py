@@ -33,7 +33,7 @@ PURE = {
     "evaluator/sandbox": {"building", "configuration", "task_environments"},
     "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},
     "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},
-    "leaderboard/published": {"importing_results", "reported"},
+    "leaderboard/published": {"reported"},
 }
 LONGEST_MODULE = 400
 WORKERS_LIBRARIES = (

@@ -10,8 +10,8 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Prefetch, Q,
 from django.db.models.functions import Coalesce
 
 from benchmark_tasks.models import Category
+from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.cases.flags import raised_flags
 from reviews.enums import FinalSource
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility

@@ -18,8 +18,8 @@ from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from evaluator.queue.queueing import UNLIMITED, audit_queue, connect_briefly
+from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.published.labels import FINAL, RaterAxis
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
 from reviews.models import CaseEvent

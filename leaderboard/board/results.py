@@ -22,8 +22,8 @@ from leaderboard.board.board import (
     unpublished_count,
     visible_entries,
 )
+from leaderboard.enums import RaterAxis
 from leaderboard.models import Entry, ReportedResult
-from leaderboard.published.labels import RaterAxis
 from submissions.enums import Kind
 
 if TYPE_CHECKING:

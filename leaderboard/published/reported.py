@@ -1,191 +1,244 @@
-"""Loading what others published about a benchmark into the database, from the shipped facts."""
+"""Store what others reported about a benchmark: the shipped results, and upstream's own files over them.
+
+``lmr_bench_results.json`` beside this file holds the runs, their results by task where upstream's files give them, what
+the paper prints, and our remarks where the two differ. Reported rows never enter the site's own state machines.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
+from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite, SuiteVersion, Task
+from evaluator.queue.storable import storable
 from leaderboard.board.entries import recompute_reported
 from leaderboard.models import ReportedAggregate, ReportedResult, ReportedRun
-from leaderboard.published.records import PublishedResults, PublishedRun, published_results
-from submissions.domain.audit import history
+from leaderboard.published.upstream import FileFate, read_files, tests_fields
+from leaderboard.published.upstream_texts import TestOutcome
+from submissions.domain.audit import history, record
 from submissions.enums import Verb
 from submissions.models import System
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
-    from leaderboard.published.labels import LabelCounts, LabelShares
+    from django.db.models import Model
 
-_Facts: TypeAlias = tuple[int | None, str, dict[str, Any], dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]]]
+    from leaderboard.published.upstream import FileReport, TaskResults
+    from submissions.models import User
+
+SHIPPED_FILE: Final = Path(__file__).with_name("lmr_bench_results.json")
+_RATER_FIELDS: Final = {"tests": "tests_passed", "judge": "judge_label", "human": "human_label"}
 
 
 class MissingSuiteError(Exception):
     """The published results are about a suite, or tasks of it, that this site does not have."""
 
 
-def load_published() -> int:
-    """Store every shipped published run and say how many there are. What is stored already is not written again.
+@dataclass(frozen=True, slots=True)
+class RunImport:
+    """One run that was read: how many results of each rater, and how many tasks are stored differently now.
 
-    What an operator imported of a run (``import_results``) is newer than what is shipped, so it stays. Raises
+    ``missing`` maps a rater to the tasks without a result of its; ``changed`` is None where this site has no such run.
+    """
+
+    slug: str
+    counts: Mapping[str, int]
+    missing: Mapping[str, list[str]]
+    changed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsImport:
+    """Every file that was found, and every run that was read."""
+
+    files: tuple[FileReport, ...]
+    runs: tuple[RunImport, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many tasks' results are stored differently now."""
+        return sum(run.changed or 0 for run in self.runs)
+
+    @property
+    def refused(self) -> int:
+        """How many files, and runs, could not be taken."""
+        files = sum(file.fate is FileFate.REFUSED for file in self.files)
+        return files + sum(run.changed is None for run in self.runs)
+
+
+def load_published() -> int:
+    """Store every shipped run and return how many there are. What is stored already is not written again.
+
+    What an operator imported of a run (:func:`import_results`) is newer than what is shipped, so it stays. Raises
     :class:`MissingSuiteError` when the catalogue lacks the suite or one of its tasks.
     """
-    published = published_results()
-    version = _published_version(published)
+    shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
+    version = _version_with_tasks(shipped["benchmark"], {task.slug for task in lmr_bench().tasks})
     with transaction.atomic():
         tasks = {task.slug: task for task in Task.objects.filter(suite=version.suite)}
-        known = ReportedRun.objects.select_related("system", "entry").prefetch_related("results", "aggregates")
-        stored = {run.slug: run for run in known.filter(slug__in=[run.slug for run in published.runs])}
-        imported = imported_runs(version.suite)
-        for run in published.runs:
-            kept = stored.get(run.slug)
-            with_results = run.slug not in imported
-            if kept is None or _stored_facts(kept, results=with_results) != _shipped_facts(
-                run, version, tasks, results=with_results
-            ):
-                recompute_reported(_store_run(run, version.suite, tasks, results=with_results), version)
-    return len(published.runs)
+        known = ReportedRun.objects.filter(suite=version.suite).select_related("entry")
+        runs = {run.slug: run for run in known.prefetch_related("results__task", "aggregates")}
+        systems = {system.slug: system for system in System.objects.filter(slug__startswith="reported-")}
+        imported = _imported_runs(version.suite)
+        for facts in shipped["runs"]:
+            system = _system_of(facts, shipped["organisation"], systems)
+            run = runs.get(facts["slug"]) or ReportedRun(slug=facts["slug"])
+            fields = {
+                "suite_id": version.suite_id,
+                "system_id": system.pk,
+                "inputs": facts["inputs"],
+                "source_address": facts["source_address"],
+                "printed_table": facts.get("printed", {}).get("table", ""),
+                "remarks": facts["remarks"],
+            }
+            changed = int(_store(run, fields))
+            if run.slug not in imported:
+                changed += _store_results(run, _results(facts), tasks) + _store_totals(run, facts)
+            if changed or run.entry.suite_version_id != version.pk:
+                recompute_reported(run, version)
+    return len(shipped["runs"])
 
 
-def imported_runs(suite: Suite) -> set[str]:
-    """The slugs of the reported runs of which an operator imported the files. One query."""
-    events = history(suite).filter(verb=Verb.IMPORTED).values_list("data", flat=True)
-    return {slug for data in events for slug in data.get("runs", ())}
+def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: User | None = None) -> ResultsImport:
+    """Read upstream's ``folder`` and store what it says about the reported runs of ``suite``; idempotent.
+
+    What the files say of a task and a rater replaces what is stored; what they do not mention stays. With ``dry_run``
+    nothing is stored. Raises FileNotFoundError where ``folder`` is none of upstream's, :class:`MissingSuiteError` where
+    the suite has no reported runs.
+    """
+    runs = {run.slug: run for run in ReportedRun.objects.filter(suite=suite, entry__isnull=False)}
+    if not runs:
+        msg = f"The suite {suite.slug!r} has no reported runs here. Run manage.py load_published first."
+        raise MissingSuiteError(msg)
+    found = read_files(folder, lmr_bench())
+    with transaction.atomic():
+        tasks = {task.slug: task for task in Task.objects.filter(suite=suite)}
+        imports = tuple(_import_run(slug, results, runs.get(slug), tasks) for slug, results in found.runs.items())
+        report = ResultsImport(files=found.files, runs=imports)
+        changed_runs = {run.slug for run in imports if run.changed}
+        new_runs = {run.slug for run in imports if run.changed is not None} - _imported_runs(suite)
+        if dry_run:
+            transaction.set_rollback(True)
+        elif changed_runs or new_runs:
+            record(
+                verb=Verb.IMPORTED,
+                subject=suite,
+                actor=actor,
+                data={"runs": sorted(changed_runs | new_runs), "results": report.changed},
+            )
+    return report
 
 
-def _published_version(published: PublishedResults) -> SuiteVersion:
+def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks: Mapping[str, Task]) -> RunImport:
+    rated = {rater: {task for task in results if field in results[task]} for rater, field in _RATER_FIELDS.items()}
+    every = {task.slug for task in lmr_bench().tasks}
+    missing = {rater: sorted(every - found) for rater, found in rated.items() if found and every - found}
+    changed = None
+    if run is not None and (changed := _store_results(run, results, tasks)):
+        _drop_totals(run)
+        recompute_reported(run, run.entry.suite_version)
+    return RunImport(slug, {rater: len(found) for rater, found in rated.items()}, missing, changed)
+
+
+def _version_with_tasks(suite_slug: str, wanted: set[str]) -> SuiteVersion:
     """The newest version that has exactly the reported tasks: an operator's import may add others later."""
-    wanted = {slug for run in published.runs for slug in run.per_task}
-    suite = Suite.objects.filter(slug=published.benchmark).first()
-    versions = suite.versions.prefetch_related("revisions__task") if suite else SuiteVersion.objects.none()
-    for version in versions:
+    for version in SuiteVersion.objects.filter(suite__slug=suite_slug).prefetch_related("revisions__task"):
         if {revision.task.slug for revision in version.revisions.all()} == wanted:
             return version
     msg = (
-        f"No version of the suite {published.benchmark!r} has exactly the {len(wanted)} reported tasks. "
+        f"No version of the suite {suite_slug!r} has exactly the {len(wanted)} reported tasks. "
         "Run manage.py load_catalogue first."
     )
     raise MissingSuiteError(msg)
 
 
-def _shipped_facts(run: PublishedRun, version: SuiteVersion, tasks: dict[str, Task], *, results: bool) -> _Facts:
-    """What ``_stored_facts`` gives of a run that is stored as it is shipped."""
-    system, facts = _system_facts(run), _run_facts(run, version.suite)
-    if not results:
-        return version.pk, _system_slug(run), system, facts, [], []
-    return (
-        version.pk,
-        _system_slug(run),
-        system,
-        facts,
-        sorted(_result_facts(row) for row in _results(ReportedRun(), run, tasks)),
-        sorted(_total_facts(row) for row in _aggregates(ReportedRun(), run)),
-    )
+def _imported_runs(suite: Suite) -> set[str]:
+    """The slugs of the reported runs of which an operator imported the files. One query."""
+    events = history(suite).filter(verb=Verb.IMPORTED).values_list("data", flat=True)
+    return {slug for data in events for slug in data.get("runs", ())}
 
 
-def _stored_facts(run: ReportedRun, *, results: bool) -> _Facts:
-    """The version that its row is of (None without a row), and everything that is shipped of a run."""
-    entry = getattr(run, "entry", None)
-    system = {name: getattr(run.system, name) for name in ("name", "backbone", "scaffold", "organisation", "links")}
-    facts = {name: getattr(run, name) for name in ("inputs", "source_address", "printed_table", "remarks")}
-    return (
-        entry.suite_version_id if entry else None,
-        run.system.slug,
-        system,
-        {"suite_id": run.suite_id, **facts},
-        sorted(_result_facts(row) for row in run.results.all()) if results else [],
-        sorted(_total_facts(row) for row in run.aggregates.all()) if results else [],
-    )
-
-
-def _result_facts(row: ReportedResult) -> tuple[int, str, str, str, str]:
-    return row.task_id, str(row.tests_passed), row.tests_note, row.judge_label, row.human_label
-
-
-def _total_facts(row: ReportedAggregate) -> tuple[str, str, float]:
-    """The database keeps ``printed`` as a decimal, to one digit."""
-    return row.measure, str(row.count), -1.0 if row.printed is None else float(row.printed)
-
-
-def _system_facts(run: PublishedRun) -> dict[str, Any]:
-    return {
-        "name": run.system_name,
-        "backbone": run.backbone,
-        "scaffold": run.scaffold,
-        "organisation": run.organisation,
-        "links": [run.source_address],
-    }
-
-
-def _run_facts(run: PublishedRun, suite: Suite) -> dict[str, Any]:
-    return {
-        "suite_id": suite.pk,
-        "inputs": run.inputs.value,
-        "source_address": run.source_address,
-        "printed_table": run.printed.table if run.printed else "",
-        "remarks": list(run.remarks),
-    }
-
-
-def _store_run(run: PublishedRun, suite: Suite, tasks: dict[str, Task], *, results: bool) -> ReportedRun:
-    system, _ = System.objects.update_or_create(slug=_system_slug(run), defaults=_system_facts(run))
-    stored, _ = ReportedRun.objects.update_or_create(
-        slug=run.slug, defaults={**_run_facts(run, suite), "system": system}
-    )
-    if results:
-        stored.results.all().delete()
-        ReportedResult.objects.bulk_create(_results(stored, run, tasks))
-        stored.aggregates.all().delete()
-        ReportedAggregate.objects.bulk_create(_aggregates(stored, run))
-    return stored
-
-
-def _results(stored: ReportedRun, run: PublishedRun, tasks: dict[str, Task]) -> Iterator[ReportedResult]:
-    for slug, result in run.per_task.items():
-        yield ReportedResult(
-            run=stored,
-            task=tasks[slug],
-            tests_passed=result.tests,
-            tests_note=result.test_note,
-            judge_label=result.judge.value if result.judge else "",
-            human_label=result.human.value if result.human else "",
-        )
-
-
-def _system_slug(run: PublishedRun) -> str:
+def _system_of(facts: Mapping[str, Any], organisation: str, systems: dict[str, System]) -> System:
     """One system for all inputs of the same backbone and scaffold."""
-    scaffold = "no-agent" if run.scaffold == "none" else run.scaffold
-    return f"reported-{scaffold}-{run.backbone}".lower().replace(" ", "-").replace(".", "-")
+    scaffold = "no-agent" if facts["scaffold"] == "none" else facts["scaffold"]
+    slug = f"reported-{scaffold}-{facts['backbone']}".lower().replace(" ", "-").replace(".", "-")
+    system = systems.setdefault(slug, System(slug=slug))
+    fields = {
+        "name": facts["system_name"],
+        "backbone": facts["backbone"],
+        "scaffold": facts["scaffold"],
+        "organisation": organisation,
+        "links": [facts["source_address"]],
+    }
+    _store(system, fields)
+    return system
 
 
-def _aggregates(stored: ReportedRun, run: PublishedRun) -> Iterator[ReportedAggregate]:
-    totals, printed, stated = run.totals, run.printed, {axis.value for axis in run.totals.from_paper}
-    if totals.tests or printed:
-        yield ReportedAggregate(
-            run=stored,
-            measure="tests",
-            count=totals.tests.passed if totals.tests and "tests" in stated else None,
-            printed=printed.tests if printed else None,
+def _results(facts: Mapping[str, Any]) -> TaskResults:
+    """A shipped run's results, as the reader of upstream's files gives them."""
+    return {
+        slug: {
+            **(tests_fields(TestOutcome(rated["tests"])) if "tests" in rated else {}),
+            **({"judge_label": rated["judge"]} if "judge" in rated else {}),
+            **({"human_label": rated["human"]} if "human" in rated else {}),
+        }
+        for slug, rated in facts.get("tasks", {}).items()
+    }
+
+
+def _store_results(run: ReportedRun, results: TaskResults, tasks: Mapping[str, Task]) -> int:
+    """Store the results that differ; return how many tasks did."""
+    stored = {result.task.slug: result for result in run.results.all()}
+    return sum(
+        _store(stored.get(slug) or ReportedResult(run=run, task=tasks[slug]), storable(fields))
+        for slug, fields in results.items()
+    )
+
+
+def _store_totals(run: ReportedRun, facts: Mapping[str, Any]) -> int:
+    """Store the totals that differ: what the paper prints, and its counts of raters whose files are not published."""
+    printed, counts = _by_measure(facts.get("printed", {})), _by_measure(facts.get("totals_from_paper", {}))
+    stored = {total.measure: total for total in run.aggregates.all()}
+    return sum(
+        _store(
+            stored.get(measure) or ReportedAggregate(run=run, measure=measure),
+            {
+                "count": counts.get(measure),
+                "printed": Decimal(str(printed[measure])) if measure in printed else None,
+            },
         )
-    for rater in ("judge", "human"):
-        yield from _label_aggregates(
-            stored,
-            rater,
-            counts=getattr(totals, rater) if rater in stated else None,
-            printed=getattr(printed, rater) if printed else None,
-        )
+        for measure in printed | counts
+    )
 
 
-def _label_aggregates(
-    stored: ReportedRun, rater: str, *, counts: LabelCounts | None, printed: LabelShares | None
-) -> Iterator[ReportedAggregate]:
-    for label in ("CC", "LC", "LI"):
-        if counts or printed:
-            yield ReportedAggregate(
-                run=stored,
-                measure=f"{rater}_{label}",
-                count=getattr(counts, label.lower()) if counts else None,
-                printed=getattr(printed, label.lower()) if printed else None,
-            )
+def _by_measure(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"tests": 39.3, "judge": {"CC": 17.9, …}}`` -> ``{"tests": 39.3, "judge_CC": 17.9, …}``."""
+    labels = {
+        f"{rater}_{label}": value for rater in ("judge", "human") for label, value in totals.get(rater, {}).items()
+    }
+    return labels | ({"tests": totals["tests"]} if "tests" in totals else {})
+
+
+def _store(row: Model, fields: Mapping[str, Any]) -> bool:
+    """Save ``row`` if it is new or differs in one of ``fields``; return whether it was saved."""
+    if row.pk and all(getattr(row, name) == value for name, value in fields.items()):
+        return False
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save()
+    return True
+
+
+def _drop_totals(run: ReportedRun) -> None:
+    """A total taken from the paper gives way where every task has a result now: it would be counted instead of them."""
+    results = list(ReportedResult.objects.filter(run=run))
+    for rater, measures in {"tests": ["tests"], "judge": ["judge_CC", "judge_LC", "judge_LI"]}.items():
+        if all(getattr(result, _RATER_FIELDS[rater]) not in (None, "") for result in results):
+            run.aggregates.filter(measure__in=measures).update(count=None)

@@ -1,7 +1,6 @@
-"""Upstream's result files as they were published, read folder by folder. No Django here.
+"""Read upstream's folder of published result files. No Django here.
 
-A file is read whole or refused with its reason, and the others are read all the same: ``read_files``. The shipped facts
-are made from files of which none may be refused and nothing be missing: ``read_upstream``. Source: ``results/`` of the
+A file is read whole or refused with its reason, and the others are read all the same. Source: ``results/`` of the
 LMR-BENCH repository.
 """
 
@@ -10,18 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from leaderboard.published.upstream_texts import (
     MODELS,
-    MOST_CHARACTERS,
     Agent,
     HumanLabel,
-    JudgeAnswer,
     TestOutcome,
     UpstreamFormatError,
     paper_of_folder,
@@ -35,16 +31,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmark_tasks.facts.lmr_bench import BenchmarkFacts
-    from evaluator.judging.labels import Label
 
-RunKey: TypeAlias = tuple[Agent, str]
-"""An agent and upstream's name of a model."""
+TaskResults: TypeAlias = dict[str, dict[str, Any]]
+"""Task slug -> the fields of its ``ReportedResult`` of which something is said."""
 
 MOST_BYTES: Final = 1_000_000
 """Upstream's largest file has a fiftieth of it."""
 
+MOST_CHARACTERS: Final = 20_000
+"""What is kept of one judge's answer, or one comment; upstream's longest has a third of it."""
+
 _TESTS, _JUDGE, _HUMANS = "unit_test_evaluation", "llm_as_a_judge_evaluation", "human_evaluation"
 _JUDGE_FILE: Final = re.compile(r"(?P<folder>[^_]+)_(?P<repo>.+)_(?P<index>\d{1,4})_analysis\.txt", re.ASCII)
+_NEVER_RAN_NOTE: Final = "The tests never ran; upstream counts the task as failed."
 
 
 class FileFate(StrEnum):
@@ -65,49 +64,17 @@ class FileReport:
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamRun:
-    """One agent with one model: task slug -> result, for each rater. A rater without files has an empty mapping.
-
-    ``judge_texts`` and ``human_comments`` are the raters' own words.
-    """
-
-    agent: Agent
-    model: str
-    tests: Mapping[str, TestOutcome]
-    judge: Mapping[str, Label]
-    human: Mapping[str, Label]
-    judge_texts: Mapping[str, str] = field(default_factory=dict)
-    human_comments: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class UpstreamResults:
-    """All runs with at least one file, which annotator (a number, not a name) labelled each task, and every file."""
+    """What the files say of each run (by its slug), and what became of every file."""
 
-    runs: tuple[UpstreamRun, ...]
-    annotators: Mapping[str, int]
+    runs: dict[str, TaskResults]
     files: tuple[FileReport, ...]
 
 
-def read_upstream(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
-    """Read all of ``folder``. Raises UpstreamFormatError for a file in an unknown shape, or when a rater's results are
-    incomplete; FileNotFoundError as ``read_files``.
-    """
-    found = read_files(folder, facts)
-    for file in found.files:
-        if file.fate is FileFate.REFUSED:
-            raise UpstreamFormatError(file.what)
-    for run in found.runs:
-        for rater, missing in missing_tasks(run, facts).items():
-            raise UpstreamFormatError(f"{run.agent} {run.model}, {rater}: no result for {', '.join(missing)}.")
-    return found
-
-
-def missing_tasks(run: UpstreamRun, facts: BenchmarkFacts) -> dict[str, list[str]]:
-    """Rater -> the tasks without a result of its, for the raters that have some results but not all."""
-    expected = {task.slug for task in facts.tasks}
-    raters = {"tests": run.tests.keys(), "judge": run.judge.keys(), "human": run.human.keys()}
-    return {rater: sorted(expected - found) for rater, found in raters.items() if found and expected - found}
+def tests_fields(outcome: TestOutcome) -> dict[str, Any]:
+    """A task's outcome as fields of its ``ReportedResult``."""
+    note = _NEVER_RAN_NOTE if outcome is TestOutcome.NEVER_RAN else ""
+    return {"tests_passed": outcome is TestOutcome.PASSED, "tests_note": note}
 
 
 def read_files(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
@@ -117,8 +84,21 @@ def read_files(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
     """
     results = _results_folder(folder)
     reader = _Reader(facts)
-    files = [reader.read(results, path) for path in sorted(_files(results))]
-    return UpstreamResults(runs=tuple(reader.runs()), annotators=reader.annotators, files=tuple(files))
+    files = tuple(reader.read(results, path) for path in sorted(_files(results)))
+    reader.number_annotators()
+    runs = {
+        _run_slug(agent, model): reader.runs[agent, model]
+        for agent in Agent
+        for model in MODELS
+        if reader.runs[agent, model]
+    }
+    return UpstreamResults(runs=runs, files=files)
+
+
+def _run_slug(agent: Agent, model: str) -> str:
+    scaffold = "no-agent" if agent is Agent.NONE else "openhands"
+    names = {"gpt4o": "gpt-4o", "gpt4.1": "gpt-4.1", "o4mini": "o4-mini", "claude3.7": "claude-3.7"}
+    return f"{scaffold}-{names[model]}"
 
 
 def _results_folder(folder: Path) -> Path:
@@ -143,27 +123,10 @@ class _Reader:
     """Collects what the files say, and refuses a file that contradicts an earlier one."""
 
     def __init__(self, facts: BenchmarkFacts) -> None:
-        self.annotators: dict[str, int] = {}
+        self.runs: dict[tuple[Agent, str], TaskResults] = defaultdict(lambda: defaultdict(dict))
         self._facts = facts
         self._human_files = 0
-        self._tests: dict[RunKey, dict[str, TestOutcome]] = defaultdict(dict)
-        self._judge: dict[RunKey, dict[str, JudgeAnswer]] = defaultdict(dict)
-        self._human: dict[RunKey, dict[str, HumanLabel]] = defaultdict(dict)
-
-    def runs(self) -> Iterator[UpstreamRun]:
-        """Each run of which something was read."""
-        for key in ((agent, model) for agent in Agent for model in MODELS):
-            tests, judge, human = self._tests.get(key, {}), self._judge.get(key, {}), self._human.get(key, {})
-            if tests or judge or human:
-                yield UpstreamRun(
-                    agent=key[0],
-                    model=key[1],
-                    tests=tests,
-                    judge={task: answer.label for task, answer in judge.items()},
-                    human={task: line.label for task, line in human.items()},
-                    judge_texts={task: answer.text for task, answer in judge.items()},
-                    human_comments={task: line.comment for task, line in human.items()},
-                )
+        self._annotators: dict[str, int] = {}
 
     def read(self, results: Path, parts: tuple[str, ...]) -> FileReport:
         """Read one file, by its place."""
@@ -188,15 +151,26 @@ class _Reader:
             return FileReport(path, FileFate.REFUSED, str(error))
         return FileReport(path, FileFate.READ, what)
 
-    def _read_tests(self, path: Path, run: RunKey) -> str:
+    def number_annotators(self) -> None:
+        """Number the annotators by their first task in the benchmark's order: the order of files gives names away."""
+        numbers: dict[int, int] = {}
+        for task in self._facts.tasks:
+            if task.slug in self._annotators:
+                number = numbers.setdefault(self._annotators[task.slug], len(numbers) + 1)
+                for results in self.runs.values():
+                    if "human_label" in results.get(task.slug, ()):
+                        results[task.slug]["human_annotator"] = number
+
+    def _read_tests(self, path: Path, run: tuple[Agent, str]) -> str:
         where = _where(path)
         outcomes = parse_unit_tests(_text(path, where=where), facts=self._facts, where=where)
-        self._tests[run] = outcomes
+        for task, outcome in outcomes.items():
+            self.runs[run][task].update(tests_fields(outcome))
         counts = Counter(outcomes.values())
         passed, failed, never = (counts[each] for each in TestOutcome)
         return f"{_tasks(len(outcomes))}, {passed} passed, {failed + never} failed, {never} of these never ran"
 
-    def _read_judge(self, path: Path, run: RunKey) -> str:
+    def _read_judge(self, path: Path, run: tuple[Agent, str]) -> str:
         where = _where(path)
         match = _JUDGE_FILE.fullmatch(path.name)
         if match is None:
@@ -205,33 +179,33 @@ class _Reader:
         if match["repo"] != paper.repo_folder_name:
             raise UpstreamFormatError(f"{where}: expected the repository folder {paper.repo_folder_name!r}.")
         task = task_slug(paper, int(match["index"]) + 1, place=where)
-        if task in self._judge[run]:
+        if "judge_label" in self.runs[run].get(task, ()):
             raise UpstreamFormatError(f"{where}: second answer of the judge for {task}.")
         text = _text(path, where=where)
         label = parse_judge_answer(text, where=where)
-        self._judge[run][task] = JudgeAnswer(label, text[:MOST_CHARACTERS])
-        return f"{task}: {label}{_cut(text)}"
+        self.runs[run][task].update(judge_label=label.value, judge_text=text[:MOST_CHARACTERS])
+        cut = "" if len(text) <= MOST_CHARACTERS else f", cut to {MOST_CHARACTERS} of {len(text)} characters"
+        return f"{task}: {label}{cut}"
 
     def _read_humans(self, path: Path) -> str:
-        """One annotator's file. It is named by its number: errors must not tell who that was."""
+        """One annotator's file. Errors name it by its number: its name is the annotator's."""
         self._human_files += 1
         annotator, where = self._human_files, f"{_HUMANS}, file {self._human_files}"
-        lines = parse_human_labels(_text(path, where=where), facts=self._facts, where=where)
-        new: dict[tuple[RunKey, str], HumanLabel] = {}
-        for line in lines:
-            run = (line.agent, line.model)
-            if self.annotators.get(line.task, annotator) != annotator:
-                raise UpstreamFormatError(f"{where}: {line.task} has a second annotator.")
-            if (run, line.task) in new:
-                name = f"{line.agent} {line.model} {line.task}"
+        entries = parse_human_labels(_text(path, where=where), facts=self._facts, where=where)
+        new: dict[tuple[Agent, str, str], HumanLabel] = {}
+        for entry in entries:
+            if self._annotators.get(entry.task, annotator) != annotator:
+                raise UpstreamFormatError(f"{where}: {entry.task} has a second annotator.")
+            if (entry.agent, entry.model, entry.task) in new:
+                name = f"{entry.agent} {entry.model} {entry.task}"
                 raise UpstreamFormatError(f"{where}: more than one label for {name}.")
-            new[run, line.task] = line
-        for (run, task), line in new.items():
-            self._human[run][task] = line
-            self.annotators[task] = annotator
-        comments = sum(bool(line.comment.strip()) for line in lines)
-        tasks = _tasks(len({line.task for line in lines}))
-        return f"{len(lines)} labels of {tasks}, {comments} comments"
+            new[entry.agent, entry.model, entry.task] = entry
+        for (agent, model, task), entry in new.items():
+            comment = entry.comment[:MOST_CHARACTERS]
+            self.runs[agent, model][task].update(human_label=entry.label.value, human_comment=comment)
+            self._annotators[task] = annotator
+        comments = sum(bool(entry.comment.strip()) for entry in entries)
+        return f"{len(entries)} labels of {_tasks(len({entry.task for entry in entries}))}, {comments} comments"
 
 
 def _is_run(agent: str, model: str) -> bool:
@@ -244,10 +218,6 @@ def _where(path: Path) -> str:
 
 def _tasks(number: int) -> str:
     return f"{number} task{'' if number == 1 else 's'}"
-
-
-def _cut(text: str) -> str:
-    return "" if len(text) <= MOST_CHARACTERS else f", cut to {MOST_CHARACTERS} of {len(text)} characters"
 
 
 def _text(path: Path, *, where: str) -> str:

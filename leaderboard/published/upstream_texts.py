@@ -1,7 +1,7 @@
-"""The texts of upstream's result files: unit test lists, judge answers, human labels. No Django here.
+"""Parse upstream's result files: unit test lists, judge answers, annotators' labels. No Django here.
 
-The files were written by several scripts and people, so every reader here is strict: what it does not know
-exactly raises UpstreamFormatError, and nothing is guessed. Source: ``results/`` of the LMR-BENCH repository.
+The files were written by several scripts and people, so every parser here is strict: a shape it does not know
+raises UpstreamFormatError, and nothing is guessed. Source: ``results/`` of the LMR-BENCH repository.
 """
 
 from __future__ import annotations
@@ -43,16 +43,8 @@ class TestOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAnswer:
-    """What the judge said of one answer: its label, and its words as they stand in the file."""
-
-    label: Label
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """One line of a human's file. The annotator's name in it is never read."""
+    """One entry of an annotator's file. The annotator's name in it is never read."""
 
     agent: Agent
     model: str
@@ -60,9 +52,6 @@ class HumanLabel:
     label: Label
     comment: str
 
-
-MOST_CHARACTERS: Final = 20_000
-"""What is kept of one judge's answer, or one comment; upstream's longest has a third of it."""
 
 _CODES: Final = {1: Label.LI, 2: Label.LC, 3: Label.CC}
 _AGENT_TYPES: Final = {"no_agent": Agent.NONE, "openhands_agent": Agent.OPENHANDS}
@@ -161,7 +150,7 @@ def _human_label(entry: dict[str, Any], *, offset: int, facts: BenchmarkFacts, w
     if type(comment) is not str:
         raise UpstreamFormatError(f"{where}: expected a comment that is text.")
     label = _label_of_code(code + offset, where=where)
-    return HumanLabel(agent=agent, model=model, task=task, label=label, comment=comment[:MOST_CHARACTERS])
+    return HumanLabel(agent=agent, model=model, task=task, label=label, comment=comment)
 
 
 def paper_of_folder(folder_name: str, *, facts: BenchmarkFacts, place: str) -> PaperFacts:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite
 from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
-from leaderboard.published.records import NEVER_RAN_NOTE
-from leaderboard.published.reported import load_published
+from leaderboard.published.reported import SHIPPED_FILE, load_published
 from leaderboard.published.upstream import FileFate, read_files
 from submissions.domain.audit import history
 from tests.benchmark_tasks.factories import SuiteFactory
@@ -100,7 +99,10 @@ def snapshot() -> list[Any]:
 class TestUpstreamsOwnFiles:
     @pytest.mark.upstream
     def test_the_table_and_the_168_pairs(self, suite: Suite, shared: Path) -> None:
+        rated = ("run__slug", "task__slug", "tests_passed", "tests_note", "judge_label", "human_label")
+        shipped = list(ReportedResult.objects.order_by("pk").values_list(*rated))
         lines = imported(shared)
+        assert list(ReportedResult.objects.order_by("pk").values_list(*rated)) == shipped
         assert lines[-9:] == [
             "177 files read, 6 skipped, 0 refused",
             "no-agent-gpt-4o: 0 test outcomes, 28 judge answers, 28 human labels",
@@ -147,6 +149,7 @@ class TestUpstreamsOwnFiles:
         assert set(ReportedResult.objects.values_list("human_annotator", flat=True)) == {None, 1, 2, 3, 4}
         stored = json.dumps([*ReportedResult.objects.values(), *(event.data for event in events())], default=str)
         assert not [file.stem for file in files if file.stem in stored.casefold()]
+        assert not [file.stem for file in files if file.stem in SHIPPED_FILE.read_text(encoding="utf-8").casefold()]
         before = snapshot()
         assert imported(shared / "results")[:-1] == first[:-1]
         load_published()
@@ -221,7 +224,7 @@ class TestTraps:
         write(results, TESTS, text)
         assert imported(results)[0] == f"read     {TESTS}: 4 tasks, 2 passed, 2 failed, 1 of these never ran"
         row = result()
-        assert (row.tests_passed, row.tests_note) == (False, NEVER_RAN_NOTE)
+        assert (row.tests_passed, row.tests_note) == (False, "The tests never ran; upstream counts the task as failed.")
         assert (result("empathybias/1").tests_passed, result("empathybias/2").tests_passed) == (True, False)
         assert not [each for each in ReportedResult.objects.values_list("tests_note", flat=True) if "somebody" in each]
 
@@ -246,6 +249,8 @@ class TestTraps:
             (f"{JUDGE}/{DPO.replace('_0_', '_1_')}", "3", "dpo has 1 tasks, no number 2"),
             (f"{JUDGE}/{DPO.replace('DPO', 'dpo')}", "2", "second answer of the judge for dpo/1"),
             (f"{JUDGE}/99-X_y_0_analysis.txt", "3", "folder '99-X' is not one of the benchmark's papers"),
+            (f"{JUDGE}/7-bertscore_other_0_analysis.txt", "3", "expected the repository folder 'bert_score'"),
+            (f"{JUDGE}/7-bertscore_analysis.txt", "3", "expected a name <folder>_<repository>_<index>_analysis"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", b"\xff\xfe", "not UTF-8 text"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", "x" * 1_000_001, "larger than 1,000,000 bytes"),
             (TESTS, "1-DPO/unit_test_1.log: PASS\nTotal log files: 2\nPassed files: 1", "stated as ('2', '1')"),
@@ -347,14 +352,12 @@ def test_loading_the_shipped_results_again_writes_nothing(suite: Suite, django_a
     assert list(EntryMetric.objects.order_by("pk").values_list("pk", flat=True)) == keys
 
 
-def test_a_shipped_result_that_was_damaged_is_stored_anew(suite: Suite) -> None:
+def test_a_shipped_result_that_differs_is_stored_anew(suite: Suite) -> None:
     before = snapshot()
-    ReportedResult.objects.filter(task__slug="dpo/1").update(judge_label="CC")
+    ReportedResult.objects.filter(task__slug="dpo/1").exclude(judge_label="").update(judge_label="CC")
     ReportedAggregate.objects.update(printed=1)
     load_published()
-    assert [[{**row, "id": 0} for row in rows] for rows in snapshot()] == [
-        [{**row, "id": 0} for row in rows] for rows in before
-    ]
+    assert snapshot() == before
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.published.importing_results import import_results
-from leaderboard.published.reported import MissingSuiteError
+from leaderboard.published.reported import MissingSuiteError, import_results
 from leaderboard.published.upstream import FileFate
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterable, Iterator
 
-    from leaderboard.published.importing_results import ResultsImport, RunImport
+    from leaderboard.published.reported import ResultsImport, RunImport
     from leaderboard.published.upstream import FileReport
 
 
@@ -84,7 +83,8 @@ def _summary(files: Iterable[FileReport]) -> Iterator[str]:
 
 
 def _run_line(run: RunImport) -> str:
-    counts = f"{run.tests} test outcomes, {run.judge} judge answers, {run.human} human labels"
+    tests, judge, human = (run.counts[rater] for rater in ("tests", "judge", "human"))
+    counts = f"{tests} test outcomes, {judge} judge answers, {human} human labels"
     if run.changed is None:
         return f"refused  {run.slug}: this site has no such reported run ({counts})"
     gaps = "".join(f"; {rater} lacks {', '.join(tasks)}" for rater, tasks in run.missing.items())

@@ -1,9 +1,8 @@
-"""The readers of upstream's raw result files: each known shape, each refusal, and foreign bytes."""
+"""The parsers of upstream's result files: each known shape, each refusal, and foreign bytes."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from evaluator.judging.labels import Label
-from leaderboard.published.extract import extract
-from leaderboard.published.upstream import read_upstream
 from leaderboard.published.upstream_texts import (
     Agent,
     HumanLabel,
@@ -204,75 +201,3 @@ class TestHumanLabels:
         except UpstreamFormatError:
             return
         assert len(lines) == len(entries)
-
-
-class TestReadingASmallFolder:
-    """Files made here, so that each refusal of the folder reader is seen without ``../shared``."""
-
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        judge = tmp_path / "results" / "llm_as_a_judge_evaluation" / "OpenHands" / "gpt4o"
-        judge.mkdir(parents=True)
-        for paper in lmr_bench().papers:
-            number_and_name = f"{paper.instance_id}-{paper.folder_name.split('-', 1)[1]}"
-            for index in range(len(paper.tasks)):
-                name = f"{number_and_name}_{paper.repo_folder_name}_{index}_analysis.txt"
-                (judge / name).write_text('{"category": "3"}', encoding="utf-8")
-        (judge / "summary.txt").write_text("Category 3 count: 1", encoding="utf-8")
-        return tmp_path
-
-    def judge_file(self, folder: Path, name: str) -> Path:
-        return folder / "results" / "llm_as_a_judge_evaluation" / "OpenHands" / "gpt4o" / name
-
-    def human_file(self, folder: Path, name: str, *entries: dict[str, Any]) -> None:
-        path = folder / "results" / "human_evaluation" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(entries), encoding="utf-8")
-
-    def test_judge_only(self, folder: Path) -> None:
-        (found,) = read_upstream(folder, lmr_bench()).runs
-        assert (found.agent, found.model, found.tests, found.human) == (Agent.OPENHANDS, "gpt4o", {}, {})
-        assert found.judge == {task.slug: Label.CC for task in lmr_bench().tasks}
-
-    def test_a_missing_judge_file_is_named(self, folder: Path) -> None:
-        self.judge_file(folder, "16-KnowProb_KnowProb-main_4_analysis.txt").unlink()
-        with pytest.raises(UpstreamFormatError, match="OpenHands gpt4o, judge: no result for knowprob/5"):
-            read_upstream(folder, lmr_bench())
-
-    @pytest.mark.parametrize(
-        ("name", "message"),
-        [
-            ("7-bertscore_other_0_analysis.txt", "expected the repository folder 'bert_score'"),
-            ("7-bertscore_analysis.txt", "expected a name <folder>_<repository>_<index>_analysis"),
-            ("7-bertscore_bert_score_1_analysis.txt", "bertscore has 1 tasks, no number 2"),
-        ],
-    )
-    def test_a_strange_judge_file_is_named(self, folder: Path, name: str, message: str) -> None:
-        self.judge_file(folder, name).write_text("3", encoding="utf-8")
-        with pytest.raises(UpstreamFormatError, match=message):
-            read_upstream(folder, lmr_bench())
-
-    def test_bytes_that_are_no_text(self, folder: Path) -> None:
-        self.judge_file(folder, "1-DPO_direct-preference-optimization_0_analysis.txt").write_bytes(b"\xff1")
-        with pytest.raises(UpstreamFormatError, match="not UTF-8 text"):
-            read_upstream(folder, lmr_bench())
-
-    def test_two_annotators_of_one_task(self, folder: Path) -> None:
-        self.human_file(folder, "a.json", human(3))
-        self.human_file(folder, "b.json", human(0))
-        with pytest.raises(UpstreamFormatError, match="human_evaluation, file 2: knowprob/5 has a second annotator"):
-            read_upstream(folder, lmr_bench())
-
-    def test_two_labels_of_one_answer(self, folder: Path) -> None:
-        self.human_file(folder, "a.json", human(3), human(2))
-        with pytest.raises(UpstreamFormatError, match=r"more than one label for .*knowprob/5"):
-            read_upstream(folder, lmr_bench())
-
-    def test_a_run_that_nobody_reported(self, folder: Path) -> None:
-        judge = folder / "results" / "llm_as_a_judge_evaluation"
-        (judge / "OpenHands").rename(judge / "BaseAgent")
-        (judge / "BaseAgent" / "gpt4o").rename(judge / "BaseAgent" / "claude3.7")
-        with pytest.raises(
-            UpstreamFormatError, match=r"results of unknown runs .*claude3.7.*; add them to paper_tables"
-        ):
-            extract(folder)
