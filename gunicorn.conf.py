@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaderboard.settings import ENVIRONMENT
-from leaderboard.supervision.addresses import listening_address
+from leaderboard.supervision.programs import listening_address
 
 bind = listening_address(ENVIRONMENT.bind, ENVIRONMENT.port)
 workers = ENVIRONMENT.web_workers

@@ -18,8 +18,7 @@ from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 from django.core.cache import cache
 
-from leaderboard.supervision import embedded_redis
-from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +34,22 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )
 hypothesis.settings.load_profile("any machine")
-DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
+# Where SQLite and PostgreSQL may answer differently: locks, claims and constraints, what is asked of JSON, migrations;
+# and one request to every page. Other tests take the mark ``both_databases`` themselves.
+BOTH_DATABASES = (
+    *("tests/benchmark_tasks/test_importing.py", "tests/security/test_every_address.py"),
+    *(
+        "tests/submissions/test_submitting.py",
+        "tests/submissions/test_checking.py",
+        "tests/submissions/test_endpoints.py",
+    ),
+    *("tests/evaluator/queue/", "tests/evaluator/reevaluation/", "tests/evaluator/generation/test_leases.py"),
+    *("tests/evaluator/generation/test_places.py", "tests/evaluator/judging/test_judge_next.py"),
+    *("tests/reviews/test_claiming.py", "tests/reviews/test_settling.py", "tests/reviews/test_ten_at_once.py"),
+    *("tests/reviews/test_triggers.py", "tests/reviews/test_migrations.py", "tests/reviews/test_reviewers.py"),
+    *("tests/leaderboard/test_entries.py", "tests/leaderboard/test_board.py", "tests/leaderboard/test_migrations.py"),
+    *("tests/leaderboard/test_recounting.py", "tests/leaderboard/test_error_pages.py"),
+)
 
 
 def installing_variables() -> dict[str, str]:
@@ -104,22 +118,18 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--database-only", action="store_true", help="run only the tests that use the database")
     parser.addoption("--report-file", help="write counts and skips to this JSON file")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what runs on both databases, by its file; boxes are the same whatever the database."""
+    boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
+    if not boxes and item.nodeid.startswith(BOTH_DATABASES):
+        item.add_marker("both_databases")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--database-only`` keep what another database could change: the second run need not repeat the rest."""
-    _name_groups(config, items)
-    if not config.getoption("--database-only"):
-        return
-    kept = [item for item in items if _uses_database(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    items[:] = kept
-
-
-def _name_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let ``xdist_group`` hold: xdist 3.8 writes the group where pytest 9.2 does not read it any more."""
     if not hasattr(config, "workerinput") or config.getoption("dist", "no") not in {"loadgroup", "no"}:
         return
@@ -127,11 +137,6 @@ def _name_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("xdist_group")
         if mark is not None and not item.nodeid.endswith(f"@{mark.args[0]}"):
             item._id = coerce_node_id(f"{item.nodeid}@{mark.args[0]}")
-
-
-def _uses_database(item: pytest.Item) -> bool:
-    names = set(getattr(item, "fixturenames", ()))
-    return bool(item.get_closest_marker("django_db") or names & DATABASE_FIXTURES)
 
 
 @pytest.hookimpl(trylast=True)

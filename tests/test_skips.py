@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PROJECT_ROOT
+from tests.conftest import BOTH_DATABASES, PROJECT_ROOT
 
 PASSES = "def test_passes():\n    pass\n"
 SKIPS = "import pytest\n\ndef test_skips():\n    pytest.skip({reason!r})\n"
@@ -101,3 +101,7 @@ def test_the_missing_upstream_files_alone_are_no_failure(tmp_path: Path) -> None
     code, lines = summary(tmp_path, sqlite={"passed": 10, "skips": skips}, require_all=True)
     assert code == 0
     assert "NOT EVERYTHING WAS TESTED" in lines[1]
+
+
+def test_files_that_run_on_both_databases_exist() -> None:
+    assert [path for path in BOTH_DATABASES if not (PROJECT_ROOT / path).exists()] == []

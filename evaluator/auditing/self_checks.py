@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.conf import settings
 from django.utils import timezone
-from redis.exceptions import RedisError
-from rq.exceptions import DuplicateJobError
 
 from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
@@ -22,7 +20,7 @@ from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
 from evaluator.queue.claims import job_label
 from evaluator.queue.infrastructure_errors import fault_of
-from evaluator.queue.queueing import UNLIMITED, connect, queue
+from evaluator.queue.queueing import RUNS, push_once
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, scratch_folder
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.graders import Grader, writable_copy
@@ -126,22 +124,7 @@ def push_when_due(*, started: bool = False) -> bool:
     """
     if not started and not due():
         return False
-    try:
-        with connect() as connection:
-            queue(connection).enqueue_call(
-                SELF_CHECK_JOB,
-                job_id="self-check",
-                unique=True,
-                timeout=UNLIMITED,
-                result_ttl=0,
-                failure_ttl=1,
-            )
-    except DuplicateJobError:
-        return False
-    except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=1)
-        return False
-    return True
+    return bool(push_once(RUNS, SELF_CHECK_JOB, job_id="self-check"))
 
 
 def _scored() -> Iterable[tuple[TaskRevision, SeedEpoch]]:

@@ -1,4 +1,4 @@
-"""Moving a submission on when the last of its runs has ended, and ending runs that nobody wants any more."""
+"""Finalise a submission when the last of its runs has ended, and stop runs that nobody wants any more."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ OPEN_STATES = [SubmissionState.QUEUED, SubmissionState.RUNNING]
 UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
-def settle(submission_id: int) -> None:
-    """Move the submission on when no run of it is queued or under way any more: scored, or held with the reason."""
+def finalise(submission_id: int) -> None:
+    """Mark the submission as scored, or held with the reason, when no run of it is queued or under way any more."""
     runs = TestRun.objects.filter(implementation__submission_id=submission_id, reevaluation__isnull=True)
     with transaction.atomic():
         if not runs.exists() or runs.filter(state__in=UNFINISHED).exists():
             return
-        unsettled = Submission.objects.filter(pk=submission_id, state__in=OPEN_STATES)
+        open_submission = Submission.objects.filter(pk=submission_id, state__in=OPEN_STATES)
         held = runs.filter(state=RunState.HELD).order_by("pk").first()
         if held is not None:
-            unsettled.update(state=SubmissionState.HELD, held_reason=held.reason)
+            open_submission.update(state=SubmissionState.HELD, held_reason=held.reason)
             return
-        if not unsettled.update(state=SubmissionState.SCORED, scored_at=timezone.now(), held_reason=""):
+        if not open_submission.update(state=SubmissionState.SCORED, scored_at=timezone.now(), held_reason=""):
             return
         transaction.on_commit(partial(_announce, submission_id))
 
 
-def unsettled() -> list[int]:
-    """The open submissions all of whose runs have ended: nobody moved them on. One query, however many are open."""
+def ready_to_finalise() -> list[int]:
+    """The open submissions all of whose runs have ended, whose last worker died before it finalised them. One query."""
     runs = TestRun.objects.filter(implementation__submission=OuterRef("pk"))
     ended = Submission.objects.filter(Exists(runs), ~Exists(runs.filter(state__in=UNFINISHED)), state__in=OPEN_STATES)
     return list(ended.values_list("pk", flat=True))

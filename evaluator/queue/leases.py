@@ -7,29 +7,37 @@ and counts as one: work that kills its worker again and again is held in the end
 
 from __future__ import annotations
 
+import threading
 import uuid
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+import structlog
 from django.conf import settings
+from django.db import close_old_connections, connection
 from django.db.models import Q
 from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.models.leasing import Leased
-from evaluator.queue.heartbeat import Heartbeat
+from evaluator.queue.retry import DATABASE_IS_AWAY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from django.db.models import QuerySet
 
+log = structlog.get_logger(__name__)
 _Work = TypeVar("_Work", bound=Leased)
 
 LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
 """After so many infrastructure errors work is held for its owner or an operator (DESIGN, section 3)."""
+
+LONGEST_BEAT_SECONDS: Final = 2.0
+"""Cancelling must reach a box within five seconds, however long the lease is."""
 
 
 def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
@@ -124,3 +132,40 @@ def _held(model: type[Leased], pk: int, token: uuid.UUID) -> QuerySet[Leased]:
 
 def _lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=settings.ENVIRONMENT.lease_seconds)
+
+
+class Heartbeat:
+    """Calls ``renew`` until it answers false, which means that the claim is lost, or the work is done."""
+
+    def __init__(self, renew: Callable[[], bool], *, name: str) -> None:
+        self._renew = renew
+        self._stop = threading.Event()
+        self._lost = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def lost(self) -> bool:
+        """Whether the work was cancelled, paused or given to another worker; a sandbox asks, and kills the box."""
+        return self._lost.is_set()
+
+    def _beat(self) -> None:
+        pause = min(settings.ENVIRONMENT.lease_seconds / 3, LONGEST_BEAT_SECONDS)
+        try:
+            while not self._stop.wait(pause):
+                close_old_connections()
+                try:
+                    if not self._renew():
+                        self._lost.set()
+                        return
+                except DATABASE_IS_AWAY as error:
+                    # The database is away: go on with the work, the lease itself decides when it is back.
+                    log.warning("heartbeat_failed", error=str(error))
+        finally:
+            connection.close()

@@ -1,76 +1,75 @@
-"""Planning what must be measured, and telling the queue. It may lose what it is told: the rows are the truth."""
+"""Plan what must be measured, and put jobs into the queues.
+
+The queues are django-rq's (``RQ_QUEUES``). A job carries no work but means "take the next", which the database picks
+fairly and under a lease: an RQ job could name a run, but not choose the submitter who has the fewest running, nor be
+held after three infrastructure errors, nor be cancelled with its submission. So Redis may lose its jobs or deliver them
+twice, and need not answer at all: the sweep (``manage.py reconcile``) puts back what is missing.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
-from redis import Redis
+from django_rq import get_queue
 from redis.exceptions import RedisError
-from rq import Queue
 from rq.exceptions import DuplicateJobError
-from rq.serializers import JSONSerializer
 
 from evaluator.enums import GenerationState, RunState
 from evaluator.models import TestRun
-from evaluator.queue.finalising import settle
-from evaluator.queue.known_jobs import KnownJob
+from evaluator.queue.finalising import finalise
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.testing.types import Outcome
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rq import Queue
+
 log = structlog.get_logger(__name__)
-QUEUE_NAME = "default"
-AUDIT_QUEUE_NAME = "audits"
-JOB = "evaluator.jobs.evaluate_next"
-AUDIT_JOB = "evaluator.jobs.audit_revision"
-MODEL_QUEUE_NAME = "models"
-MODEL_JOB = "evaluator.jobs.ask_or_judge_next"
-UPLOAD_QUEUE_NAME = "uploads"
-UPLOAD_JOB = "evaluator.jobs.check_next_upload"
-CHECK_JOB = "evaluator.jobs.check_endpoint"
-UNLIMITED = -1
-"""No time-out of the queue's own, which cannot know what a job will claim: every box and every request to a model has
-a limit, a run has one for all of its boxes, and a lease ends when its worker does.
-"""
-FAILED_JOBS_SECONDS = 3600
-CHECK_TIMEOUT_SECONDS = 900
-BRIEFLY_SECONDS = 2.0
+
+RUNS: Final = "default"
+AUDITS: Final = "audits"
+"""Workers look here only when no run waits: an audit takes minutes, and nobody waits for it."""
+MODELS: Final = "models"
+"""Workers of its own look here: waiting for a model must not keep a box idle."""
+UPLOADS: Final = "uploads"
+
+_TAKE_NEXT: Final = {
+    RUNS: "evaluator.jobs.evaluate_next",
+    MODELS: "evaluator.jobs.ask_or_judge_next",
+    UPLOADS: "evaluator.jobs.check_next_upload",
+}
+FAILED_JOBS_SECONDS: Final = 3600
+CHECK_TIMEOUT_SECONDS: Final = 900
 
 
-def connect() -> Redis:
-    """A connection to the queue's server."""
-    return Redis.from_url(settings.ENVIRONMENT.queue_url, socket_timeout=30, socket_connect_timeout=5)
+def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
+    """Where a worker looks for work, the first first.
+
+    A check of an upload is short where nobody makes it long. So one worker is there for answers (it makes no
+    ``audits``), and those that ask ``models`` do that first: a few accounts that send slow files one after the other
+    delay checks alone.
+    """
+    if models:
+        return [MODELS, UPLOADS]
+    return [UPLOADS, RUNS, AUDITS] if audits else [RUNS, UPLOADS]
 
 
-def connect_briefly(seconds: float = BRIEFLY_SECONDS) -> Redis:
-    """A connection for somebody who waits for a page: a server that hangs is given up after ``seconds``."""
-    return Redis.from_url(settings.ENVIRONMENT.queue_url, socket_timeout=seconds, socket_connect_timeout=seconds)
-
-
-def queue(connection: Redis) -> Queue:
-    """The runs' queue. Jobs are JSON and name our own functions: who can write to Redis must not thereby run code."""
-    return Queue(QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
-
-
-def audit_queue(connection: Redis) -> Queue:
-    """The audits' queue. Workers look here only when no run waits: an audit takes minutes, and nobody looks at it."""
-    return Queue(AUDIT_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
-
-
-def model_queue(connection: Redis) -> Queue:
-    """The queue of those who wait for models. Workers of its own look here: waiting must not keep a box idle."""
-    return Queue(MODEL_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
-
-
-def upload_queue(connection: Redis) -> Queue:
-    """The queue of files to check. All workers look here, and one of several only when no run waits."""
-    return Queue(UPLOAD_QUEUE_NAME, connection=connection, serializer=JSONSerializer, job_class=KnownJob)
+@contextmanager
+def opened(name: str = RUNS) -> Iterator[Queue]:
+    """One of the queues; its connection is closed afterwards."""
+    queue = get_queue(name)
+    try:
+        yield queue
+    finally:
+        queue.connection.close()
 
 
 def plan(submission_id: int) -> list[int]:
@@ -96,7 +95,7 @@ def plan(submission_id: int) -> list[int]:
         waiting = TestRun.objects.filter(implementation__submission_id=submission_id, state=RunState.QUEUED)
         ids = list(waiting.values_list("pk", flat=True))
     push(len(ids))
-    settle(submission_id)
+    finalise(submission_id)
     return ids
 
 
@@ -117,17 +116,11 @@ def _new_run(implementation: Implementation, epoch: int) -> TestRun:
     return run
 
 
-def push(count: int) -> int:
-    """Add ``count`` jobs to the queue and say how many were added.
-
-    A job carries nothing: it means "claim the next run", and the database picks it. So a job that is lost, or delivered
-    twice, or that comes too late costs nothing but a look. A queue that cannot be reached is not an error either: the
-    sweep (``manage.py reconcile``) pushes again. Somebody may wait for the page that pushes, so a server that hangs is
-    not waited for.
-    """
+def push(count: int, name: str = RUNS) -> int:
+    """Add ``count`` jobs and return how many were added: none where Redis does not answer, which is no error."""
     try:
-        with connect_briefly() as connection:
-            _enqueue(queue(connection), count)
+        with opened(name) as queue:
+            _enqueue(queue, count)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=count)
         return 0
@@ -135,95 +128,70 @@ def push(count: int) -> int:
 
 
 def push_models(count: int) -> int:
-    """Add ``count`` jobs for model workers, as :func:`push` does for the others, and say how many were added."""
-    try:
-        with connect_briefly() as connection:
-            _enqueue(model_queue(connection), count, MODEL_JOB)
-    except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=count)
-        return 0
-    return count
+    """Add ``count`` jobs for model workers, as :func:`push` does for the others."""
+    return push(count, MODELS)
 
 
 def push_uploads(waiting: int) -> int:
     """Add as many jobs as fewer than ``waiting`` files have one, and return how many were added."""
+    return top_up(waiting, UPLOADS)
+
+
+def top_up(waiting: int, name: str = RUNS) -> int:
+    """Add as many jobs as the queue has fewer than ``waiting``, and return how many were added."""
     try:
-        with connect_briefly() as connection:
-            target = upload_queue(connection)
-            missing = max(0, waiting - len(target))
-            _enqueue(target, missing, UPLOAD_JOB)
+        with opened(name) as queue:
+            missing = max(0, waiting - len(queue))
+            _enqueue(queue, missing)
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=waiting)
         return 0
     return missing
 
 
-def push_check(endpoint_id: int) -> bool:
-    """Ask a model worker to try an endpoint, unless that was asked; false where the queue cannot be reached."""
+def _enqueue(queue: Queue, count: int) -> None:
+    for _ in range(count):
+        queue.enqueue_call(_TAKE_NEXT[queue.name], result_ttl=0, failure_ttl=FAILED_JOBS_SECONDS)
+
+
+def push_once(name: str, function: str, *args: Any, job_id: str, **options: Any) -> bool | None:
+    """Add one job unless it waits already (then False); None where Redis does not answer."""
     try:
-        with connect_briefly() as connection, suppress(DuplicateJobError):
-            model_queue(connection).enqueue_call(
-                CHECK_JOB,
-                args=(endpoint_id,),
-                job_id=f"check-{endpoint_id}",
-                unique=True,
-                timeout=CHECK_TIMEOUT_SECONDS,
-                result_ttl=0,
-                failure_ttl=1,
-                at_front=True,
-            )
+        with opened(name) as queue:
+            queue.enqueue_call(function, args=args, job_id=job_id, unique=True, result_ttl=0, failure_ttl=1, **options)
+    except DuplicateJobError:
+        return False
     except RedisError as error:
         log.info("queue_unreachable", error=str(error), jobs=1)
-        return False
+        return None
     return True
 
 
-def top_up(waiting: int, *, models: int = 0) -> int:
-    """Add as many jobs as the queues have fewer than runs, and ``models`` questions, wait; say how many were added."""
-    try:
-        with connect() as connection:
-            target = queue(connection)
-            missing = max(0, waiting - len(target))
-            _enqueue(target, missing)
-            asking = model_queue(connection)
-            unasked = max(0, models - len(asking))
-            _enqueue(asking, unasked, MODEL_JOB)
-    except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=waiting)
-        return 0
-    return missing + unasked
-
-
-def _enqueue(target: Queue, count: int, job: str = JOB) -> None:
-    for _ in range(count):
-        target.enqueue_call(job, timeout=UNLIMITED, result_ttl=0, failure_ttl=FAILED_JOBS_SECONDS)
+def push_check(endpoint_id: int) -> bool:
+    """Ask a model worker to try an endpoint; false where the queue cannot be reached."""
+    added = push_once(
+        MODELS,
+        "evaluator.jobs.check_endpoint",
+        endpoint_id,
+        job_id=f"check-{endpoint_id}",
+        timeout=CHECK_TIMEOUT_SECONDS,
+        at_front=True,
+    )
+    return added is not None
 
 
 def push_audit() -> int:
-    """Ask for the audit of every revision that waits for one, unless that was asked for already; say how many were.
+    """Ask for the audit of every revision that waits for one and has an environment; return how many were added.
 
-    Each revision has a job of its own, so that the workers share them. What has no environment yet has to wait for an
-    operator, and is asked for by a later sweep.
+    Each revision has a job of its own, so that the workers share them.
     """
     # Loads boxes and mutants, of which pages, that push runs, make no use.
     from evaluator.auditing.auditing import ready_for_audit
 
     added = 0
-    try:
-        with connect() as connection:
-            target = audit_queue(connection)
-            for revision in ready_for_audit():
-                with suppress(DuplicateJobError):
-                    target.enqueue_call(
-                        AUDIT_JOB,
-                        args=(revision.pk,),
-                        job_id=f"audit-{revision.pk}",
-                        unique=True,
-                        timeout=UNLIMITED,
-                        result_ttl=0,
-                        failure_ttl=1,
-                    )
-                    added += 1
-    except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=1)
+    for revision in ready_for_audit():
+        pushed = push_once(AUDITS, "evaluator.jobs.audit_revision", revision.pk, job_id=f"audit-{revision.pk}")
+        if pushed is None:
+            break
+        added += pushed
     return added

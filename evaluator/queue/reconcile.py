@@ -14,10 +14,10 @@ from evaluator.judging.rechecking import recheck_shown
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.claims import is_live
-from evaluator.queue.finalising import settle, unsettled
-from evaluator.queue.queueing import plan, push_audit, push_check, push_uploads, top_up
+from evaluator.queue.finalising import finalise, ready_to_finalise
+from evaluator.queue.queueing import MODELS, plan, push_audit, push_check, push_uploads, top_up
 from evaluator.queue.results import expire_runs
-from evaluator.reevaluation.applying import settle_reevaluation, unsettled_reevaluations
+from evaluator.reevaluation.applying import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
@@ -40,7 +40,7 @@ class Sweep:
 
 
 def reconcile() -> Sweep:
-    """Expire leases, plan what was never planned, push what waits, settle submissions, remove boxes of the dead.
+    """Expire leases, plan what was never planned, push what waits, finalise submissions, remove boxes of the dead.
 
     Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
     for any more are discarded on the way.
@@ -53,13 +53,13 @@ def reconcile() -> Sweep:
         .values_list("pk", flat=True)
     )
     due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
-    pushed = top_up(due.count(), models=_waiting_for_models())
-    for pk in unsettled():
-        settle(pk)
+    pushed = top_up(due.count()) + top_up(_waiting_for_models(), MODELS)
+    for pk in ready_to_finalise():
+        finalise(pk)
     for pk in unsettled_generations():
         settle_generation(pk)
-    for pk in unsettled_reevaluations():
-        settle_reevaluation(pk)
+    for pk in reevaluations_to_finalise():
+        finalise_reevaluation(pk)
     if waiting():
         push_audit()
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):

@@ -15,9 +15,9 @@ from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.generation.generating import resume
 from evaluator.models import Attempt, Generation, TestRun
 from evaluator.queue import leases
-from evaluator.queue.finalising import settle, stop_runs
+from evaluator.queue.finalising import finalise, stop_runs
 from evaluator.queue.queueing import push
-from evaluator.reevaluation.applying import settle_reevaluation
+from evaluator.reevaluation.applying import finalise_reevaluation
 from evaluator.sandbox import task_environments
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
@@ -56,7 +56,7 @@ def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environme
             _pin(claim.run_id, environment, environment_digest)
         _end_attempt(claim, AttemptState.ACCEPTED if accepted else AttemptState.LOST, "")
     # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
-    settle_run(claim.run_id)
+    finalise_run(claim.run_id)
     return accepted
 
 
@@ -69,7 +69,7 @@ def _pin(run_id: int, environment: str, digest: str) -> None:
         Submission.objects.filter(pk=submission.pk).update(environment_digest=digest)
 
 
-def settle_run(run_id: int) -> None:
+def finalise_run(run_id: int) -> None:
     """Move on what waits for the run: its submission, or its re-evaluation."""
     run = (
         TestRun.objects.select_related("implementation")
@@ -77,9 +77,9 @@ def settle_run(run_id: int) -> None:
         .get(pk=run_id)
     )
     if run.reevaluation_id is None:
-        settle(run.implementation.submission_id)
+        finalise(run.implementation.submission_id)
     else:
-        settle_reevaluation(run.reevaluation_id)
+        finalise_reevaluation(run.reevaluation_id)
 
 
 def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = False) -> None:
@@ -101,7 +101,7 @@ def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = F
             kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
         _end_attempt(claim, AttemptState.INFRA if kept else AttemptState.LOST, reason)
     if kept:
-        settle_run(claim.run_id)
+        finalise_run(claim.run_id)
 
 
 def _longer_each_time(run_id: int) -> timedelta:
@@ -118,7 +118,7 @@ def expire_runs() -> list[int]:
             state=AttemptState.INFRA, reason=leases.LEASE_LOST, ended=timezone.now()
         )
     for run_id in lost:
-        settle_run(run_id)
+        finalise_run(run_id)
     return lost
 
 

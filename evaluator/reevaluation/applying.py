@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
-def settle_reevaluation(pk: int) -> None:
+def finalise_reevaluation(pk: int) -> None:
     """Apply the re-evaluation when all its runs are done, or hold it with the reason when one of them is held."""
     with transaction.atomic():
         under_way = Reevaluation.objects.filter(pk=pk, state=ReevaluationState.RUNNING)
@@ -41,7 +41,7 @@ def settle_reevaluation(pk: int) -> None:
         _apply(reevaluation)
 
 
-def unsettled_reevaluations() -> list[int]:
+def reevaluations_to_finalise() -> list[int]:
     """Those under way all of whose runs have ended: nobody moved them on. One query."""
     unfinished = TestRun.objects.filter(reevaluation=OuterRef("pk"), state__in=UNFINISHED)
     ended = Reevaluation.objects.filter(~Exists(unfinished), state=ReevaluationState.RUNNING)

@@ -15,7 +15,7 @@ from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.queue.finalising import stop_runs
 from evaluator.queue.queueing import push
-from evaluator.reevaluation.applying import settle_reevaluation
+from evaluator.reevaluation.applying import finalise_reevaluation
 from evaluator.reevaluation.replanning import with_new_seeds
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from submissions.domain.audit import record
@@ -56,7 +56,7 @@ def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> R
         )
         transaction.on_commit(partial(push, sum(run.needs_box for run in planned.runs)))
         # With nothing to run (only facts of a task changed, say) it is done already.
-        transaction.on_commit(partial(settle_reevaluation, reevaluation.pk))
+        transaction.on_commit(partial(finalise_reevaluation, reevaluation.pk))
     return reevaluation
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evaluator.queue.claims import Claim
-    from evaluator.queue.heartbeat import Heartbeat
+    from evaluator.queue.leases import Heartbeat
     from submissions.models import Implementation
 
 log = structlog.get_logger(__name__)

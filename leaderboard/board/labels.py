@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
-from redis.exceptions import RedisError
-from rq.exceptions import DuplicateJobError
 
 from evaluator.enums import WorkState
 from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
-from evaluator.queue.queueing import UNLIMITED, audit_queue, connect_briefly
+from evaluator.queue.queueing import AUDITS, push_once
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
 from reviews.cases.final_labels import final_labels
@@ -218,19 +215,7 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
 
 def push_recount() -> None:
     """Have a worker that nobody's answer waits for count the rows of another judge; if it is lost, the sweep asks."""
-    try:
-        with connect_briefly() as connection, suppress(DuplicateJobError):
-            audit_queue(connection).enqueue_call(
-                RECOUNT_JOB,
-                job_id="recount-rows",
-                unique=True,
-                timeout=UNLIMITED,
-                result_ttl=0,
-                failure_ttl=1,
-                at_front=True,
-            )
-    except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=1)
+    push_once(AUDITS, RECOUNT_JOB, job_id="recount-rows", at_front=True)
 
 
 def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:

@@ -16,7 +16,7 @@ from rq.serializers import JSONSerializer
 
 from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
-from evaluator.queue.queueing import MODEL_QUEUE_NAME, QUEUE_NAME, connect_briefly
+from evaluator.queue.queueing import MODELS, RUNS, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -85,8 +85,8 @@ def queue_state() -> QueueState:
         held=counts[RunState.HELD],
         done=counts[RunState.DONE],
         oldest_waiting=waiting.first(),
-        registered=None if listening is None else listening[QUEUE_NAME],
-        asking=None if listening is None else listening[MODEL_QUEUE_NAME],
+        registered=None if listening is None else listening[RUNS],
+        asking=None if listening is None else listening[MODELS],
         questions=questions[WorkState.QUEUED],
         questions_running=questions[WorkState.RUNNING],
         seen=_seen(),
@@ -155,8 +155,8 @@ def _questions() -> Iterator[str]:
 def _listening() -> Counter[str] | None:
     """How many workers listen to each queue."""
     try:
-        with connect_briefly() as connection:
-            workers = Worker.all(connection=connection, serializer=JSONSerializer)
+        with opened() as queue:
+            workers = Worker.all(connection=queue.connection, serializer=JSONSerializer)
             alive = timezone.now() - LISTENING
             heard = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
             return Counter(name for worker in heard for name in worker.queue_names())

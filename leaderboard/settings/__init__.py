@@ -106,7 +106,16 @@ CACHES = {
     },
 }
 
-RQ_QUEUES = {"default": {"URL": ENVIRONMENT.queue_url, "DEFAULT_TIMEOUT": 3600, "SERIALIZER": "json"}}
+RQ_QUEUES = ENVIRONMENT.rq_queues
+# Jobs are JSON and name our own functions: whoever can write to Redis must not thereby run code. "auto": what must wait
+# for a commit says so itself (transaction.on_commit), because a queue that does not answer is no error there.
+RQ = {
+    "JOB_CLASS": "evaluator.queue.rq_classes.KnownJob",
+    "WORKER_CLASS": "evaluator.queue.rq_classes.ReleasingWorker",
+    "COMMIT_MODE": "auto",
+}
+# django-rq's dashboard needs Django's admin, with a second sign-in, and inline scripts, which our policy forbids. It
+# would show hints: the maintainers' page shows the work itself, from the database.
 RQ_SHOW_ADMIN_LINK = False
 
 AUTHENTICATION_BACKENDS = [

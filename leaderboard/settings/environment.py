@@ -106,6 +106,19 @@ class Environment:
         """The Redis that carries ids of work: the configured one, else the embedded one's Unix socket."""
         return self.redis_url or f"unix://{self.embedded_redis_socket}?db=0"
 
+    @property
+    def rq_queues(self) -> dict[str, dict[str, Any]]:
+        """django-rq's ``RQ_QUEUES``.
+
+        Somebody may wait for the page that asks, so a server that hangs is given up after two seconds; workers, which
+        wait for jobs, set a longer time themselves. Jobs have no time-out: RQ cannot know what a job will claim, but
+        every box and every request to a model has a limit, and a lease ends when its worker does.
+        """
+        seconds = "socket_timeout=2&socket_connect_timeout=2"
+        url = f"{self.queue_url}{'&' if urlsplit(self.queue_url).query else '?'}{seconds}"
+        queue = {"URL": url, "DEFAULT_TIMEOUT": -1, "SERIALIZER": "json"}
+        return dict.fromkeys(("default", "audits", "models", "uploads"), queue)
+
 
 class Variables(FileAwareEnv):
     """Reads lazily, so that all errors are known together, unreadable ``NAME_FILE`` files among them."""

@@ -1,12 +1,18 @@
-"""Mark an instance's data folder, so that no other is ever deleted, and keep it from other users of the machine."""
+"""An instance's data folder: one instance at a time, private, and marked, so that no other folder is ever deleted."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision import SupervisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MARK = ".lmr-board"
 
@@ -55,3 +61,29 @@ def delete(folder: Path) -> None:
         # Files in a folder that is not writable cannot be removed, and the content store makes such folders.
         Path(path).chmod(0o700)
     shutil.rmtree(folder)
+
+
+@contextmanager
+def only_instance(data_dir: Path) -> Iterator[None]:
+    """Hold the data folder for as long as the context lasts.
+
+    The kernel drops the lock with the process, however it ends, so a stale file never blocks a start.
+    Raises :class:`SupervisionError` naming the process that holds it.
+    """
+    file = data_dir / "run" / "serve.lock"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a+", encoding="ascii") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            holder = handle.read().strip()
+            msg = (
+                f"LMR-Board is running already on the data folder {data_dir} (process {holder or 'unknown'}).\n"
+                "Stop that one first (Ctrl-C where it runs), or give this one a folder of its own with DATA_DIR."
+            )
+            raise SupervisionError(msg) from None
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n")
+        handle.flush()
+        yield

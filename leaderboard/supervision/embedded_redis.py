@@ -10,7 +10,7 @@ from pathlib import Path
 
 import redis
 
-from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision import SupervisionError
 
 
 def server_binary() -> str:

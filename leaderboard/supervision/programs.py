@@ -1,15 +1,17 @@
-"""The programs that an instance consists of."""
+"""The programs that an instance consists of, and the address that it answers at."""
 
 from __future__ import annotations
 
+import errno
+import http.client
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leaderboard.supervision import addresses, embedded_redis
-from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,16 +26,14 @@ class Program:
     """One child process.
 
     Programs start in order of ``stage`` and stop in the opposite order. ``ready`` is asked until it says yes, before
-    the next stage starts; None means ready at once. Stopping is SIGTERM, another one after half of ``grace_seconds``
-    where ``terminate_twice`` says so, and SIGKILL at their end. ``loss`` is what to say when none of the programs that
-    carry the same words keeps running.
+    the next stage starts; None means ready at once. Stopping is SIGTERM, another one after half of ``grace_seconds``,
+    and SIGKILL at their end. ``loss`` is what to say when none of the programs that carry the same words keeps running.
     """
 
     name: str
     argv: tuple[str, ...]
     stage: int
     grace_seconds: float = 10.0
-    terminate_twice: bool = False
     ready: Callable[[], bool] | None = None
     loss: str = ""
 
@@ -43,51 +43,40 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
 
     Raises :class:`SupervisionError` when Redis is missing or the configured one does not answer.
     """
-    manage = (sys.executable, str(project_root / "manage.py"))
-    programs = [] if environment.redis_url else [_embedded_redis(environment)]
     if environment.redis_url and not embedded_redis.answers(environment.redis_url):
         msg = "The Redis server that REDIS_URL names does not answer. Start it, correct REDIS_URL, or leave it empty."
         raise SupervisionError(msg)
-    programs += [
-        Program(
-            name=f"worker-{number}",
+
+    def managed(name: str, stage: int, *arguments: str, grace: float = 10.0, loss: str = "") -> Program:
+        argv = (sys.executable, str(project_root / "manage.py"), *arguments)
+        return Program(name=name, argv=argv, stage=stage, grace_seconds=grace, loss=loss)
+
+    def worker(name: str, *options: str, loss: str) -> Program:
+        return managed(name, 1, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
+
+    return [
+        *([] if environment.redis_url else [_embedded_redis(environment)]),
+        *(
             # An audit takes minutes to hours: one of several workers takes none, and is there for answers.
-            argv=(
-                *(*manage, "worker", "--name", f"worker-{number}"),
-                *(("--no-audits",) if number == 1 and workers > 1 else ()),
-            ),
-            stage=1,
-            # The first SIGTERM lets the run in hand end; the second has the worker give it back, for another to take.
-            grace_seconds=20,
-            terminate_twice=True,
-            loss="NOTHING IS EVALUATED while this lasts.",
-        )
-        for number in range(1, workers + 1)
-    ]
-    programs += [
-        Program(
-            name=f"models-{number}",
-            argv=(*manage, "worker", "--models", "--name", f"models-{number}"),
-            stage=1,
-            grace_seconds=20,
-            terminate_twice=True,
-            loss="NO MODEL IS ASKED while this lasts.",
-        )
-        for number in range(1, environment.model_workers + 1)
-    ]
-    programs += [
-        Program(name="reconcile", argv=(*manage, "reconcile", "--every", str(RECONCILE_SECONDS)), stage=2),
+            worker(f"worker-{n}", *(["--no-audits"] if n == 1 < workers else []), loss="NOTHING IS EVALUATED")
+            for n in range(1, workers + 1)
+        ),
+        *(worker(f"models-{n}", "--models", loss="NO MODEL IS ASKED") for n in range(1, environment.model_workers + 1)),
+        managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
         Program(
             name="web",
             argv=(
-                *(sys.executable, "-m", "gunicorn", "--config", str(project_root / "gunicorn.conf.py")),
+                sys.executable,
+                "-m",
+                "gunicorn",
+                "--config",
+                str(project_root / "gunicorn.conf.py"),
                 "leaderboard.wsgi",
             ),
             stage=3,
-            ready=partial(addresses.answers, environment.bind, environment.port),
+            ready=partial(answers, environment.bind, environment.port),
         ),
     ]
-    return programs
 
 
 def _embedded_redis(environment: Environment) -> Program:
@@ -100,3 +89,59 @@ def _embedded_redis(environment: Environment) -> Program:
         stage=0,
         ready=partial(embedded_redis.answers, environment.queue_url),
     )
+
+
+def check_free(bind: str, port: int) -> None:
+    """Raise :class:`SupervisionError` when nothing can listen at ``bind``:``port``."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, UnicodeError) as error:
+        # UnicodeError: a name with an empty or overlong part, which is never even looked up.
+        reason = error.strerror if isinstance(error, socket.gaierror) else "not a host name"
+        msg = f"BIND={bind} is not an address of this machine ({reason}).\nSet it to one, such as 127.0.0.1 or 0.0.0.0."
+        raise SupervisionError(msg) from None
+    with socket.socket(family, kind, protocol) as trial:
+        # As gunicorn does: connections of an instance that just ended must not count as taken.
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(address)
+        except OSError as error:
+            raise SupervisionError(_refusal(bind, port, error)) from None
+
+
+def _refusal(bind: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} on {bind} is taken by another program.\n"
+            f"Choose another one, for example: make run PORT={port + 1 if port < 65535 else port - 1}"
+        )
+    if error.errno == errno.EACCES:
+        return (
+            f"Port {port} needs more rights than this user has.\nChoose one above 1023, for example: make run PORT=8000"
+        )
+    return f"Nothing can listen at {bind}, port {port} ({error.strerror}).\nSet BIND to an address of this machine."
+
+
+def listening_address(bind: str, port: int) -> str:
+    """``host:port`` as servers want it, with brackets around an IPv6 address."""
+    return f"[{bind}]:{port}" if ":" in bind else f"{bind}:{port}"
+
+
+def local_host(bind: str) -> str:
+    """The host under which this machine itself reaches a server bound to ``bind``."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(bind, bind)  # noqa: S104 - compared, not bound
+
+
+def answers(bind: str, port: int) -> bool:
+    """Whether a web server answers there; any status counts, for ``ALLOWED_HOSTS`` may not know this name."""
+    connection = http.client.HTTPConnection(local_host(bind), port, timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True

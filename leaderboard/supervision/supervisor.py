@@ -1,23 +1,29 @@
-"""Starts programs in order, restarts the ones that die, and stops all of them in the opposite order."""
+"""Start programs in order, restart the ones that die, and stop all of them in the opposite order. Linux only.
+
+Not honcho or supervisord: neither waits for a program to be ready before it starts the next, nor ends what a killed
+program leaves running (the process of a job, a box).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
+from logging.handlers import RotatingFileHandler
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.supervision import processes
-from leaderboard.supervision.errors import SupervisionError
-from leaderboard.supervision.logs import last_error, last_lines, open_log
+from leaderboard.supervision import SupervisionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from leaderboard.supervision.programs import Program
 
@@ -29,21 +35,34 @@ STEADY_SECONDS = 60.0
 PERSISTENT_FAILURES = 3
 REMINDER_FAILURES = 10
 
+LARGEST_LOG = 5 * 1024 * 1024
+LOGS_KEPT = 3
+TAIL_BYTES = 16 * 1024
+TAIL_LINES = 15
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_ERROR = re.compile(r"\b\w*(Error|Exception)\b")
+_libc = ctypes.CDLL(None, use_errno=True)
+
 
 class _Child:
     """One program, the process it runs in now, and how its earlier ones went."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, log_folder: Path) -> None:
         self.program = program
+        self.log = log_folder / f"{program.name}.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.started = 0.0
         self.restart_at = 0.0
         self.failures = 0
-        self.log_start = 0
+        self._log_start = 0
 
-    def start(self, folder: Path) -> None:
-        with open_log(folder, self.program.name) as log:
-            self.log_start = log.tell()
+    def start(self) -> None:
+        rotate(self.log)
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
             self.process = subprocess.Popen(
                 self.program.argv,
                 stdin=subprocess.DEVNULL,
@@ -51,7 +70,7 @@ class _Child:
                 stderr=subprocess.STDOUT,
                 # A session of its own: Ctrl-C must reach the supervisor alone, which knows the right order.
                 start_new_session=True,
-                preexec_fn=partial(processes.end_with_parent, os.getpid()),
+                preexec_fn=partial(_end_with_parent, os.getpid()),
             )
         self.started = time.monotonic()
 
@@ -59,28 +78,25 @@ class _Child:
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def signal(self, number: int) -> None:
+    def terminate(self) -> None:
         if self.process is not None and self.running:
-            self.process.send_signal(number)
-
-    def kill_everything(self) -> None:
-        """Kill the process and what it left behind in its session."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            processes.end_session(self.process.pid)
+            self.process.terminate()
 
     def describe_end(self) -> str:
         code = self.process.returncode if self.process is not None else 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def last_error(self) -> str:
+        """The last line of this process's log that names an error, else the last one, else how it ended."""
+        lines = [line.strip() for line in reversed(tail(self.log, since=self._log_start)) if line.strip()]
+        return next((line for line in lines if _ERROR.search(line)), lines[0] if lines else self.describe_end())
 
 
 class Supervisor:
     """Runs ``programs`` until SIGINT, SIGTERM or SIGHUP. ``say`` gets lines for the person who watches."""
 
     def __init__(self, programs: list[Program], *, log_folder: Path, say: Callable[[str], object]) -> None:
-        self._children = [_Child(program) for program in sorted(programs, key=attrgetter("stage"))]
-        self._log_folder = log_folder
+        self._children = [_Child(program, log_folder) for program in sorted(programs, key=attrgetter("stage"))]
         self._say = say
         self._requests = 0
 
@@ -90,13 +106,17 @@ class Supervisor:
         Raises :class:`SupervisionError` when a program ends or stays silent before it is ready; all others are
         stopped by then. A second signal while stopping kills everything at once.
         """
-        processes.adopt_orphans()
+        # A dead child's children become ours, so that none can be lost to init.
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         before = {number: signal.signal(number, self._request_stop) for number in _STOP_SIGNALS}
         try:
             self._start_all()
             if not self._requests:
                 on_ready()
-            self._watch()
+            while not self._requests:
+                for child in self._children:
+                    self._keep_alive(child)
+                time.sleep(TICK_SECONDS)
         finally:
             self._stop_all()
             for number, handler in before.items():
@@ -111,30 +131,19 @@ class Supervisor:
                 return
             children = list(stage)
             for child in children:
-                child.start(self._log_folder)
+                child.start()
             for child in children:
                 self._await_ready(child)
 
     def _await_ready(self, child: _Child) -> None:
-        program = child.program
-        deadline = time.monotonic() + READY_SECONDS
+        program, deadline = child.program, time.monotonic() + READY_SECONDS
         while program.ready is not None and not self._requests and not program.ready():
             if not child.running or time.monotonic() > deadline:
-                problem = (
-                    child.describe_end() if not child.running else f"did not answer in {READY_SECONDS:.0f} seconds"
-                )
-                msg = (
-                    f"{program.name} {problem} before it was ready. The end of its log "
-                    f"({self._log_folder / program.name}.log):\n{last_lines(self._log_folder, program.name)}"
-                )
+                silent = f"did not answer in {READY_SECONDS:.0f} seconds"
+                problem = silent if child.running else child.describe_end()
+                end = "\n".join(f"    {line}" for line in tail(child.log)[-TAIL_LINES:])
+                msg = f"{program.name} {problem} before it was ready. The end of its log ({child.log}):\n{end}"
                 raise SupervisionError(msg)
-            time.sleep(TICK_SECONDS)
-
-    def _watch(self) -> None:
-        while not self._requests:
-            for child in self._children:
-                self._keep_alive(child)
-            processes.reap_adopted({child.process.pid for child in self._children if child.process})
             time.sleep(TICK_SECONDS)
 
     def _keep_alive(self, child: _Child) -> None:
@@ -144,74 +153,107 @@ class Supervisor:
                 if child.failures >= PERSISTENT_FAILURES:
                     self._say(f"{child.program.name} runs again.")
                 child.failures = 0
-            return
-        if not child.restart_at:
-            # What it left running (a work-horse, a box) would compete with its successor.
-            child.kill_everything()
-            lasted = now - child.started
+        elif not child.restart_at:
+            # What it left running (the process of a job, a box) would compete with its successor.
+            self._kill_strays()
             child.failures += 1
             wait = min(LONGEST_BACKOFF_SECONDS, 2.0 ** (child.failures - 1))
             child.restart_at = now + wait
-            self._tell_end(child, lasted=lasted, wait=wait)
+            self._report_end(child, lasted=now - child.started, wait=wait)
         elif now >= child.restart_at:
             child.restart_at = 0.0
-            child.start(self._log_folder)
+            child.start()
 
-    def _tell_end(self, child: _Child, *, lasted: float, wait: float) -> None:
-        name, log = child.program.name, f"{self._log_folder / child.program.name}.log"
+    def _report_end(self, child: _Child, *, lasted: float, wait: float) -> None:
+        name = child.program.name
         if child.failures < PERSISTENT_FAILURES:
-            self._say(
-                f"{name} {child.describe_end()} after {lasted:.0f} s and starts again in {wait:.0f} s (see {log})."
-            )
+            end = f"{child.describe_end()} after {lasted:.0f} s"
+            self._say(f"{name} {end} and starts again in {wait:.0f} s (see {child.log}).")
         elif (child.failures - PERSISTENT_FAILURES) % REMINDER_FAILURES == 0:
-            error = last_error(self._log_folder, name, since=child.log_start) or child.describe_end()
-            line = f"{name} keeps failing, {child.failures} times in a row now: {error} (its log: {log})"
-            self._say(f"{line} {self._loss(child)}".rstrip())
-
-    def _loss(self, child: _Child) -> str:
-        """What is lost while ``child`` and all that could stand in for it keep failing; empty when some do not."""
-        peers = [peer for peer in self._children if peer.program.loss == child.program.loss]
-        return child.program.loss if all(peer.failures >= PERSISTENT_FAILURES for peer in peers) else ""
-
-    def _announce_stop(self) -> None:
-        patience = [child.program.grace_seconds / 2 for child in self._children if child.program.terminate_twice]
-        self._say(f"Stopping; running tests get up to {max(patience):.0f} seconds…" if patience else "Stopping…")
+            line = f"{name} keeps failing, {child.failures} times in a row now: {child.last_error()}"
+            # What is lost is said only when no program that could stand in for it keeps running.
+            peers = [peer for peer in self._children if peer.program.loss == child.program.loss]
+            lost = child.program.loss if all(peer.failures >= PERSISTENT_FAILURES for peer in peers) else ""
+            self._say(f"{line} (its log: {child.log}) {lost}".rstrip())
 
     def _stop_all(self) -> None:
         requests = self._requests
         if requests:
-            self._announce_stop()
+            longest = max((child.program.grace_seconds for child in self._children), default=0)
+            self._say(f"Stopping; what is under way gets up to {longest / 2:g} seconds…")
         for _, stage in groupby(reversed(self._children), key=lambda child: child.program.stage):
-            children = [child for child in stage if child.process is not None]
-            self._terminate(children, requests)
-            for child in children:
-                child.kill_everything()
-        # Collect the dead first, so that only what still lived is counted.
-        processes.reap_adopted(set())
-        left = processes.kill_all_descendants()
-        if left:
+            self._stop([child for child in stage if child.process is not None], requests)
+        if left := self._kill_strays():
             self._say(f"Ended {left} more process{'es' if left > 1 else ''} that had been left behind.")
 
-    def _terminate(self, children: list[_Child], requests_before: int) -> None:
-        """Ask, ask again where that helps, and return when all have ended, time is up, or a second Ctrl-C came."""
+    def _stop(self, children: list[_Child], requests_before: int) -> None:
+        """SIGTERM, another after half of the grace, SIGKILL at its end or at a second Ctrl-C.
+
+        The first lets a worker finish the run in hand; the second has it give the run back, for another to take.
+        """
         started = time.monotonic()
-        asked_again: set[str] = set()
-        for child in children:
-            child.signal(signal.SIGTERM)
+        asked = dict.fromkeys(children, 0)
         while self._requests <= max(requests_before, 1):
             waiting = [child for child in children if child.running]
             elapsed = time.monotonic() - started
             if all(elapsed > child.program.grace_seconds for child in waiting):
                 break
             for child in waiting:
-                program = child.program
-                if program.terminate_twice and program.name not in asked_again and elapsed > program.grace_seconds / 2:
-                    asked_again.add(program.name)
-                    child.signal(signal.SIGTERM)
+                if asked[child] == 0 or (asked[child] == 1 and elapsed > child.program.grace_seconds / 2):
+                    asked[child] += 1
+                    child.terminate()
             time.sleep(TICK_SECONDS)
         for child in children:
-            if child.running:
+            if child.process is not None and child.running:
                 self._say(f"{child.program.name} did not stop in time and is killed.")
+                child.process.kill()
+                child.process.wait()
+
+    def _kill_strays(self) -> int:
+        """Kill what ended programs have left running; return how many processes that were."""
+        own = {child.process.pid for child in self._children if child.process and child.running}
+        count = 0
+        # Killing a process hands its children to us: look again until there are none.
+        while strays := set(children_of(os.getpid())) - own:
+            for pid in strays:
+                with suppress(ChildProcessError):
+                    if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                        os.kill(pid, signal.SIGKILL)
+                        os.waitpid(pid, 0)
+                        count += 1
+        return count
 
 
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+def rotate(log: Path, *, largest: int = LARGEST_LOG) -> None:
+    """Make the folder; move a log of ``largest`` bytes to ``.1``, that to ``.2``, and so on up to ``LOGS_KEPT``."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size >= largest:
+        handler = RotatingFileHandler(log, backupCount=LOGS_KEPT, delay=True)
+        handler.doRollover()
+        handler.close()
+
+
+def tail(log: Path, *, since: int = 0) -> list[str]:
+    """The last lines of a log, of what was written after byte ``since``."""
+    with log.open("rb") as handle:
+        handle.seek(max(since, handle.seek(0, os.SEEK_END) - TAIL_BYTES))
+        return handle.read().decode("utf-8", errors="replace").splitlines()
+
+
+def children_of(parent: int) -> list[int]:
+    """The ids of a process's children."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The command's name is in parentheses and may itself hold blanks and parentheses.
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _end_with_parent(parent: int) -> None:
+    """In a new child, before it becomes its program: have the kernel send SIGTERM when ``parent`` dies."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)

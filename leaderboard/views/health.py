@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from evaluator.queue.queueing import connect_briefly
+from evaluator.queue.queueing import opened
 
 logger = structlog.get_logger(__name__)
 
@@ -65,8 +65,8 @@ def _database_answers() -> bool:
 
 def _queue_answers() -> bool:
     try:
-        with connect_briefly() as redis:
-            redis.ping()
+        with opened() as queue:
+            queue.connection.ping()
     except (RedisError, OSError) as error:
         logger.warning("queue unreachable", error=str(error))
         return False

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaderboard.supervision.processes import descendants
-from tests.evaluator.processes import children_of, is_running
+from tests.evaluator.processes import children_of, descendants, is_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -47,7 +47,7 @@ def prepare(folder: Path, submissions: int) -> None:
     revision = version.revisions.get(task__index=1)
     waiting: list[int] = []
     # Nothing is enqueued while planning, so that it can be done wrongly afterwards.
-    push, queueing.push = queueing.push, lambda count: 0 * count
+    push, queueing.push = queueing.push, _push_nothing
     for _ in range(submissions):
         # As a real one: the sweep must not see half of it.
         with transaction.atomic():
@@ -60,6 +60,10 @@ def prepare(folder: Path, submissions: int) -> None:
     never = sum(number % 5 == 0 for number in range(1, len(waiting) + 1))
     twice = sum(number % 7 == 0 for number in range(1, len(waiting) + 1))
     push(len(waiting) - never + twice)
+
+
+def _push_nothing(count: int, name: str = "") -> int:
+    return 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import connection
 
+from leaderboard.supervision.supervisor import children_of as every_child_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -74,6 +76,11 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Children of ``ancestor``, their children, and so on."""
+    return [pid for child in every_child_of(ancestor) for pid in (child, *descendants(child))]
 
 
 def children_of(pid: int) -> list[int]:

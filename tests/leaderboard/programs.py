@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from leaderboard.supervision.errors import SupervisionError
+from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.programs import Program
 from leaderboard.supervision.supervisor import Supervisor
 
@@ -24,7 +24,6 @@ def main() -> None:
             argv=(sys.executable, "-u", "-c", each["code"]),
             stage=each.get("stage", 0),
             grace_seconds=each.get("grace", 5),
-            terminate_twice=each.get("twice", False),
             loss=each.get("loss", ""),
             ready=(folder / each["ready"]).exists if "ready" in each else None,
         )

@@ -40,7 +40,7 @@ def taken(settings: Settings) -> Iterator[list[socket.socket]]:
         thread = threading.Thread(target=take)
         thread.start()
         port = server.getsockname()[1]
-        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=f"redis://127.0.0.1:{port}/0")
+        settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=f"redis://127.0.0.1:{port}/0").rq_queues
         yield taken
         ended.set()
         thread.join()

@@ -35,7 +35,7 @@ def test_ready_when_database_and_queue_answer(client: Client, redis_url: str) ->
 
 @pytest.mark.django_db
 def test_not_ready_without_queue(client: Client, settings: Settings, tmp_path: Path) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=f"unix://{tmp_path}/none.sock")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=f"unix://{tmp_path}/none.sock").rq_queues
     response = client.get("/readyz")
     assert (response.status_code, response.json()) == (503, {"database": "reachable", "queue": "unreachable"})
 

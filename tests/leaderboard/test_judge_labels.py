@@ -13,7 +13,7 @@ from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, ShownJudge, TestRun
-from evaluator.queue.queueing import audit_queue, connect
+from evaluator.queue.queueing import AUDITS, opened
 from evaluator.signals import implementation_rated
 from leaderboard.board import entries
 from leaderboard.board import labels as labels_of_rows
@@ -207,8 +207,8 @@ class TestShowing:
         # No request counts rows: until a worker has, each names the judge whose labels it shows.
         assert [said(each)["judge"]["by"] for each in (first, second)] == [by(old)] * 2
         assert "Old Judge</a>" in client.get("/").content.decode()
-        with connect() as connection:
-            (job,) = audit_queue(connection).jobs
+        with opened(AUDITS) as queue:
+            (job,) = queue.jobs
             job.perform()
         for submission in (first, second):
             assert said(submission)["judge"] == {**label_counts(0, 0, 1, tasks=4), "by": by(new)}

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.models import Judgement, ShownJudge
-from evaluator.queue.queueing import audit_queue, connect
+from evaluator.queue.queueing import AUDITS, opened
 from leaderboard.board import entries
 from leaderboard.board.entries import catch_up, recompute_submission
 from leaderboard.jobs import recount_rows
@@ -105,8 +105,8 @@ def test_a_sweep_counts_some_rows_of_another_judge_and_a_worker_the_rest(
 
 def catch_up_is_left_to_a_worker() -> bool:
     """Whether the one job waits where workers look when no answer does."""
-    with connect() as connection:
-        return [job.func_name for job in audit_queue(connection).jobs] == ["leaderboard.jobs.recount_rows"]
+    with opened(AUDITS) as queue:
+        return [job.func_name for job in queue.jobs] == ["leaderboard.jobs.recount_rows"]
 
 
 def test_a_clock_that_is_ahead_makes_no_endless_work(rows: list[Submission]) -> None:

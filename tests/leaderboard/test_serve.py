@@ -19,8 +19,8 @@ from django.utils.html import escape
 
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from leaderboard.supervision.processes import descendants
 from tests.conftest import PROJECT_ROOT, installing_variables
+from tests.evaluator.processes import descendants
 from tests.leaderboard.test_supervisor import exists, wait_for
 
 
@@ -128,42 +128,17 @@ def instance(tmp_path: Path, prepared: Path) -> Iterator[Instance]:
 
 @pytest.mark.redis
 @pytest.mark.bubblewrap
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_answers_and_leaves_no_process(boxes: None, instance: Instance, number: int) -> None:
+def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
+    boxes: None, instance: Instance, tmp_path: Path
+) -> None:
+    """In a folder whose name is too long for a Unix socket in it."""
+    long = tmp_path / ("x" * 100)
+    instance.data.rename(long)
+    instance.data = long
+    instance.environment["DATA_DIR"] = str(long)
     supervisor = instance.start()
     assert instance.health() == 200
-    started = descendants(supervisor)
-    assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
-    assert instance.stop(number) == 0
-    assert [pid for pid in started if exists(pid)] == []
-    assert instance.said().splitlines()[1:] == [
-        f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it.",
-        f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password.",
-        "Stopping; running tests get up to 10 seconds…",
-        "Stopped.",
-    ]
-    names = {"redis.log", "worker-1.log", "worker-2.log", "models-1.log", "models-2.log", "reconcile.log", "web.log"}
-    assert {file.name for file in (instance.data / "logs").iterdir()} == names
 
-
-@pytest.mark.redis
-@pytest.mark.bubblewrap
-def test_a_killed_worker_is_replaced(boxes: None, instance: Instance) -> None:
-    instance.start()
-    wait_for(lambda: instance.worker("worker-1"))
-    first = instance.worker("worker-1")
-    assert first is not None
-    os.kill(first, signal.SIGKILL)
-    wait_for(lambda: instance.worker("worker-1") not in {None, first})
-    assert "worker-1 was ended by SIGKILL after" in instance.said()
-    assert instance.health() == 200
-    assert instance.stop(signal.SIGINT) == 0
-
-
-@pytest.mark.redis
-@pytest.mark.bubblewrap
-def test_a_second_instance_and_a_reset_are_refused_while_it_runs(instance: Instance) -> None:
-    supervisor = instance.start()
     second = instance.manage("serve")
     assert second.returncode == 1
     assert second.stderr.startswith(
@@ -172,7 +147,24 @@ def test_a_second_instance_and_a_reset_are_refused_while_it_runs(instance: Insta
     (instance.data / ".lmr-board").touch()
     reset = instance.manage("reset", "--force")
     assert (reset.returncode, "is running already" in reset.stderr) == (1, True)
-    assert instance.health() == 200
+
+    wait_for(lambda: instance.worker("worker-1"))
+    first = instance.worker("worker-1")
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: instance.worker("worker-1") not in {None, first})
+
+    started = descendants(supervisor)
+    assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
+    assert instance.stop(signal.SIGINT) == 0
+    assert [pid for pid in started if exists(pid)] == []
+    greeting, logs, killed, *end = instance.said().splitlines()[1:]
+    assert greeting == f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it."
+    assert logs == f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password."
+    assert killed.startswith("worker-1 was ended by SIGKILL after ")
+    assert end == ["Stopping; what is under way gets up to 10 seconds…", "Stopped."]
+    names = {"redis.log", "worker-1.log", "worker-2.log", "models-1.log", "models-2.log", "reconcile.log", "web.log"}
+    assert {file.name for file in (instance.data / "logs").iterdir()} == names
 
 
 def test_a_taken_port_is_a_clear_error(instance: Instance) -> None:
@@ -213,22 +205,17 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
 
 
 @pytest.mark.redis
-@pytest.mark.parametrize("arguments", [[], ["--setup"]], ids=["serve", "setup"])
-def test_without_a_sandbox_the_board_runs_and_says_so_once(
-    instance: Instance, tmp_path: Path, arguments: list[str]
-) -> None:
+def test_without_a_sandbox_the_board_runs_and_says_so_once(instance: Instance, tmp_path: Path) -> None:
     # Everything on PATH but bubblewrap, and an image that no engine has.
     (tmp_path / "bin").mkdir()
     redis_server = subprocess.run(["which", "redis-server"], capture_output=True, text=True, check=False).stdout.strip()
     if redis_server:
         (tmp_path / "bin" / "redis-server").symlink_to(redis_server)
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
-    instance.manage("load_catalogue")
-    instance.start(*arguments)
+    instance.start("--setup")
     assert "workers: 0" in instance.said()
     wait_for(lambda: "Mend that" in instance.said())
-    told = " (the reason is above).\n" if arguments else ":\n  "
-    assert f"\nNOTHING IS EVALUATED, for no sandbox works here{told}" in instance.said()
+    assert "\nNOTHING IS EVALUATED, for no sandbox works here (the reason is above).\n" in instance.said()
     assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
         instance.said()
     )
@@ -238,15 +225,4 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(
     assert escape(f"The audit cannot be made: nothing can be evaluated on this site, {why}.") in instance.page(
         "/suites/lmr-mini/"
     )
-    assert instance.stop(signal.SIGINT) == 0
-
-
-@pytest.mark.redis
-def test_a_very_long_data_folder_works(instance: Instance, tmp_path: Path) -> None:
-    long = tmp_path / ("x" * 100)
-    instance.data.rename(long)
-    instance.data = long
-    instance.environment["DATA_DIR"] = str(long)
-    instance.start()
-    assert instance.health() == 200
     assert instance.stop(signal.SIGINT) == 0

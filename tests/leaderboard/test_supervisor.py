@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from leaderboard.supervision.logs import KEPT, last_error, last_lines, open_log
 from leaderboard.supervision.programs import instance_programs
+from leaderboard.supervision.supervisor import LOGS_KEPT, rotate, tail
 from tests.conftest import PROJECT_ROOT
 
 FOREVER = "import time\nwhile True: time.sleep(0.05)"
@@ -40,6 +40,7 @@ pathlib.Path({file!r}).touch()
 time.sleep(1000)
 """
 
+SAID = "Stopping; what is under way gets up to {} seconds…\n"
 Supervise = Callable[..., subprocess.Popen[str]]
 
 
@@ -95,7 +96,7 @@ def test_stages_stop_in_the_opposite_order(tmp_path: Path, supervise: Supervise)
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=15)
-    assert (process.returncode, output) == (0, "Stopping…\n")
+    assert (process.returncode, output) == (0, SAID.format("2.5"))
     assert (tmp_path / "ends").read_text(encoding="utf-8").split() == ["web", "worker", "redis"]
 
 
@@ -129,7 +130,7 @@ def test_a_program_that_ignores_sigterm_is_killed_when_its_grace_ends(tmp_path: 
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert (process.returncode, output) == (0, "Stopping…\nworker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (0, SAID.format("0.25") + "worker did not stop in time and is killed.\n")
 
 
 def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> None:
@@ -141,7 +142,7 @@ def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> 
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=5)
-    assert (process.returncode, output) == (0, "Stopping…\nworker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (0, SAID.format("500") + "worker did not stop in time and is killed.\n")
 
 
 def test_a_worker_is_asked_twice(tmp_path: Path, supervise: Supervise) -> None:
@@ -153,12 +154,12 @@ pathlib.Path({str(tmp_path / "ready")!r}).touch()
 while len(asked) < 2: time.sleep(0.02)
 pathlib.Path({str(tmp_path / "twice")!r}).touch()
 """
-    process = supervise({"name": "worker", "code": code, "grace": 2, "twice": True, "ready": "ready"})
+    process = supervise({"name": "worker", "code": code, "grace": 2, "ready": "ready"})
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     # Said before anything is waited for.
     assert process.stdout is not None
-    assert process.stdout.readline() == "Stopping; running tests get up to 1 seconds…\n"
+    assert process.stdout.readline() == SAID.format("1")
     assert not (tmp_path / "twice").exists()
     output, _ = process.communicate(timeout=10)
     assert (process.returncode, output, (tmp_path / "twice").exists()) == (0, "", True)
@@ -176,7 +177,7 @@ time.sleep(1000)
     wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert output == "Stopping…\nEnded 1 more process that had been left behind.\n"
+    assert output == SAID.format("2.5") + "Ended 1 more process that had been left behind.\n"
     assert not exists(recorded_pids(tmp_path)[0])
 
 
@@ -244,27 +245,15 @@ raise SystemExit(4)
     # The first one went on failing, in silence.
     wait_for(lambda: len((tmp_path / "first").read_text(encoding="ascii")) >= 4)
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=10)[0] == "Stopping…\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("Traceback:\n  File x\nredis.ConnectionError: refused\nbye\n\n", "redis.ConnectionError: refused"),
-        ("starting\ngone wrong\n\n", "gone wrong"),
-        ("", ""),
-    ],
-)
-def test_the_last_error_of_a_log(tmp_path: Path, text: str, told: str) -> None:
-    before = "AnError: before\n"
-    (tmp_path / "web.log").write_text(before + text, encoding="ascii")
-    assert last_error(tmp_path, "web", since=len(before)) == told
+    assert process.communicate(timeout=10)[0] == SAID.format("2.5")
 
 
 def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:
-    for number in range(KEPT + 3):
-        with open_log(tmp_path, "web", largest=6) as log:
-            log.write(f"run {number}\n".encode())
+    log = tmp_path / "web.log"
+    for number in range(LOGS_KEPT + 3):
+        rotate(log, largest=6)
+        with log.open("a", encoding="ascii") as file:
+            file.write(f"run {number}\n")
     assert {file.name: file.read_text(encoding="ascii") for file in tmp_path.iterdir()} == {
         "web.log": "run 5\n",
         "web.log.1": "run 4\n",
@@ -274,9 +263,10 @@ def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_log_is_shown_even_when_it_is_not_text(tmp_path: Path) -> None:
-    (tmp_path / "web.log").write_bytes(b"first\n" * 20 + b"\xffbroken\n")
-    assert last_lines(tmp_path, "web", count=2) == "    first\n    \ufffdbroken"
-    assert last_lines(tmp_path, "redis") == ""
+    log = tmp_path / "web.log"
+    log.write_bytes(b"first\n" * 20 + b"\xffbroken\n")
+    assert tail(log)[-2:] == ["first", "\ufffdbroken"]
+    assert tail(log, since=6 * 20) == ["\ufffdbroken"]
 
 
 @pytest.mark.parametrize(("workers", "without_audits"), [(1, []), (3, ["worker-1"])])

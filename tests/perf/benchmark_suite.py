@@ -78,16 +78,16 @@ def workers(count: int) -> Iterator[None]:
     """So many worker processes, all waiting for work."""
     from rq import Worker
 
-    from evaluator.queue.queueing import connect
+    from evaluator.queue.queueing import opened
 
     processes = [
         subprocess.Popen([*MANAGE, "worker", "--name", f"benchmark-{number}"], cwd=PROJECT_ROOT)
         for number in range(count)
     ]
     try:
-        with connect() as connection:
+        with opened() as queue:
             deadline = time.monotonic() + PATIENCE_SECONDS
-            while sum(worker.get_state() == "idle" for worker in Worker.all(connection)) < count:
+            while sum(worker.get_state() == "idle" for worker in Worker.all(queue.connection)) < count:
                 if time.monotonic() > deadline or any(process.poll() is not None for process in processes):
                     sys.exit("the workers did not start")
                 time.sleep(0.1)

@@ -7,12 +7,11 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import redis
 from django.test import Client, TestCase
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.queue.queueing import queue
+from evaluator.queue.queueing import opened
 from tests.security.addresses import ALLAUTH, NOT_READ, named, path_of
 from tests.security.conftest import SENTINEL
 
@@ -104,14 +103,14 @@ def test_reading_queues_nothing(
 ) -> None:
     """What visitors cause never stands before submitters' work. A worker listens, and what commits runs."""
     queued = []
-    with redis.Redis.from_url(redis_url) as server:
-        worker = Worker([queue(server)], connection=server, serializer=JSONSerializer)
+    with opened() as queue:
+        worker = Worker([queue], connection=queue.connection, serializer=JSONSerializer)
         worker.register_birth()  # type: ignore[no-untyped-call]
         for name, address in addresses.items():
             for person in (None, bob, alice, maintainer):
                 with TestCase.captureOnCommitCallbacks(execute=True):
                     body(browser(person).get(path_of(name, address)))
-                queued += [name] if server.keys("rq:job:*") else []
+                queued += [name] if queue.connection.keys("rq:job:*") else []
     assert queued == []
 
 

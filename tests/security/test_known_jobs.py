@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rq import Queue, SimpleWorker
+from django_rq import get_worker
+from rq import Queue
 from rq.job import Job
-from rq.serializers import DefaultSerializer, JSONSerializer
+from rq.serializers import DefaultSerializer
 
-from evaluator.queue.known_jobs import KnownJob
-from evaluator.queue.queueing import connect, queue
+from evaluator.queue.queueing import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,10 +42,7 @@ class Exploit:
 def work(redis_url: str) -> None:
     """One worker as ``manage.py worker`` makes it, until the queue is empty."""
     assert redis_url
-    with connect() as connection:
-        SimpleWorker([queue(connection)], connection=connection, serializer=JSONSerializer, job_class=KnownJob).work(
-            burst=True
-        )
+    get_worker("default", worker_class="rq.SimpleWorker", serializer="json").work(burst=True)
 
 
 @pytest.mark.parametrize(
@@ -62,48 +59,48 @@ def work(redis_url: str) -> None:
 )
 def test_a_job_that_names_another_function_calls_nothing(name: str, redis_url: str, tmp_path: Path) -> None:
     trace = tmp_path / "called"
-    with connect() as connection:
-        queue(connection).enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
+    with opened() as queue:
+        queue.enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
         forged = json.dumps([name, None, [str(trace)], {}])
-        connection.hset("rq:job:forged", "data", forged)
+        queue.connection.hset("rq:job:forged", "data", forged)
         work(redis_url)
         assert not trace.exists()
-        assert connection.hget("rq:job:forged", "status") == b"failed"
+        assert queue.connection.hget("rq:job:forged", "status") == b"failed"
 
 
 @pytest.mark.parametrize("kind", ["success", "failure", "stopped"])
 def test_a_forged_callback_is_not_called(kind: str, redis_url: str) -> None:
-    with connect() as connection:
-        queue(connection).enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
-        connection.hset("rq:job:forged", f"{kind}_callback_name", "tests.security.test_known_jobs.called_back")
+    with opened() as queue:
+        queue.enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
+        queue.connection.hset("rq:job:forged", f"{kind}_callback_name", "tests.security.test_known_jobs.called_back")
         work(redis_url)
     assert CALLED == []
 
 
 def test_our_own_job_is_called(redis_url: str) -> None:
-    with connect() as connection:
-        job = queue(connection).enqueue_call("evaluator.jobs.evaluate_next", result_ttl=60)
+    with opened() as queue:
+        job = queue.enqueue_call("evaluator.jobs.evaluate_next", result_ttl=60)
         work(redis_url)
         assert job.get_status() == "finished"
 
 
 def test_a_pickled_job_is_not_unpickled(redis_url: str, tmp_path: Path) -> None:
     trace = tmp_path / "unpickled"
-    with connect() as connection:
-        queue(connection).enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
-        connection.hset("rq:job:forged", "data", pickle.dumps(Exploit(trace)))
+    with opened() as queue:
+        queue.enqueue_call("evaluator.jobs.evaluate_next", job_id="forged")
+        queue.connection.hset("rq:job:forged", "data", pickle.dumps(Exploit(trace)))
         work(redis_url)
         assert not trace.exists()
-        assert connection.hget("rq:job:forged", "status") == b"failed"
+        assert queue.connection.hget("rq:job:forged", "status") == b"failed"
 
 
 def test_the_same_job_would_run_with_pickles(redis_url: str, tmp_path: Path) -> None:
     """The exploit is real: RQ's own default falls for it."""
     trace = tmp_path / "unpickled"
-    with connect() as connection:
-        Queue("other", connection=connection, serializer=DefaultSerializer).enqueue("os.getpid", job_id="forged")
-        connection.hset("rq:job:forged", "data", pickle.dumps(Exploit(trace)))
-        job = Job.fetch("forged", connection=connection, serializer=DefaultSerializer)
+    with opened() as queue:
+        Queue("other", connection=queue.connection, serializer=DefaultSerializer).enqueue("os.getpid", job_id="forged")
+        queue.connection.hset("rq:job:forged", "data", pickle.dumps(Exploit(trace)))
+        job = Job.fetch("forged", connection=queue.connection, serializer=DefaultSerializer)
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever RQ makes of a job that is none
             job.perform()
         assert trace.is_dir()

@@ -129,7 +129,7 @@ def run_by_nobody(code: str, *modules: str, folder: Path) -> str:
 @AS_ROOT
 def test_a_data_folder_of_another_user_gets_a_warning(open_folder: Path) -> None:
     code = "from leaderboard.supervision import data_folder as d; print(d.make_private(d.Path.cwd()))"
-    modules = ("leaderboard/supervision/data_folder.py", "leaderboard/supervision/errors.py")
+    modules = ("leaderboard/supervision/data_folder.py", "leaderboard/supervision/__init__.py")
     said = run_by_nobody(code, *modules, folder=open_folder)
     assert said.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
 

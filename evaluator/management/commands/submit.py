@@ -16,7 +16,7 @@ from evaluator.enums import AttemptState
 from evaluator.management.arguments import EXIT_INVALID, OneForWrongArguments
 from evaluator.models import Attempt
 from evaluator.queue.progress import summary
-from evaluator.queue.queueing import connect, plan
+from evaluator.queue.queueing import opened, plan
 from evaluator.queue.reconcile import expire_leases
 from evaluator.testing.evaluate import evaluate_next
 from submissions.domain.described import add_manifest_arguments, described_by
@@ -155,7 +155,7 @@ def _infra_reasons(submission: Submission) -> list[str]:
 
 def _queue_answers() -> bool:
     try:
-        with connect() as connection:
-            return bool(connection.ping())
+        with opened() as queue:
+            return bool(queue.connection.ping())
     except RedisError:
         return False

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django_rq import get_worker
 from redis.exceptions import RedisError
-from rq import Worker
-from rq.serializers import JSONSerializer
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
-from evaluator.queue.known_jobs import KnownJob
-from evaluator.queue.queueing import audit_queue, connect, model_queue, queue, upload_queue
+from evaluator.queue.claims import job_label
+from evaluator.queue.queueing import opened, queues_of
 from evaluator.queue.reconcile import reconcile
-from evaluator.queue.warming import warm_up
 from evaluator.sandbox.configuration import configured_sandbox
+from evaluator.sandbox.task_environments import wanted_environments
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.golden import box_family
 
 log = structlog.get_logger(__name__)
-
-GIVING_UP_SECONDS = 7.0
-"""How long the process of a job has to give its work back when its worker is told to stop at once."""
 
 # With RQ's own seven minutes the maintainer's page would go on counting killed workers. RQ takes 15 seconds off this
 # for the pause between the signs of life of a worker that waits.
@@ -36,44 +31,6 @@ MONITORING_SECONDS = 15
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from types import FrameType
-
-    from redis import Redis
-    from rq import Queue
-
-
-class ReleasingWorker(Worker):
-    """Gives the work in hand back when it is told to stop: an orderly stop is no infrastructure error of the work.
-
-    RQ itself kills the process of the job with SIGKILL, and its lease would have to run out.
-    """
-
-    def setup_work_horse_signals(self) -> None:
-        """SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupts the job."""
-        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
-        signal.signal(signal.SIGTERM, _interrupt)
-
-    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
-        """Ask the process of the job to end, and kill it if it does not."""
-        deadline = time.monotonic() + GIVING_UP_SECONDS
-        try:
-            os.kill(self.horse_pid, signal.SIGTERM)
-            while not _has_ended(self.horse_pid) and time.monotonic() < deadline:
-                time.sleep(0.05)
-        except (ProcessLookupError, ChildProcessError):
-            return
-        super().kill_horse(sig)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    # The work is given back once; a second signal must not interrupt that.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _has_ended(child: int) -> bool:
-    """Whether a child has ended, without taking its status from RQ, which waits for it."""
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class Command(BaseCommand):
@@ -97,8 +54,8 @@ class Command(BaseCommand):
         if not models:
             _require_sandbox()
         try:
-            connection = connect()
-            connection.ping()
+            with opened() as queue:
+                queue.connection.ping()
         except RedisError as error:
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
@@ -107,12 +64,11 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
-        worker = ReleasingWorker(
-            queues_of(connection, models=models, audits=not options["no_audits"]),
-            connection=connection,
+        # Not django-rq's rqworker, which has no option for the monitoring interval and knows none of the checks above.
+        worker = get_worker(
+            *queues_of(models=models, audits=not options["no_audits"]),
             name=name,
-            serializer=JSONSerializer,
-            job_class=KnownJob,
+            serializer="json",
             worker_ttl=WORKER_TTL_SECONDS,
             job_monitoring_interval=MONITORING_SECONDS,
         )
@@ -120,19 +76,6 @@ class Command(BaseCommand):
             worker.work(burst=options["burst"], logging_level="WARNING")
         finally:
             _remove_boxes_left()
-
-
-def queues_of(connection: Redis, *, models: bool = False, audits: bool = True) -> list[Queue]:
-    """Where a worker looks for work, the first first.
-
-    A check is short where nobody makes it long. So one worker is there for answers (it makes no ``audits``), and those
-    that ask ``models`` do that first: a few accounts that send slow files one after the other delay checks alone.
-    """
-    if models:
-        return [model_queue(connection), upload_queue(connection)]
-    if not audits:
-        return [queue(connection), upload_queue(connection)]
-    return [upload_queue(connection), queue(connection), audit_queue(connection)]
 
 
 def _require_sandbox() -> None:
@@ -146,12 +89,25 @@ def _require_sandbox() -> None:
 
 
 def _prove_evaluator() -> None:
-    warm_up()
+    _warm_up()
     try:
         run_canary()
     except CanaryError as error:
         msg = f"No worker was started, because the evaluator failed its own check: {error}"
         raise CommandError(msg) from None
+
+
+def _warm_up() -> None:
+    """Ask one box of each environment for its processor family: the fork of each job would ask again.
+
+    An environment that does not work is only logged: the jobs that need it fail with the reason, the others work.
+    """
+    sandbox = configured_sandbox()
+    for environment in wanted_environments():
+        try:
+            box_family(sandbox=sandbox, environment=environment, label=job_label(), cancelled=lambda: False)
+        except SandboxError as error:
+            log.warning("environment_unusable", environment=environment, error=str(error))
 
 
 def _preload_sdks() -> None:

@@ -9,9 +9,8 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connections
 
 from leaderboard.settings.environment import PROJECT_ROOT
-from leaderboard.supervision.data_folder import check_deletable, delete
-from leaderboard.supervision.errors import SupervisionError
-from leaderboard.supervision.lock import only_instance
+from leaderboard.supervision import SupervisionError
+from leaderboard.supervision.data_folder import check_deletable, delete, only_instance
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

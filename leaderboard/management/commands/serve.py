@@ -17,11 +17,9 @@ from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
 from leaderboard.management.database_faults import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
-from leaderboard.supervision.addresses import check_free, listening_address, local_host
-from leaderboard.supervision.data_folder import make_private
-from leaderboard.supervision.errors import SupervisionError
-from leaderboard.supervision.lock import only_instance
-from leaderboard.supervision.programs import instance_programs
+from leaderboard.supervision import SupervisionError
+from leaderboard.supervision.data_folder import make_private, only_instance
+from leaderboard.supervision.programs import check_free, instance_programs, listening_address, local_host
 from leaderboard.supervision.supervisor import Supervisor
 
 if TYPE_CHECKING:

@@ -287,8 +287,8 @@ def test_what_is_not_runnable_is_not_audited(real_sandbox: Sandbox, tmp_path: Pa
 
 def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
-    with queueing.connect() as connection:
-        (job,) = queueing.audit_queue(connection).jobs
+    with queueing.opened(queueing.AUDITS) as queue:
+        (job,) = queue.jobs
     revision = TaskRevision.objects.get()
     assert (job.func_name, job.args, job.id) == ("evaluator.jobs.audit_revision", [revision.pk], f"audit-{revision.pk}")
     audit_revision(revision.pk)
@@ -331,14 +331,14 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
 
 def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
-    with queueing.connect() as connection:
-        connection.flushall()
+    with queueing.opened(queueing.AUDITS) as queue:
+        queue.connection.flushall()
         reconcile()
-        assert queueing.audit_queue(connection).job_ids == [f"audit-{TaskRevision.objects.get().pk}"]
+        assert queue.job_ids == [f"audit-{TaskRevision.objects.get().pk}"]
         TaskRevision.objects.update(audit_state=AuditState.PASSED)
-        connection.flushall()
+        queue.connection.flushall()
         reconcile()
-        assert queueing.audit_queue(connection).job_ids == []
+        assert queue.job_ids == []
 
 
 def test_an_unknown_suite_is_named(db: None) -> None:

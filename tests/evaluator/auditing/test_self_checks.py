@@ -17,7 +17,7 @@ from evaluator.attacks import goals
 from evaluator.auditing import self_checks
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
-from evaluator.queue.queueing import connect, queue
+from evaluator.queue.queueing import opened
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing import graders
 from evaluator.testing.types import Outcome, Verdict
@@ -141,8 +141,8 @@ def test_a_round_that_could_not_be_made_is_tried_again_soon(hours_ago: float, ex
 @pytest.mark.redis
 def test_it_is_asked_for_once(redis_url: str) -> None:
     assert [self_checks.push_when_due(), self_checks.push_when_due()] == [True, False]
-    with connect() as connection:
-        assert [job.func_name for job in queue(connection).jobs] == [self_checks.SELF_CHECK_JOB]
+    with opened() as queue:
+        assert [job.func_name for job in queue.jobs] == [self_checks.SELF_CHECK_JOB]
 
 
 @pytest.mark.django_db
@@ -154,7 +154,7 @@ def test_after_the_start_it_is_asked_for_in_any_case(redis_url: str) -> None:
 
 @pytest.mark.django_db
 def test_a_queue_that_does_not_answer_is_no_fault(settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     assert self_checks.push_when_due() is False
 
 
@@ -176,8 +176,8 @@ def test_the_periodic_sweep_asks_for_it_after_the_start(redis_url: str) -> None:
     checked()
 
     def asked() -> bool:
-        with connect() as connection:
-            return [job.func_name for job in queue(connection).jobs] == [self_checks.SELF_CHECK_JOB]
+        with opened() as queue:
+            return [job.func_name for job in queue.jobs] == [self_checks.SELF_CHECK_JOB]
 
     with running("reconcile", "--every", "60"):
         wait_until(asked, "the sweep to ask for a round")

@@ -10,7 +10,7 @@ from django.core.cache import cache
 
 from evaluator.providers import checking_endpoints
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR, check, request_check
-from evaluator.queue.queueing import CHECK_JOB, connect, model_queue
+from evaluator.queue.queueing import MODELS, opened
 from submissions.domain.endpoints import store_key
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError
@@ -99,13 +99,14 @@ def test_an_endpoint_that_was_deleted_meanwhile_is_no_error() -> None:
 def test_a_worker_is_asked_to(
     provider: ProviderServer, settings: Any, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=redis_url)
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=redis_url).rq_queues
     made = endpoint(provider, "prose")
     with django_capture_on_commit_callbacks(execute=True):
         request_check(endpoint=made)
     assert made.check_state == EndpointCheck.WAITING
-    with connect() as connection:
-        assert [(job.func_name, tuple(job.args)) for job in model_queue(connection).jobs] == [(CHECK_JOB, (made.pk,))]
+    with opened(MODELS) as queue:
+        jobs = [(job.func_name, job.args) for job in queue.jobs]
+    assert jobs == [("evaluator.jobs.check_endpoint", [made.pk])]
 
 
 def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:

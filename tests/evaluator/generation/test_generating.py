@@ -189,7 +189,7 @@ def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
 def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
     small_version: SuiteVersion, start_run: StartRun, settings: Any
 ) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     generation = start_run(small_version, "right")
     first, second = generation.requests.order_by("pk")
     AnswerRequest.objects.filter(pk=first.pk).update(state=WorkState.HELD, reason="the provider failed")

@@ -20,7 +20,7 @@ def provider(settings: Any) -> Iterator[ProviderServer]:
         settings.ENVIRONMENT,
         endpoint_networks=["127.0.0.0/8"],
         infra_retry_seconds=0,
-        redis_url="redis://127.0.0.1:1/0",
     )
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     with ProviderServer() as server:
         yield server

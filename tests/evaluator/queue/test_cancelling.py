@@ -13,13 +13,12 @@ from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue.queueing import plan
 from evaluator.reevaluation import reevaluating, replanning
-from leaderboard.supervision.processes import descendants
 from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import TestRunFactory, slow_submission
-from tests.evaluator.processes import running, wait_until
+from tests.evaluator.processes import descendants, running, wait_until
 from tests.evaluator.testing.test_docker_evaluation import containers
 
 if TYPE_CHECKING:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
-from redis import Redis
 
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.jobs import check_next_upload
-from evaluator.management.commands.worker import queues_of
 from evaluator.models import TestRun
 from evaluator.queue import queueing
 from submissions.domain import uploads
 from submissions.enums import SubmissionState
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory
 from tests.submissions.factories import ImplementationFactory, UserFactory
 
 if TYPE_CHECKING:
+    from pytest_django import Settings
+
     from submissions.models import Submission
-from tests.evaluator.factories import QueuedSubmissionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -49,8 +50,8 @@ def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
         (RunState.DONE, "not_attempted", ""),
     ]
     assert rows[0][0] == queued
-    with queueing.connect() as connection:
-        (job,) = queueing.queue(connection).jobs
+    with queueing.opened() as queue:
+        (job,) = queue.jobs
     # Which run it claims is not known yet, and so neither is how long that may take.
     assert (job.func_name, job.args, job.kwargs, job.timeout) == ("evaluator.jobs.evaluate_next", [], {}, -1)
 
@@ -66,8 +67,8 @@ def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
     assert queueing.top_up(5) == 3
     assert queueing.top_up(5) == 0
     assert queueing.top_up(1) == 0
-    with queueing.connect() as connection:
-        assert len(queueing.queue(connection)) == 5
+    with queueing.opened() as queue:
+        assert len(queue) == 5
 
 
 def test_a_submission_without_any_answer_to_run_is_scored_at_once(redis_url: str) -> None:
@@ -84,13 +85,11 @@ def test_a_cancelled_submission_is_not_planned() -> None:
     assert not TestRun.objects.exists()
 
 
-def test_a_queue_that_is_away_is_no_error() -> None:
+def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     submission = QueuedSubmissionFactory()
-    with pytest.MonkeyPatch.context() as patch:
-        for way in ("connect", "connect_briefly"):
-            patch.setattr(queueing, way, lambda: Redis.from_url("redis://127.0.0.1:1/0"))
-        assert len(queueing.plan(submission.pk)) == 2
-        assert (queueing.push(3), queueing.top_up(3), queueing.push_uploads(3)) == (0, 0, 0)
+    assert len(queueing.plan(submission.pk)) == 2
+    assert (queueing.push(3), queueing.top_up(3), queueing.push_uploads(3)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
@@ -100,7 +99,7 @@ def test_a_stored_file_is_queued_for_its_check_after_commit(
     with django_capture_on_commit_callbacks(execute=True):
         uploads.receive(owner=UserFactory(), file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
         assert jobs_of_uploads() == []
-    assert jobs_of_uploads() == [(queueing.UPLOAD_JOB, [])]
+    assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
     assert queueing.push_uploads(1) == 0
     check_next_upload()
     assert Upload.objects.get().checked
@@ -111,7 +110,7 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
     for _ in range(2):
         uploads.receive(owner=owner, file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
     check_next_upload()
-    assert jobs_of_uploads() == [(queueing.UPLOAD_JOB, [])]
+    assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
     check_next_upload()
     check_next_upload()
     assert len(jobs_of_uploads()) == 1
@@ -127,14 +126,13 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
         ({"models": True}, ["models", "uploads"]),
     ],
 )
-def test_where_workers_look_first(kind: dict[str, bool], names: list[str], redis_url: str) -> None:
-    with queueing.connect() as connection:
-        assert [each.name for each in queues_of(connection, **kind)] == names
+def test_where_workers_look_first(kind: dict[str, bool], names: list[str]) -> None:
+    assert queueing.queues_of(**kind) == names
 
 
 def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
-    with queueing.connect() as connection:
-        return [(job.func_name, list(job.args)) for job in queueing.upload_queue(connection).jobs]
+    with queueing.opened(queueing.UPLOADS) as queue:
+        return [(job.func_name, list(job.args)) for job in queue.jobs]
 
 
 def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_url: str) -> None:
@@ -143,9 +141,10 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
     TaskRevision.objects.filter(pk__in=[first.pk, second.pk, third.pk]).update(audit_state=AuditState.UNAUDITED)
     TaskRevision.objects.filter(pk=third.pk).update(protocol=Protocol.UPSTREAM, environment="")
     assert [queueing.push_audit(), queueing.push_audit()] == [2, 0]
-    with queueing.connect() as connection:
-        jobs = queueing.audit_queue(connection).jobs
-        assert queueing.queue(connection).jobs == []
+    with queueing.opened(queueing.AUDITS) as queue:
+        jobs = queue.jobs
+    with queueing.opened() as queue:
+        assert queue.jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
     assert [(job.args, job.timeout) for job in jobs] == [([first.pk], -1), ([second.pk], -1)]
     noted = [revision.audit for revision in version.revisions.order_by("pk")]

@@ -130,8 +130,8 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
     lost = UploadFactory(checked=False, checking_since=timezone.now() - timedelta(minutes=6), tries=3)
     reconcile()
     reconcile()
-    with queueing.connect() as connection:
-        assert [job.func_name for job in queueing.upload_queue(connection).jobs] == [queueing.UPLOAD_JOB]
+    with queueing.opened(queueing.UPLOADS) as queue:
+        assert [job.func_name for job in queue.jobs] == ["evaluator.jobs.check_next_upload"]
     lost.refresh_from_db()
     assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)
 

@@ -14,7 +14,7 @@ from evaluator.queue import claims, leases, results
 from evaluator.queue.progress import summary
 from evaluator.queue.reconcile import reconcile
 from evaluator.reevaluation import reevaluating
-from evaluator.reevaluation.applying import settle_reevaluation, unsettled_reevaluations
+from evaluator.reevaluation.applying import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.reevaluation.differences import Difference
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
@@ -240,11 +240,11 @@ def test_the_sweep_applies_what_nobody_applied(redis_url: str) -> None:
     submission = scored("passed", evaluator="1")
     reevaluation = start(submission)
     TestRun.objects.filter(reevaluation=reevaluation).update(state=RunState.DONE, outcome="raised")
-    assert unsettled_reevaluations() == [reevaluation.pk]
+    assert reevaluations_to_finalise() == [reevaluation.pk]
     reconcile()
     reevaluation.refresh_from_db()
-    assert (reevaluation.state, unsettled_reevaluations()) == (ReevaluationState.APPLIED, [])
-    settle_reevaluation(reevaluation.pk)
+    assert (reevaluation.state, reevaluations_to_finalise()) == (ReevaluationState.APPLIED, [])
+    finalise_reevaluation(reevaluation.pk)
     assert AuditEvent.objects.filter(verb=Verb.REEVALUATED).count() == 1
 
 

@@ -39,7 +39,7 @@ def test_help_is_no_error(tmp_path: Path) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_without_a_queue_it_says_that_nothing_runs_yet(lmr_mini: SuiteVersion, tmp_path: Path, settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     bundle = tmp_path / "sample.zip"
     bundle.write_bytes(build_sample("stub", lmr_mini).content)
     out, errors = io.StringIO(), io.StringIO()
@@ -52,7 +52,7 @@ def test_without_a_queue_it_says_that_nothing_runs_yet(lmr_mini: SuiteVersion, t
 
 @pytest.mark.django_db(transaction=True)
 def test_a_folder_is_an_output_tree(lmr_mini: SuiteVersion, tmp_path: Path, settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     revision = lmr_mini.revisions.select_related("task__paper").get(task__slug="dpo/1")
     paper = revision.task.paper
     repository = tmp_path / "gpt4o" / paper.folder_name.lstrip("0") / paper.repository_folder

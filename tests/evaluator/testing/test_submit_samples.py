@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def without_a_queue(settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0")
+    settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
 
 
 def submit_samples() -> list[str]:

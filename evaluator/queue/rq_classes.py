@@ -1,0 +1,91 @@
+"""The job and worker classes that ``settings.RQ`` names, where RQ's own would not do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from rq import Worker
+from rq.job import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.jobs")
+"""The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when it must."""
+
+GIVING_UP_SECONDS: Final = 7.0
+"""How long the process of a job has to give its work back when its worker is told to stop at once."""
+
+
+class UnknownJobError(Exception):
+    """A job names something else than a function of :data:`JOB_MODULES`: somebody else wrote it into Redis."""
+
+
+class KnownJob(Job):
+    """A job that calls nothing but the functions of :data:`JOB_MODULES`.
+
+    The JSON serializer alone would let whoever can write to Redis call any importable function with any arguments
+    (``os.system``), since RQ imports the name that a job carries, and the names of its callbacks.
+    """
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function to call. Raises :class:`UnknownJobError`."""
+        module, _, name = str(self.func_name).rpartition(".")
+        function = getattr(import_module(module), name, None) if module in JOB_MODULES else None
+        if self.instance is not None or function is None or function.__module__ != module:
+            msg = f"{str(self.func_name)[:80]!r} is no job of this site"
+            raise UnknownJobError(msg)
+        known: Callable[..., Any] = function
+        return known
+
+    @property
+    def success_callback(self) -> None:
+        """None: our jobs have no callbacks."""
+
+    @property
+    def failure_callback(self) -> None:
+        """None: our jobs have no callbacks."""
+
+    @property
+    def stopped_callback(self) -> None:
+        """None: our jobs have no callbacks."""
+
+
+class ReleasingWorker(Worker):
+    """Gives the work in hand back when it is told to stop: an orderly stop is no infrastructure error of the work.
+
+    RQ itself kills the process of the job with SIGKILL, and its lease would have to run out.
+    """
+
+    def setup_work_horse_signals(self) -> None:
+        """SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupts the job."""
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
+        signal.signal(signal.SIGTERM, _interrupt)
+
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """Ask the process of the job to end, and kill it if it does not."""
+        deadline = time.monotonic() + GIVING_UP_SECONDS
+        try:
+            os.kill(self.horse_pid, signal.SIGTERM)
+            while not _has_ended(self.horse_pid) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        except (ProcessLookupError, ChildProcessError):
+            return
+        super().kill_horse(sig)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # The work is given back once; a second signal must not interrupt that.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _has_ended(child: int) -> bool:
+    """Whether a child has ended, without taking its status from RQ, which waits for it."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
