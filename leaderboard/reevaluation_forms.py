@@ -8,9 +8,8 @@ from django import forms
 
 from benchmark_tasks.models import Suite
 from evaluator.models import Reevaluation
-from evaluator.reevaluation import replanning
+from evaluator.reevaluation import planning
 from leaderboard.board.board import titles_told_apart
-from submissions.enums import SubmissionState
 from submissions.forms import LONGEST_REASON
 from submissions.models import Submission
 
@@ -23,7 +22,12 @@ _NAMES = ("suite", "task", "submission")
 
 
 class ChooseForm(forms.Form):
-    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission."""
+    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission.
+
+    Once valid, ``submissions`` are the scored ones that were chosen.
+    """
+
+    submissions: QuerySet[Submission]
 
     suite = forms.ChoiceField(
         required=False, label="Suite", error_messages={"invalid_choice": "There is no suite %(value)s."}
@@ -46,45 +50,21 @@ class ChooseForm(forms.Form):
         """Whether an address chooses anything."""
         return any(params.get(name) for name in _NAMES)
 
-    def clean_task(self) -> str:
-        """``suite/paper/1`` of a task that exists, or empty. Beside a suite ``paper/1`` is enough."""
-        task: str = self.cleaned_data["task"].strip()
-        suite: str | None = self.cleaned_data.get("suite")
-        if not task or suite is None:
-            return task
-        name = replanning.full_task_name(task, suite=suite)
-        if not name and suite:
-            raise forms.ValidationError(f"There is no task {task} in {suite}. Write it like dpo/1.")
-        if not name:
-            raise forms.ValidationError(f"There is no task {task}. Write it as suite/task, like lmr-mini/dpo/1.")
-        return name
-
-    def clean_submission(self) -> int | None:
-        """The number of a scored submission, or None."""
-        number: int | None = self.cleaned_data["submission"]
-        if number is None:
-            return None
-        found = Submission.objects.filter(pk=number).first()
-        if found is None:
-            raise forms.ValidationError(f"There is no submission {number}; its number is in its address.")
-        if found.state != SubmissionState.SCORED:
-            raise forms.ValidationError(
-                f"Submission {number} is {found.get_state_display()}: only what is scored is measured again."
-            )
-        return number
-
     def clean(self) -> dict[str, Any]:
-        """Something must be chosen."""
+        """Something must be chosen, and be there; the task's name is written out in full."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        if not self.errors and not any(given.get(name) for name in _NAMES):
+        if self.errors:
+            return given
+        if not any(given.get(name) for name in _NAMES):
             raise forms.ValidationError("Choose a suite, a task or a submission.")
+        number = given["submission"]
+        try:
+            self.submissions, given["task"] = planning.choose(
+                suite=given["suite"], task=given["task"], submissions=[number] if number else []
+            )
+        except planning.WrongChoiceError as error:
+            self.add_error(error.field, str(error))
         return given
-
-    def candidates(self) -> QuerySet[Submission]:
-        """The scored submissions that were chosen. Call it on a valid form."""
-        given = self.cleaned_data
-        numbers = [given["submission"]] if given["submission"] else []
-        return replanning.candidates(suite=given["suite"], task=given["task"], submission=numbers)
 
 
 class StartForm(forms.Form):

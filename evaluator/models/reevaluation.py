@@ -13,8 +13,7 @@ from submissions.models import Submission
 class Reevaluation(models.Model):
     """One submission, measured again. Its old results count until every new one is there; nothing is overwritten.
 
-    ``difference`` is published when it is applied: ``tasks``, a list of ``{task, trial, before, after, why}``, and
-    ``row``, ``{before, after}`` with passed tests and tasks of the board row.
+    What it changed is computed from the runs (``evaluator.reevaluation.differences``).
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="reevaluations")
@@ -24,7 +23,6 @@ class Reevaluation(models.Model):
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT)
     state = models.CharField(max_length=10, choices=ReevaluationState, default=ReevaluationState.RUNNING)
     held_reason = models.TextField(blank=True)
-    difference = models.JSONField(default=dict, blank=True)
     created = models.DateTimeField(auto_now_add=True)
     ended = models.DateTimeField(null=True, blank=True)
 
@@ -40,3 +38,8 @@ class Reevaluation(models.Model):
 
     def __str__(self) -> str:
         return f"re-evaluation {self.pk} of submission {self.submission_id}"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a maintainer has to look."""
+        return self.state == ReevaluationState.HELD

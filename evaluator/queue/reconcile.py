@@ -17,7 +17,7 @@ from evaluator.queue.claims import is_live
 from evaluator.queue.finalising import finalise, ready_to_finalise
 from evaluator.queue.queueing import MODELS, plan, push_audit, push_check, push_uploads, top_up
 from evaluator.queue.results import expire_runs
-from evaluator.reevaluation.applying import finalise_reevaluation, reevaluations_to_finalise
+from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled

@@ -17,7 +17,7 @@ from evaluator.models import Attempt, Generation, TestRun
 from evaluator.queue import leases
 from evaluator.queue.finalising import finalise, stop_runs
 from evaluator.queue.queueing import push
-from evaluator.reevaluation.applying import finalise_reevaluation
+from evaluator.reevaluation.reevaluating import finalise_reevaluation
 from evaluator.sandbox import task_environments
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb

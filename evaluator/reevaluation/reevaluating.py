@@ -1,4 +1,4 @@
-"""Measuring scored submissions again: what a re-evaluation would do and why, and starting, stopping, retrying one."""
+"""Measure scored submissions again: start, stop, retry a re-evaluation, and apply it when its last run has ended."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import current_version
@@ -15,19 +16,19 @@ from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.queue.finalising import stop_runs
 from evaluator.queue.queueing import push
-from evaluator.reevaluation.applying import finalise_reevaluation
-from evaluator.reevaluation.replanning import with_new_seeds
-from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.reevaluation.differences import differences
+from evaluator.reevaluation.planning import UNDER_WAY, with_new_seeds
+from evaluator.signals import submission_reevaluated
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
-from submissions.models import Submission
+from submissions.models import Implementation, Submission
 
 if TYPE_CHECKING:
-    from evaluator.reevaluation.replanning import PlannedReevaluation, PlannedRun
+    from evaluator.reevaluation.planning import PlannedReevaluation
     from submissions.models import User
 
-OPEN = [ReevaluationState.RUNNING, ReevaluationState.HELD]
+UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
 def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> Reevaluation:
@@ -46,7 +47,9 @@ def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> R
     with transaction.atomic():
         submission = _lock(planned)
         reevaluation = _new(planned, reason, actor)
-        TestRun.objects.bulk_create([_new_run(reevaluation, run) for run in planned.runs])
+        for run in planned.runs:
+            run.reevaluation = reevaluation
+        TestRun.objects.bulk_create(planned.runs)
         record(
             verb=Verb.REEVALUATING,
             subject=submission,
@@ -54,7 +57,7 @@ def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> R
             reason=reason,
             data={"reevaluation": reevaluation.pk, "runs": len(planned.runs)},
         )
-        transaction.on_commit(partial(push, sum(run.needs_box for run in planned.runs)))
+        transaction.on_commit(partial(push, sum(run.state == RunState.QUEUED for run in planned.runs)))
         # With nothing to run (only facts of a task changed, say) it is done already.
         transaction.on_commit(partial(finalise_reevaluation, reevaluation.pk))
     return reevaluation
@@ -86,24 +89,6 @@ def _new(planned: PlannedReevaluation, reason: str, actor: User | None) -> Reeva
         raise WrongStateError(msg) from None
 
 
-def _new_run(reevaluation: Reevaluation, planned: PlannedRun) -> TestRun:
-    answer, revision = planned.implementation, planned.revision
-    run = TestRun(
-        implementation=answer,
-        reevaluation=reevaluation,
-        revision=revision if revision.pk != answer.revision_id else None,
-        grading_hash=revision.grading_hash,
-        seed_epoch=reevaluation.to_version.seed_epoch.number,
-        evaluator_version=EVALUATOR_VERSION,
-        supersedes_reason="; ".join(planned.why),
-    )
-    if not planned.needs_box:
-        # No box was needed to decide it, and none would decide otherwise.
-        run.state, run.outcome, run.reason = RunState.DONE, planned.before.outcome, planned.before.reason
-        run.seconds, run.finished = 0.0, timezone.now()
-    return run
-
-
 def retry(*, reevaluation: Reevaluation, actor: User) -> int:
     """Queue the held runs of a held re-evaluation again and say how many. For maintainers; recorded."""
     _require_maintainer(actor)
@@ -127,7 +112,7 @@ def cancel(*, reevaluation: Reevaluation, actor: User | None) -> None:
     """
     _require_maintainer(actor)
     with transaction.atomic():
-        if not Reevaluation.objects.filter(pk=reevaluation.pk, state__in=OPEN).update(
+        if not Reevaluation.objects.filter(pk=reevaluation.pk, state__in=UNDER_WAY).update(
             state=ReevaluationState.CANCELLED, ended=timezone.now()
         ):
             msg = "It has ended already."
@@ -139,6 +124,68 @@ def cancel(*, reevaluation: Reevaluation, actor: User | None) -> None:
             data={"reevaluation": reevaluation.pk},
         )
         stop_runs(TestRun.objects.filter(reevaluation=reevaluation), "The re-evaluation was stopped.")
+
+
+def finalise_reevaluation(pk: int) -> None:
+    """Apply the re-evaluation when all its runs are done, or hold it with the reason when one of them is held."""
+    with transaction.atomic():
+        under_way = Reevaluation.objects.filter(pk=pk, state=ReevaluationState.RUNNING)
+        reevaluation = under_way.select_for_update().first()
+        runs = TestRun.objects.filter(reevaluation=pk)
+        if reevaluation is None or runs.filter(state__in=UNFINISHED).exists():
+            return
+        held = runs.filter(state=RunState.HELD).order_by("pk").first()
+        if held is not None:
+            under_way.update(state=ReevaluationState.HELD, held_reason=held.reason)
+            return
+        _apply(reevaluation)
+
+
+def reevaluations_to_finalise() -> list[int]:
+    """Those under way all of whose runs have ended: nobody moved them on. One query."""
+    unfinished = TestRun.objects.filter(reevaluation=OuterRef("pk"), state__in=UNFINISHED)
+    ended = Reevaluation.objects.filter(~Exists(unfinished), state=ReevaluationState.RUNNING)
+    return list(ended.values_list("pk", flat=True))
+
+
+def _apply(reevaluation: Reevaluation) -> None:
+    """All new results replace the old ones at once; the submission and its answers move to the new suite version."""
+    submission = Submission.objects.select_for_update().get(pk=reevaluation.submission_id)
+    old = TestRun.objects.current().filter(implementation__submission=submission)
+    before = {run.implementation_id: run for run in old.only("implementation").order_by("pk")}
+    new = list(reevaluation.runs.all())
+    for run in new:
+        run.supersedes = before.get(run.implementation_id)
+    TestRun.objects.bulk_update(new, ["supersedes"])
+    submission.suite_version = reevaluation.to_version
+    digests = (run.environment_digest for run in new if run.environment_digest)
+    submission.environment_digest = next(digests, submission.environment_digest)
+    submission.save(update_fields=["suite_version", "environment_digest"])
+    for task, revision in reevaluation.to_version.revisions.values_list("task_id", "pk"):
+        answers = Implementation.objects.filter(submission=submission, revision__task=task)
+        answers.exclude(revision=revision).update(revision=revision)
+    # From here on the new runs are the current ones.
+    reevaluation.state, reevaluation.ended, reevaluation.held_reason = ReevaluationState.APPLIED, timezone.now(), ""
+    reevaluation.save(update_fields=["state", "ended", "held_reason"])
+    record(
+        verb=Verb.REEVALUATED,
+        subject=submission,
+        actor=reevaluation.actor,
+        reason=reevaluation.reason,
+        data={"reevaluation": reevaluation.pk, "changed": _as_changes(reevaluation)},
+    )
+    submission_reevaluated.send(sender=Submission, submission=submission)
+
+
+def _as_changes(reevaluation: Reevaluation) -> dict[str, list[str]]:
+    """The difference as the lines of a submission's history: what -> old, new."""
+    difference = differences([reevaluation])[reevaluation.pk]
+    changes = {each.name: [each.before, each.after] for each in difference.changed}
+    if reevaluation.from_version_id != reevaluation.to_version_id:
+        changes["suite version"] = [str(reevaluation.from_version.number), str(reevaluation.to_version.number)]
+    if difference.before != difference.after:
+        changes["passed tasks"] = [text.replace("/", " of ") for text in (difference.before, difference.after)]
+    return changes
 
 
 def new_epoch(*, suite: Suite, actor: User | None) -> SuiteVersion:

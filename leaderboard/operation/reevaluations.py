@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import Count, Q
 
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation
-from evaluator.reevaluation.differences import Difference
+from evaluator.reevaluation.differences import Difference, differences
+from evaluator.reevaluation.planning import UNDER_WAY
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -19,40 +19,25 @@ if TYPE_CHECKING:
 LISTED = 25
 
 
-@dataclass(frozen=True, slots=True)
-class ShownReevaluation:
-    """``difference`` is None unless it was applied. ``done`` of ``total`` runs have ended."""
+class Shown(NamedTuple):
+    """A re-evaluation with ``done`` of ``total`` ended runs; ``difference`` is None unless it was applied."""
 
     row: Reevaluation
-    done: int
-    total: int
     difference: Difference | None
 
-    @property
-    def state(self) -> str:
-        """In words."""
-        return self.row.get_state_display()
 
-    @property
-    def held(self) -> bool:
-        """Whether a maintainer has to look."""
-        return self.row.state == ReevaluationState.HELD
-
-
-def of_submission(submission: Submission) -> list[ShownReevaluation]:
-    """Those of one submission, newest first, without the stopped ones: they changed nothing. One query."""
+def of_submission(submission: Submission) -> list[Shown]:
+    """Those of one submission, newest first, without the stopped ones: they changed nothing."""
     return _shown(_counted().filter(submission=submission).exclude(state=ReevaluationState.CANCELLED))
 
 
-def under_way() -> list[ShownReevaluation]:
-    """All that have not ended, held ones first. One query."""
-    return _shown(
-        _counted().filter(state__in=[ReevaluationState.RUNNING, ReevaluationState.HELD]).order_by("state", "-pk")
-    )
+def under_way() -> list[Shown]:
+    """All that have not ended, held ones first."""
+    return _shown(_counted().filter(state__in=UNDER_WAY).order_by("state", "-pk"))
 
 
-def latest(number: int = LISTED) -> list[ShownReevaluation]:
-    """The last ones that ended. One query."""
+def latest(number: int = LISTED) -> list[Shown]:
+    """The last ones that ended."""
     ended = _counted().filter(state__in=[ReevaluationState.APPLIED, ReevaluationState.CANCELLED])
     return _shown(ended.order_by("-ended", "-pk")[:number])
 
@@ -63,13 +48,7 @@ def _counted() -> QuerySet[Reevaluation]:
     )
 
 
-def _shown(rows: QuerySet[Reevaluation]) -> list[ShownReevaluation]:
-    return [
-        ShownReevaluation(
-            row=row,
-            done=row.done,  # type: ignore[attr-defined]
-            total=row.total,  # type: ignore[attr-defined]
-            difference=Difference.of(row) if row.state == ReevaluationState.APPLIED else None,
-        )
-        for row in rows
-    ]
+def _shown(found: QuerySet[Reevaluation]) -> list[Shown]:
+    rows = list(found)
+    changed = differences(rows)
+    return [Shown(row, changed.get(row.pk)) for row in rows]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from evaluator.models import Reevaluation
 from evaluator.queue.results import retry_held
-from evaluator.reevaluation import reevaluating
+from evaluator.reevaluation.planning import UNDER_WAY
 from leaderboard.filters import AuditFilter
 from leaderboard.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
 from leaderboard.operation.queue_state import held_in_full, infra_causes, queue_state
@@ -98,7 +98,7 @@ def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpRespo
     context = {
         "state": queue_state(),
         "causes": infra_causes(),
-        "reevaluating": Reevaluation.objects.filter(state__in=reevaluating.OPEN).count(),
+        "reevaluating": Reevaluation.objects.filter(state__in=UNDER_WAY).count(),
         "held": [(submission, in_full.get(submission.pk, submission.held_reason)) for submission in held],
         "hidden": listed.filter(visibility=Visibility.HIDDEN),
         "own_limits": User.objects.filter(daily_submissions__isnull=False).order_by("username"),

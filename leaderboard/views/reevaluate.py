@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluator.reevaluation import reevaluating, replanning
+from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.closing import closed
 from leaderboard.operation import reevaluations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from evaluator.models import Reevaluation
-    from evaluator.reevaluation.replanning import PlannedReevaluation
+    from evaluator.reevaluation.planning import PlannedReevaluation
 
 SHOWN_PLANS = 100
 
@@ -48,7 +48,7 @@ def reevaluate_start(request: HttpRequest) -> HttpResponse:
     if not choice.is_valid():
         return _page(request, choice, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     plans = _plan(choice)
-    if form.is_valid() and form.cleaned_data["plan"] != replanning.fingerprint(plans):
+    if form.is_valid() and form.cleaned_data["plan"] != planning.fingerprint(plans):
         form.add_error(None, "The plan has changed since it was shown. Look at it again, then confirm it.")
     if not form.is_valid():
         return _page(request, choice, plans=plans, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -104,7 +104,7 @@ def _act(request: HttpRequest, act: Callable[[Reevaluation], str]) -> HttpRespon
 
 
 def _plan(choice: ChooseForm) -> list[PlannedReevaluation]:
-    return replanning.plan(choice.candidates(), offered=LastSeen(), task=choice.cleaned_data["task"])
+    return planning.plan(choice.submissions, offered=LastSeen(), task=choice.cleaned_data["task"])
 
 
 def _page(
@@ -120,7 +120,7 @@ def _page(
     needed = [each for each in plans or [] if each.needed]
     chosen: dict[str, Any] = choice.cleaned_data if choice.is_bound and choice.is_valid() else {}
     under_way = reevaluations.under_way()
-    in_full = reevaluations_held_in_full(each.row.pk for each in under_way if each.held)
+    in_full = reevaluations_held_in_full(each.row.pk for each in under_way if each.row.is_held)
     context = {
         "choice": choice,
         "planned": plans is not None,
@@ -130,8 +130,8 @@ def _page(
         "needed": len(needed),
         "answers": sum(len(each.runs) for each in needed),
         "stale": [each for each in plans or [] if each.stale][:SHOWN_PLANS],
-        "start": start or StartForm(initial={"plan": replanning.fingerprint(plans or [])}),
-        "plan": replanning.fingerprint(plans or []),
+        "start": start or StartForm(initial={"plan": planning.fingerprint(plans or [])}),
+        "plan": planning.fingerprint(plans or []),
         "chosen": {name: value for name, value in chosen.items() if value},
         "under_way": [(each, in_full.get(each.row.pk, each.row.held_reason)) for each in under_way],
         "latest": reevaluations.latest(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evaluator.queue import claims, results
-from evaluator.reevaluation import reevaluating, replanning
+from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import Offer
 from evaluator.testing.types import Outcome, Verdict
@@ -18,7 +18,7 @@ from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion, TaskRevision
     from evaluator.models import Reevaluation
-    from evaluator.reevaluation.replanning import PlannedReevaluation
+    from evaluator.reevaluation.planning import PlannedReevaluation
 
 HERE = Offer("numpy", "sha256:" + "a" * 64)
 
@@ -48,12 +48,12 @@ def scored(*outcomes: str, evaluator: str = EVALUATOR_VERSION, version: SuiteVer
 
 
 def planned(submission: Submission) -> PlannedReevaluation:
-    (found,) = replanning.plan(Submission.objects.filter(pk=submission.pk), offered=offered)
+    (found,) = planning.plan(Submission.objects.filter(pk=submission.pk), offered=offered)
     return found
 
 
-def whys(submission: Submission) -> list[tuple[str, tuple[str, ...]]]:
-    return [(run.task, run.why) for run in planned(submission).runs]
+def whys(submission: Submission) -> list[tuple[str, str]]:
+    return [(run.graded_revision.task.slug, run.supersedes_reason) for run in planned(submission).runs]
 
 
 def next_version(submission: Submission, **changes: object) -> SuiteVersion:

@@ -112,7 +112,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "trajectory_json": Page(reverse("trajectory_json", args=named), "a marked thought", FORBIDDEN),
         "submission": Page(submission.get_absolute_url(), "because wrong_output"),
         "total": Page(submission.get_absolute_url(), "1 of 2 tasks pass"),
-        "reevaluated": Page(submission.get_absolute_url(), "<ins>a marked outcome</ins>"),
+        "reevaluated": Page(submission.get_absolute_url(), "a marked reason"),
         "traced": Page(submission.get_absolute_url(), "<ins>a traced outcome</ins>"),
         "progress": Page(reverse("submission_progress", args=at), "because wrong_output"),
         "actions": Page(reverse("submission_actions", args=at), "those that did not", FORBIDDEN),
@@ -121,24 +121,26 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "cases": Page(reverse("cases"), f'href="{earlier}"'),
         "case": Page(earlier, "A marked note of the decision.", FORBIDDEN),
         "judge_differences": Page(compared, f"{one}#judges"),
-        "reevaluate": Page(reverse("reevaluate"), "a marked outcome"),
+        "reevaluate": Page(reverse("reevaluate"), "a marked reason"),
         "task": Page(task.get_absolute_url(), listed),
     }
 
 
 def _measured_again(submission: Submission) -> None:
     task = submission.implementations.first().revision.task.slug
-    change = {"task": task, "trial": 1, "before": "passed", "after": "a marked outcome", "why": "new seeds"}
     version = submission.suite_version
-    Reevaluation.objects.create(
+    again = Reevaluation.objects.create(
         submission=submission,
         from_version=version,
         to_version=version,
         reason="new seeds",
         state=ReevaluationState.APPLIED,
         ended=timezone.now(),
-        difference={"tasks": [change], "row": {}},
     )
+    run = TestRun.objects.filter(implementation__submission=submission).latest("pk")
+    old, run.pk, run.supersedes_reason, run.reevaluation = run.pk, None, "a marked reason", again
+    run.supersedes_id = old
+    run.save(force_insert=True)
     changed = {"changed": {task: ["passed", "a traced outcome"]}}
     record(verb=Verb.REEVALUATED, subject=submission, actor=None, reason="new seeds", data=changed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
@@ -14,18 +15,16 @@ from evaluator.enums import ReevaluationState
 from evaluator.management.arguments import OneForWrongArguments
 from evaluator.models import Reevaluation
 from evaluator.queue.reconcile import expire_leases
-from evaluator.reevaluation import reevaluating, replanning
-from evaluator.reevaluation.differences import Difference
+from evaluator.reevaluation import planning, reevaluating
+from evaluator.reevaluation.differences import differences
 from evaluator.sandbox.task_environments import OfferedHere
 from evaluator.testing.evaluate import evaluate_next
-from submissions.enums import SubmissionState
 from submissions.exceptions import SubmissionError
-from submissions.models import Submission
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from evaluator.reevaluation.replanning import PlannedReevaluation
+    from evaluator.reevaluation.planning import PlannedReevaluation
 
 POLL_SECONDS = 0.5
 EXIT_HELD = 2
@@ -56,12 +55,18 @@ class Command(OneForWrongArguments):
         """Check everything, plan, print; then start, perhaps wait, and print the difference."""
         self.quiet: bool = options["json"]
         _check(options)
+        try:
+            submissions, task = planning.choose(
+                suite=options["suite"], task=options["task"], submissions=options["submission"]
+            )
+        except planning.WrongChoiceError as error:
+            raise CommandError(str(error)) from None
         new_epoch = self._new_epoch(options) if options["new_epoch"] else None
         offered = OfferedHere()
-        plans = replanning.plan(
-            replanning.candidates(suite=options["suite"], task=options["task"], submission=options["submission"]),
+        plans = planning.plan(
+            submissions,
             offered=offered,
-            task=options["task"],
+            task=task,
             new_seeds=options["new_epoch"] and options["dry_run"],
         )
         result: dict[str, Any] = {
@@ -87,7 +92,7 @@ class Command(OneForWrongArguments):
         suite = Suite.objects.get(slug=options["suite"])
         current = current_version(suite)
         if options["dry_run"] and current is not None:
-            version = replanning.with_new_seeds(current)
+            version = planning.with_new_seeds(current)
             self._say(f"{version} with seed epoch {version.seed_epoch.number} would be made. Then:")
             return None
         try:
@@ -133,15 +138,16 @@ class Command(OneForWrongArguments):
                 time.sleep(POLL_SECONDS)
 
     def _outcome(self, pk: int) -> dict[str, Any]:
-        ended = Reevaluation.objects.select_related("from_version", "to_version").get(pk=pk)
-        text = Difference.of(ended).text if ended.state == ReevaluationState.APPLIED else ended.held_reason
+        ended = Reevaluation.objects.select_related("submission").get(pk=pk)
+        difference = differences([ended]).get(pk)
+        text = difference.text if difference else ended.held_reason
         self._say(f"submission {ended.submission_id}: {ended.get_state_display()}. {text}".rstrip())
         return {
             "reevaluation": ended.pk,
             "submission": ended.submission_id,
             "state": ended.state,
             "held_reason": ended.held_reason,
-            "difference": ended.difference,
+            "difference": asdict(difference) if difference else {},
         }
 
     def _say(self, line: str) -> None:
@@ -152,38 +158,18 @@ class Command(OneForWrongArguments):
 def _under_way(plans: list[PlannedReevaluation]) -> list[int]:
     """The re-evaluations because of which nothing was planned."""
     busy = [each.submission.pk for each in plans if each.under_way]
-    found = Reevaluation.objects.filter(submission__in=busy, state__in=reevaluating.OPEN)
+    found = Reevaluation.objects.filter(submission__in=busy, state__in=planning.UNDER_WAY)
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Raise ``CommandError`` for what names nothing, before anything is done; write the task's name out in full."""
+    """Raise ``CommandError`` for options that do not go together, before anything is done."""
     if bool(options["submission"]) == bool(options["suite"] or options["task"]):
         raise CommandError("Give either --submission, or --suite or --task or both of these.")
     if options["new_epoch"] and not options["suite"]:
         raise CommandError("A new seed epoch belongs to a suite: give --suite with --new-epoch.")
     if not options["dry_run"] and not options["reason"].strip():
         raise CommandError("Give a --reason: it is published beside the difference. Or look first, with --dry-run.")
-    if options["suite"] and not Suite.objects.filter(slug=options["suite"]).exists():
-        known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
-        raise CommandError(f"There is no suite {options['suite']!r}. Known: {known}.")
-    if options["task"]:
-        _name_task(options)
-    states = dict(Submission.objects.filter(pk__in=options["submission"]).values_list("pk", "state"))
-    for number in options["submission"]:
-        if number not in states:
-            raise CommandError(f"There is no submission {number}; its number is in its address.")
-        if states[number] != SubmissionState.SCORED:
-            raise CommandError(f"Submission {number} is {states[number]}: only what is scored is measured again.")
-
-
-def _name_task(options: dict[str, Any]) -> None:
-    suite, task = options["suite"], options["task"]
-    options["task"] = replanning.full_task_name(task, suite=suite)
-    if not options["task"] and suite:
-        raise CommandError(f"There is no task {task!r} in {suite}. Write it like dpo/1.")
-    if not options["task"]:
-        raise CommandError(f"There is no task {task!r}. Write it as SUITE/TASK, like lmr-mini/dpo/1, or give --suite.")
 
 
 def _lines(planned: PlannedReevaluation) -> list[str]:
@@ -212,5 +198,12 @@ def _as_data(planned: PlannedReevaluation) -> dict[str, Any]:
         "under_way": planned.under_way,
         "kept": planned.kept,
         "stale": list(planned.stale),
-        "runs": [{"task": run.task, "trial": run.implementation.trial, "why": list(run.why)} for run in planned.runs],
+        "runs": [
+            {
+                "task": run.graded_revision.task.slug,
+                "trial": run.implementation.trial,
+                "why": run.supersedes_reason.split("; "),
+            }
+            for run in planned.runs
+        ],
     }

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from evaluator.reevaluation.replanning import fits
+from evaluator.reevaluation.planning import fits
 from submissions.domain.operators import local_operator
 from submissions.domain.samples import SampleKind, build_sample
 from submissions.domain.submitting import submit

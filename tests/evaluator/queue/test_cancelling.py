@@ -12,7 +12,7 @@ import pytest
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue.queueing import plan
-from evaluator.reevaluation import reevaluating, replanning
+from evaluator.reevaluation import planning, reevaluating
 from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
@@ -91,7 +91,7 @@ def test_a_stopped_reevaluation(each_sandbox: Sandbox, small_version: SuiteVersi
         TestRunFactory(implementation=answer, done="timeout")
     small_version.revisions.exclude(task__index=1).update(not_runnable_reasons=["not asked"])
     Submission.objects.update(state=SubmissionState.SCORED)
-    (planned,) = replanning.plan(Submission.objects.all(), offered=lambda _: None)
+    (planned,) = planning.plan(Submission.objects.all(), offered=lambda _: None)
     reevaluation = reevaluating.start(planned=planned, reason="Again.", actor=None)
     assert stop_in_mid_box(lambda: reevaluating.cancel(reevaluation=reevaluation, actor=None), each_sandbox) < 5
     assert set(reevaluation.runs.values_list("state", flat=True)) == {RunState.CANCELLED}

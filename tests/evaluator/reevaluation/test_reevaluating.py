@@ -14,8 +14,7 @@ from evaluator.queue import claims, leases, results
 from evaluator.queue.progress import summary
 from evaluator.queue.reconcile import reconcile
 from evaluator.reevaluation import reevaluating
-from evaluator.reevaluation.applying import finalise_reevaluation, reevaluations_to_finalise
-from evaluator.reevaluation.differences import Difference
+from evaluator.reevaluation.differences import Change, Difference, differences
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.types import Outcome, Verdict
@@ -78,16 +77,8 @@ def test_the_difference_is_published() -> None:
     decide(Outcome.PASSED)
     reevaluation.refresh_from_db()
     why = f"evaluator 1 → {EVALUATOR_VERSION}"
-    assert reevaluation.difference == {
-        "tasks": [
-            {"task": slug, "trial": 1, "before": before, "after": after, "why": why}
-            for slug, before, after in zip(
-                slugs, ("passed", "raised", "passed"), ("timeout", "raised", "passed"), strict=True
-            )
-        ],
-        "row": {"before": {"passed": 2.0, "tasks": 3}, "after": {"passed": 1.0, "tasks": 3}},
-    }
-    difference = Difference.of(reevaluation)
+    difference = differences([reevaluation])[reevaluation.pk]
+    assert difference == Difference(3, [Change(slugs[0], "passed", "timeout")], [why], before="2/3", after="1/3")
     assert difference.text == f"{why}; 1 outcome changed ({slugs[0]} passed → timeout), 2/3 → 1/3"
     event = AuditEvent.objects.get(verb=Verb.REEVALUATED)
     assert (event.subject_id, event.reason) == (str(submission.pk), "A better evaluator.")
@@ -103,9 +94,8 @@ def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board(state: AuditStat
     decide(Outcome.RAISED)
     decide(Outcome.PASSED)
     reevaluation.refresh_from_db()
-    assert reevaluation.difference["row"] == {
-        "before": {"passed": 1.0, "tasks": 1}, "after": {"passed": 1.0, "tasks": 1},
-    }  # fmt: skip
+    difference = differences([reevaluation])[reevaluation.pk]
+    assert (difference.before, difference.after) == ("1/1", "1/1")
     metric = Entry.objects.get().metrics.get(category=None)
     assert (metric.tests_passed, metric.tasks) == (1.0, 1)
 
@@ -120,7 +110,25 @@ def test_new_tests_of_an_unchanged_repository_are_what_decides() -> None:
     decide(Outcome.RAISED)
     answers = submission.implementations.order_by("revision__task_id")
     assert {answer.revision for answer in answers} == set(version.revisions.all())
-    assert Difference.of(Reevaluation.objects.get()).after == "1/2"
+    (difference,) = differences(Reevaluation.objects.all()).values()
+    assert difference.after == "1/2"
+
+
+def test_each_of_several_keeps_its_difference() -> None:
+    submission = scored("passed", "raised", evaluator="1")
+    first = start(submission)
+    decide(Outcome.TIMEOUT)
+    decide(Outcome.PASSED)
+    reevaluating.new_epoch(suite=submission.suite_version.suite, actor=None)
+    second = start(submission)
+    decide(Outcome.PASSED)
+    decide(Outcome.PASSED)
+    found = differences(Reevaluation.objects.all())
+    assert [(found[each.pk].before, found[each.pk].after) for each in (first, second)] == [
+        ("1/2", "1/2"),
+        ("1/2", "2/2"),
+    ]
+    assert [len(found[each.pk].changed) for each in (first, second)] == [2, 1]
 
 
 def test_a_version_in_which_nothing_that_is_graded_changed_is_moved_to_without_a_run(
@@ -240,11 +248,11 @@ def test_the_sweep_applies_what_nobody_applied(redis_url: str) -> None:
     submission = scored("passed", evaluator="1")
     reevaluation = start(submission)
     TestRun.objects.filter(reevaluation=reevaluation).update(state=RunState.DONE, outcome="raised")
-    assert reevaluations_to_finalise() == [reevaluation.pk]
+    assert reevaluating.reevaluations_to_finalise() == [reevaluation.pk]
     reconcile()
     reevaluation.refresh_from_db()
-    assert (reevaluation.state, reevaluations_to_finalise()) == (ReevaluationState.APPLIED, [])
-    finalise_reevaluation(reevaluation.pk)
+    assert (reevaluation.state, reevaluating.reevaluations_to_finalise()) == (ReevaluationState.APPLIED, [])
+    reevaluating.finalise_reevaluation(reevaluation.pk)
     assert AuditEvent.objects.filter(verb=Verb.REEVALUATED).count() == 1
 
 

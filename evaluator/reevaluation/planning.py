@@ -1,15 +1,17 @@
-"""What would be measured again, and why. Pure reading: the dry run and the maintainers' page show exactly this."""
+"""Plan which scored submissions are measured again, and why; the dry run and the maintainers' page show the plan."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
-from evaluator.enums import ReevaluationState
+from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import Offer, short_digest
@@ -17,45 +19,34 @@ from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from django.db.models import QuerySet
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """One answer to be measured again by the tests of ``revision``; ``why`` holds at least one reason.
+class WrongChoiceError(Exception):
+    """``field`` (suite, task or submission) names nothing that can be measured again; the message says what to do."""
 
-    ``before`` is the run that counts now.
-    """
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
-    implementation: Implementation
-    revision: TaskRevision
-    before: TestRun
-    why: tuple[str, ...]
 
-    @property
-    def needs_box(self) -> bool:
-        """False where there is no answer, or one that cannot be applied: that is decided without a box."""
-        return self.implementation.files is not None
-
-    @property
-    def task(self) -> str:
-        """The task's slug."""
-        return self.revision.task.slug
+UNDER_WAY: Final = (ReevaluationState.RUNNING, ReevaluationState.HELD)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedReevaluation:
     """What a re-evaluation of ``submission`` would do: ``runs``, while ``kept`` answers keep the run they have.
 
-    It ends on the suite version ``target``. Where ``stale`` is not empty, that is the submission's own version: its
-    answers were given to something else than the current version asks, and each text says to what.
+    The runs are not saved yet; each says why in ``supersedes_reason``. It ends on the suite version ``target``. Where
+    ``stale`` is not empty, that is the submission's own version: its answers were given to something else than the
+    current version asks, and each text says to what.
     """
 
     submission: Submission
     target: SuiteVersion
-    runs: tuple[PlannedRun, ...]
+    runs: tuple[TestRun, ...]
     kept: int
     stale: tuple[str, ...]
     under_way: bool
@@ -73,35 +64,50 @@ class PlannedReevaluation:
     @property
     def reasons(self) -> tuple[tuple[str, int], ...]:
         """Why, and for how many answers, the most frequent first."""
-        counts: dict[str, int] = defaultdict(int)
-        for run in self.runs:
-            for why in run.why:
-                counts[why] += 1
+        counts = Counter(why for run in self.runs for why in run.supersedes_reason.split("; "))
         return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def candidates(*, suite: str = "", task: str = "", submission: Iterable[int] = ()) -> QuerySet[Submission]:
-    """The scored submissions of a suite (its slug), with answers to a task (``suite/paper/1``), or of these numbers."""
+def choose(*, suite: str = "", task: str = "", submissions: Collection[int] = ()) -> tuple[QuerySet[Submission], str]:
+    """The scored submissions of a suite (its slug), with answers to a task, or of these numbers; and the task's name.
+
+    The task is named ``suite/paper/1``, or ``paper/1`` beside its suite. Raises :class:`WrongChoiceError`.
+    """
     found = Submission.objects.filter(state=SubmissionState.SCORED)
-    numbers = list(submission)
-    if numbers:
-        found = found.filter(pk__in=numbers)
+    if submissions:
+        _require_scored(submissions)
+        found = found.filter(pk__in=submissions)
     if suite:
+        if not Suite.objects.filter(slug=suite).exists():
+            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
+            raise WrongChoiceError("suite", f"There is no suite {suite}. Known: {known}.")
         found = found.filter(suite_version__suite__slug=suite)
     if task:
+        task = _full_task_name(task, suite)
         of_suite, _, slug = task.partition("/")
         answers = Implementation.objects.filter(revision__task__suite__slug=of_suite, revision__task__slug=slug)
         found = found.filter(pk__in=answers.values("submission"))
-    return found
+    return found, task
 
 
-def full_task_name(task: str, *, suite: str = "") -> str:
-    """``suite/paper/1`` of a task named so, or as ``paper/1`` beside its suite's slug; empty where there is none."""
+def _require_scored(numbers: Collection[int]) -> None:
+    states = dict(Submission.objects.filter(pk__in=numbers).values_list("pk", "state"))
+    for number in numbers:
+        if number not in states:
+            raise WrongChoiceError("submission", f"There is no submission {number}; its number is in its address.")
+        if states[number] != SubmissionState.SCORED:
+            why = "only what is scored is measured again"
+            raise WrongChoiceError("submission", f"Submission {number} is {states[number]}: {why}.")
+
+
+def _full_task_name(task: str, suite: str) -> str:
     for name in [f"{suite}/{task}", task] if suite else [task]:
         of_suite, _, slug = name.partition("/")
         if suite in ("", of_suite) and Task.objects.filter(suite__slug=of_suite, slug=slug).exists():
             return name
-    return ""
+    if suite:
+        raise WrongChoiceError("task", f"There is no task {task} in {suite}. Write it like dpo/1.")
+    raise WrongChoiceError("task", f"There is no task {task}. Write it as suite/task, like lmr-mini/dpo/1.")
 
 
 def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
@@ -121,7 +127,7 @@ def fits(submission: Submission, version: SuiteVersion) -> bool:
     """Whether ``submission`` is of ``version``, or its answers can be taken for answers to it."""
     if submission.suite_version_id == version.pk:
         return True
-    return not _stale(_answers([submission])[submission.pk], _Target.of(version).revisions)
+    return not _stale(_answers([submission])[submission.pk], _by_task(version))
 
 
 def plan(
@@ -152,15 +158,14 @@ def plan(
         .defer("cases", "log")
     }
     busy = set(
-        Reevaluation.objects.filter(
-            submission__in=listed, state__in=[ReevaluationState.RUNNING, ReevaluationState.HELD]
-        ).values_list("submission_id", flat=True)
+        Reevaluation.objects.filter(submission__in=listed, state__in=UNDER_WAY).values_list("submission_id", flat=True)
     )
-    targets = {pk: _Target.of(version) for pk, version in _newest_versions(listed).items()}
-    if new_seeds:
-        targets = {pk: _Target(with_new_seeds(each.version), each.revisions) for pk, each in targets.items()}
+    targets = {}
+    for version in _newest_versions(listed):
+        target = with_new_seeds(version) if new_seeds else version
+        targets[version.suite_id] = target, _by_task(version)
     plans = [
-        _planned(submission, answers[submission.pk], runs, targets[submission.suite_version.suite_id], offered)
+        _planned(submission, answers[submission.pk], runs, *targets[submission.suite_version.suite_id], offered)
         if submission.pk not in busy
         else PlannedReevaluation(submission, submission.suite_version, (), 0, (), under_way=True)
         for submission in listed
@@ -172,29 +177,21 @@ def plan(
 def fingerprint(plans: Iterable[PlannedReevaluation]) -> str:
     """Changes when a plan does: so that nobody confirms another one than was shown."""
     told = [
-        (each.submission.pk, each.target.pk, [(run.implementation.pk, run.why) for run in each.runs])
+        (each.submission.pk, each.target.pk, [(run.implementation_id, run.supersedes_reason) for run in each.runs])
         for each in plans
         if each.needed
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A suite's newest version, and its revisions by task."""
-
-    version: SuiteVersion
-    revisions: Mapping[int, TaskRevision]
-
-    @classmethod
-    def of(cls, version: SuiteVersion) -> _Target:
-        return cls(version, {revision.task_id: revision for revision in revisions_of(version)})
-
-
-def _newest_versions(submissions: list[Submission]) -> dict[int, SuiteVersion]:
+def _newest_versions(submissions: list[Submission]) -> list[SuiteVersion]:
     suites = {submission.suite_version.suite_id for submission in submissions}
-    versions = SuiteVersion.objects.filter(suite__in=Suite.objects.filter(pk__in=suites))
-    return {version.suite_id: version for version in versions.select_related("suite", "seed_epoch").order_by("number")}
+    versions = SuiteVersion.objects.filter(suite__in=suites).select_related("suite", "seed_epoch").order_by("number")
+    return list({version.suite_id: version for version in versions}.values())
+
+
+def _by_task(version: SuiteVersion) -> dict[int, TaskRevision]:
+    return {revision.task_id: revision for revision in revisions_of(version)}
 
 
 def _answers(submissions: list[Submission]) -> dict[int, list[Implementation]]:
@@ -213,21 +210,39 @@ def _planned(
     submission: Submission,
     answers: list[Implementation],
     runs: Mapping[int, TestRun],
-    newest: _Target,
+    target: SuiteVersion,
+    current: Mapping[int, TaskRevision],
     offered: Callable[[TaskRevision], Offer | None],
 ) -> PlannedReevaluation:
-    stale = _stale(answers, newest.revisions) if newest.version.pk != submission.suite_version_id else ()
-    version = submission.suite_version if stale else newest.version
-    planned = []
+    stale = _stale(answers, current) if target.pk != submission.suite_version_id else ()
+    if stale:
+        target, current = submission.suite_version, {}
+    again = []
     for answer in answers:
-        revision = answer.revision if stale else newest.revisions.get(answer.revision.task_id, answer.revision)
+        revision = current.get(answer.revision.task_id, answer.revision)
         before = runs.get(answer.pk)
-        why = _differences(before, revision, version, offered) if before else ()
-        if before and why:
-            planned.append(PlannedRun(answer, revision, before, why))
-    return PlannedReevaluation(
-        submission, version, tuple(planned), kept=len(answers) - len(planned), stale=stale, under_way=False
+        if before and (why := _differences(before, revision, target, offered)):
+            again.append(_new_run(answer, revision, target, before, "; ".join(why)))
+    kept = len(answers) - len(again)
+    return PlannedReevaluation(submission, target, tuple(again), kept=kept, stale=stale, under_way=False)
+
+
+def _new_run(
+    answer: Implementation, revision: TaskRevision, target: SuiteVersion, before: TestRun, why: str
+) -> TestRun:
+    run = TestRun(
+        implementation=answer,
+        revision=revision if revision.pk != answer.revision_id else None,
+        grading_hash=revision.grading_hash,
+        seed_epoch=target.seed_epoch.number,
+        evaluator_version=EVALUATOR_VERSION,
+        supersedes_reason=why,
     )
+    if answer.files is None:
+        # No box was needed to decide it, and none would decide otherwise.
+        run.state, run.outcome, run.reason = RunState.DONE, before.outcome, before.reason
+        run.seconds, run.finished = 0.0, timezone.now()
+    return run
 
 
 def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -> tuple[str, ...]:
@@ -272,6 +287,6 @@ def _differences(
 def _concerns(planned: PlannedReevaluation, slug: str) -> bool:
     return (
         planned.under_way
-        or any(run.task == slug for run in planned.runs)
+        or any(run.graded_revision.task.slug == slug for run in planned.runs)
         or any(text.startswith(f"{slug} ") for text in planned.stale)
     )

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SeedEpoch
 from evaluator.models import TestRun
-from evaluator.reevaluation import reevaluating, replanning
+from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import LastSeen
 from submissions.exceptions import WrongStateError
@@ -32,23 +32,23 @@ def test_what_was_measured_with_what_is_current_needs_nothing() -> None:
 def test_another_evaluator_concerns_every_answer() -> None:
     submission = scored("passed", "not_attempted", evaluator="1")
     slugs = [revision.task.slug for revision in submission.suite_version.revisions.order_by("pk")]
-    assert whys(submission) == [(slug, (f"evaluator 1 → {EVALUATOR_VERSION}",)) for slug in slugs]
-    assert [run.needs_box for run in planned(submission).runs] == [True, False]
+    assert whys(submission) == [(slug, f"evaluator 1 → {EVALUATOR_VERSION}") for slug in slugs]
+    assert [run.outcome for run in planned(submission).runs] == ["", "not_attempted"]
 
 
 def test_another_environment_concerns_what_ran_in_a_box() -> None:
     submission = scored("passed", "not_attempted")
     TestRun.objects.filter(outcome="passed").update(environment_digest="sha256:" + "b" * 64)
-    assert [why for _, why in whys(submission)] == [(f"environment {'b' * 12} → {'a' * 12}",)]
+    assert [why for _, why in whys(submission)] == [f"environment {'b' * 12} → {'a' * 12}"]
     TestRun.objects.filter(outcome="passed").update(environment="torch")
-    assert [why for _, why in whys(submission)] == [("environment torch → numpy",)]
+    assert [why for _, why in whys(submission)] == ["environment torch → numpy"]
 
 
 def test_new_grading_content_concerns_that_task() -> None:
     submission = scored("passed", "passed")
     version = next_version(submission, repository_hash="a" * 64, grading_hash="f" * 64)
     plan = planned(submission)
-    assert [run.why for run in plan.runs] == [("new grading content",)]
+    assert [run.supersedes_reason for run in plan.runs] == ["new grading content"]
     assert (plan.target, plan.moves, plan.kept) == (version, True, 1)
 
 
@@ -59,7 +59,7 @@ def test_a_new_seed_epoch_concerns_every_task() -> None:
     assert version.seed_epoch.key != SeedEpoch.objects.get(number=1).key
     assert set(version.revisions.all()) == set(submission.suite_version.revisions.all())
     assert version.changes == "Private seeds were drawn anew (seed epoch 2); no task changed."
-    assert [why for _, why in whys(submission)] == [("seed epoch 1 → 2",)] * 2
+    assert [why for _, why in whys(submission)] == ["seed epoch 1 → 2"] * 2
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_answers_to_something_else_are_stale_and_the_submission_stays(changes: d
     assert plan.stale == (f"{first.task.slug} {text}",)
     assert (plan.target, plan.moves) == (submission.suite_version, False)
     # What concerns its own version is measured again nevertheless.
-    assert [run.why for run in plan.runs] == [(f"evaluator 1 → {EVALUATOR_VERSION}",)] * 2
+    assert [run.supersedes_reason for run in plan.runs] == [f"evaluator 1 → {EVALUATOR_VERSION}"] * 2
 
 
 def test_a_new_task_and_one_that_left_keep_a_submission_where_it_is() -> None:
@@ -95,9 +95,11 @@ def test_only_scored_submissions_of_the_suite_or_with_the_task_are_candidates() 
     QueuedSubmissionFactory(suite_version=submission.suite_version)
     other = scored("passed")
     suite, task = submission.suite_version.suite, submission.implementations.get().revision.task
-    assert list(replanning.candidates(suite=suite.slug)) == [submission]
-    assert list(replanning.candidates(task=f"{suite.slug}/{task.slug}")) == [submission]
-    assert list(replanning.candidates(submission=[other.pk])) == [other]
+    full = f"{suite.slug}/{task.slug}"
+    for in_suite, of_task in ((suite.slug, ""), ("", full), (suite.slug, task.slug)):
+        assert list(planning.choose(suite=in_suite, task=of_task)[0]) == [submission]
+    assert planning.choose(suite=suite.slug, task=task.slug)[1] == full
+    assert list(planning.choose(submissions=[other.pk])[0]) == [other]
 
 
 def test_a_plan_for_one_task_leaves_out_whom_it_does_not_concern() -> None:
@@ -105,8 +107,8 @@ def test_a_plan_for_one_task_leaves_out_whom_it_does_not_concern() -> None:
     next_version(submission, grading_hash="f" * 64)
     first, second = (revision.task.slug for revision in submission.suite_version.revisions.order_by("pk"))
     everybody = Submission.objects.all()
-    assert len(replanning.plan(everybody, offered=offered, task=f"any/{first}")) == 1
-    assert replanning.plan(everybody, offered=offered, task=f"any/{second}") == []
+    assert len(planning.plan(everybody, offered=offered, task=f"any/{first}")) == 1
+    assert planning.plan(everybody, offered=offered, task=f"any/{second}") == []
 
 
 def test_the_number_of_queries_does_not_grow() -> None:
@@ -115,17 +117,17 @@ def test_the_number_of_queries_does_not_grow() -> None:
     for _ in range(2):
         scored("passed", "raised", evaluator="1", version=version)
         with CaptureQueriesContext(connection) as queries:
-            replanning.plan(Submission.objects.all(), offered=offered)
+            planning.plan(Submission.objects.all(), offered=offered)
         counts.append(len(queries))
     assert counts == [6, 6]
 
 
 def test_a_plan_has_a_fingerprint() -> None:
     submission = scored("passed", "raised", evaluator="1")
-    first = replanning.fingerprint([planned(submission)])
-    assert replanning.fingerprint([planned(submission)]) == first
+    first = planning.fingerprint([planned(submission)])
+    assert planning.fingerprint([planned(submission)]) == first
     TestRun.objects.filter(outcome="raised").update(evaluator_version=EVALUATOR_VERSION)
-    assert replanning.fingerprint([planned(submission)]) != first
+    assert planning.fingerprint([planned(submission)]) != first
 
 
 def test_the_web_process_knows_what_the_workers_last_measured_in() -> None:
