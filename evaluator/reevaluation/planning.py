@@ -200,6 +200,7 @@ def _answers(submissions: list[Submission]) -> dict[int, list[Implementation]]:
         Implementation.objects.filter(submission__in=submissions)
         .select_related("revision__task__suite", "revision__task__paper")
         .defer("diff", "goal_source", "raw_answer", "revision__masked_source")
+        .order_by("pk")
     )
     for answer in found:
         grouped[answer.submission_id].append(answer)

@@ -117,7 +117,7 @@ def test_the_number_of_queries_does_not_grow(
     suite = first.suite_version.suite.slug
     counts = []
     for _ in range(2):
-        with django_assert_num_queries(13) as queries:
+        with django_assert_num_queries(14) as queries:
             as_carol.get(ADDRESS, {"suite": suite})
         counts.append(len(queries))
         scored("passed", evaluator="1", version=first.suite_version)

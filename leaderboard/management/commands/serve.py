@@ -42,7 +42,8 @@ class Command(BaseCommand):
             with only_instance(environment.data_dir):
                 check_free(environment.bind, environment.port)
                 if options["setup"]:
-                    call_command("setup")
+                    # Visitors see the board at once; answers count when the workers have audited their tasks.
+                    call_command("setup", no_audit=True)
                 else:
                     for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):
                         self.stderr.write(warning)

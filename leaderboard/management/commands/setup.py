@@ -22,6 +22,7 @@ from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from pathlib import Path
 
     from django.core.management.base import OutputWrapper
@@ -43,6 +44,8 @@ class Step:
     fingerprint: Callable[[], str] | None = None
 
 
+# Of the shipped suite alone: upstream's tests take hours, and are left to the workers.
+AUDIT = Step("Audit of the tasks", ("audit_tasks", "--suite", SHIPPED_SUITE), needed_to_serve=False)
 STEPS = (
     Step("Database", ("migrate", "--no-input")),
     Step("Shared cache", ("createcachetable",)),
@@ -50,8 +53,7 @@ STEPS = (
     Step("Suites", ("load_catalogue",)),
     Step("Published results", ("load_published",)),
     Step("Environment of the boxes", ("prepare_evaluator",), needed_to_serve=False),
-    # Of the shipped suite alone: upstream's tests take hours, and are left to the workers.
-    Step("Audit of the tasks", ("audit_tasks", "--suite", SHIPPED_SUITE), needed_to_serve=False),
+    AUDIT,
     Step("Sample submissions", ("submit_samples",), needed_to_serve=False),
 )
 
@@ -81,6 +83,11 @@ class Command(BaseCommand):
 
     help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--no-audit", action="store_true", help="leave the audit of the shipped tasks to the workers, as serve does"
+        )
+
     def handle(self, *_args: Any, **options: Any) -> None:
         for warning in filter(None, (*unknown_names(), make_private(settings.DATA_DIR))):
             self.stderr.write(warning)
@@ -90,7 +97,8 @@ class Command(BaseCommand):
         # Events such as "the queue does not answer" are no news before anything was started.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         try:
-            evaluation_problem = self._run_steps(options["verbosity"])
+            steps = [step for step in STEPS if not (options["no_audit"] and step is AUDIT)]
+            evaluation_problem = self._run_steps(steps, options["verbosity"])
         finally:
             logging.disable(logging.NOTSET)
         self._account()
@@ -100,10 +108,10 @@ class Command(BaseCommand):
                 "docs/operating.md says what boxes need. Afterwards run make setup again.\n"
             )
 
-    def _run_steps(self, verbosity: int) -> str:
+    def _run_steps(self, steps: list[Step], verbosity: int) -> str:
         """Run every step, and return why nothing can be evaluated; empty when all went well."""
         evaluation_problem = ""
-        for step in STEPS:
+        for step in steps:
             if evaluation_problem and not step.needed_to_serve:
                 self._line(step.title, "skipped")
                 continue

@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluator', '0008_self_check_cause'),
+        ('evaluator', '0009_agents_are_replayed_from_their_calls'),
     ]
 
     operations = [
