@@ -52,17 +52,11 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
         return Program(name=name, argv=argv, stage=stage, grace_seconds=grace, loss=loss)
 
     def worker(name: str, *options: str, loss: str) -> Program:
-        return managed(name, 1, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
+        return managed(name, 2, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
 
     return [
         *([] if environment.redis_url else [_embedded_redis(environment)]),
-        *(
-            # An audit takes minutes to hours: one of several workers takes none, and is there for answers.
-            worker(f"worker-{n}", *(["--no-audits"] if n == 1 < workers else []), loss="NOTHING IS EVALUATED")
-            for n in range(1, workers + 1)
-        ),
-        *(worker(f"models-{n}", "--models", loss="NO MODEL IS ASKED") for n in range(1, environment.model_workers + 1)),
-        managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
+        # Before the workers, whose starts would take the processors from the first page.
         Program(
             name="web",
             argv=(
@@ -73,9 +67,16 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
                 str(project_root / "gunicorn.conf.py"),
                 "leaderboard.wsgi",
             ),
-            stage=3,
+            stage=1,
             ready=partial(answers, environment.bind, environment.port),
         ),
+        *(
+            # An audit takes minutes to hours: one of several workers takes none, and is there for answers.
+            worker(f"worker-{n}", *(["--no-audits"] if n == 1 < workers else []), loss="NOTHING IS EVALUATED")
+            for n in range(1, workers + 1)
+        ),
+        *(worker(f"models-{n}", "--models", loss="NO MODEL IS ASKED") for n in range(1, environment.model_workers + 1)),
+        managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
     ]
 
 
