@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from benchmark_tasks.domain.categories import ensure_categories
-from benchmark_tasks.domain.facts_suite import load_facts
+from benchmark_tasks.domain.facts_suite import ensure_categories, load_facts
 from benchmark_tasks.domain.importing import ImportReport, import_suite
 from benchmark_tasks.domain.revisions import SuiteChanges
 from benchmark_tasks.models import Suite, TaskRevision

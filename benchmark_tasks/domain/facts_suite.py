@@ -9,8 +9,9 @@ from django.db import transaction
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.domain.revisions import PaperContent, TaskContent, store_papers
 from benchmark_tasks.enums import Protocol
+from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from benchmark_tasks.models import Suite, TaskRevision
+from benchmark_tasks.models import Category, Suite, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,6 +30,16 @@ IMPORTED_DESCRIPTION: Final = (
     "The masked functions of language modelling papers that the benchmark's authors published, imported from their "
     "data set by this site's operator."
 )
+
+
+def ensure_categories() -> None:
+    """Make the nine rows what the facts say; cheap and harmless to repeat."""
+    rows = {category.slug: category for category in Category.objects.all()}
+    for position, facts in enumerate(CATEGORIES, start=1):
+        wanted = {"title": facts.title, "definition": facts.definition, "position": position}
+        row = rows.get(facts.slug)
+        if row is None or any(getattr(row, name) != value for name, value in wanted.items()):
+            Category.objects.update_or_create(slug=facts.slug, defaults=wanted)
 
 
 def load_facts(*, actor: Any = None) -> SuiteChanges | None:

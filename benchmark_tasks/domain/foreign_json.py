@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-Path: TypeAlias = "tuple[str | int, ...]"
+KeyPath: TypeAlias = "tuple[str | int, ...]"
+
+LEAVES_FOLDER: Final = "leaves_folder"
+"""The type of a validation error that concerns more than its own file: a path leads out of its folder."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -52,8 +55,9 @@ class JsonError(ValueError):
 class Wrong:
     """One thing that is wrong with a value: its path in the file, and a text that begins with it, without stop."""
 
-    path: Path
+    path: KeyPath
     message: str
+    kind: str = ""
 
     @property
     def sentence(self) -> str:
@@ -93,9 +97,9 @@ def read_json(content: bytes) -> Any:
     return value
 
 
-def places(text: str) -> dict[Path, tuple[int, int]]:
+def places(text: str) -> dict[KeyPath, tuple[int, int]]:
     """Line and column, from 1, of every value in valid JSON by its path; of a key given twice, of the later one."""
-    found: dict[Path, tuple[int, int]] = {}
+    found: dict[KeyPath, tuple[int, int]] = {}
     path: list[str | int] = []
     is_key = False
     line, line_start, seen = 1, 0, 0
@@ -124,18 +128,27 @@ def places(text: str) -> dict[Path, tuple[int, int]]:
 
 def wrongs(error: ValidationError, known: Sequence[str] = ()) -> list[Wrong]:
     """What pydantic found, in our words. ``known`` are the keys that an unknown one may have been meant for."""
-    return [Wrong(each["loc"], f"{shown_path(each['loc'])} {_worded(each, known)}") for each in error.errors()]
+    return [Wrong(each["loc"], _worded(each, known), each["type"]) for each in error.errors()]
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str:
     """``did you mean 'x'?`` when something known resembles ``wanted``, else the known ones (the first ten)."""
+    shown = f"known: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
+    return _meant(wanted, known) or shown
+
+
+def unknown_key(path: KeyPath, known: Sequence[str]) -> str:
+    """What is said of a key that nobody knows."""
+    advice = _meant(str(path[-1]), known) or "remove it or correct its spelling"
+    return f"{shown_path(path)} is an unknown key; {advice}"
+
+
+def _meant(wanted: str, known: Sequence[str]) -> str:
     close = get_close_matches(wanted.lower()[:100], known, n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: KeyPath) -> str:
     """``implementations[0].check``; the empty path is the file itself."""
     shown = ""
     for step in path:
@@ -156,12 +169,13 @@ def _worded(error: ErrorDetails, known: Sequence[str]) -> str:
     if isinstance(error["input"], str) and kind in ("too_short", "too_long"):
         # What pydantic says of a text that one of our own functions has looked at before.
         kind = f"string_{kind}"
-    shown = f"not {_kind_of(error['input'])}"
+    subject, shown = shown_path(error["loc"]), f"not {_kind_of(error['input'])}"
+    if kind == "extra_forbidden":
+        return unknown_key(error["loc"], known)
     if kind in _WANTED:
-        return f"must be {_WANTED[kind]}, {shown}"
+        return f"{subject} must be {_WANTED[kind]}, {shown}"
     limits: Mapping[str, str] = {
         "missing": "is missing; add it",
-        "extra_forbidden": f"is an unknown key; {nearest(str(error['loc'][-1]), known) if known else 'remove it'}",
         "string_too_short": "is empty; fill it in",
         "string_too_long": f"has more than {context.get('max_length')} characters; shorten it",
         "too_short": f"must have at least {context.get('min_length')} items",
@@ -170,8 +184,9 @@ def _worded(error: ErrorDetails, known: Sequence[str]) -> str:
         "less_than_equal": f"must be at most {context.get('le')}, {shown}",
         "literal_error": f"must be one of {context.get('expected')}, {shown}",
         "value_error": str(context.get("error")),
+        LEAVES_FOLDER: str(context.get("error")),
     }
-    return limits.get(kind) or f"cannot be used: {error['msg']}"
+    return f"{subject} " + (limits.get(kind) or f"cannot be used: {error['msg']}")
 
 
 def _kind_of(value: object) -> str:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils.text import slugify
 
-from benchmark_tasks.domain.categories import ensure_categories
+from benchmark_tasks.domain.content import file_hash, put_file, put_tree, tree_files, tree_hash
 from benchmark_tasks.domain.facts_suite import (
     FACTS_DESCRIPTION,
     FACTS_SUITE,
     IMPORTED_DESCRIPTION,
+    ensure_categories,
     facts_papers,
     load_facts,
 )
-from benchmark_tasks.domain.info import read_suite
-from benchmark_tasks.domain.paper_contents import Keeper, paper_content
 from benchmark_tasks.domain.problems import ImportProblem, ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, revisions_of
-from benchmark_tasks.domain.revisions import store_papers
+from benchmark_tasks.domain.revisions import PaperContent, TaskContent, store_papers
+from benchmark_tasks.domain.task_files import UpstreamFiles
 from benchmark_tasks.models import Paper, Suite
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from benchmark_tasks.domain.revisions import PaperContent, SuiteChanges
+    from benchmark_tasks.domain.content import Content
+    from benchmark_tasks.domain.revisions import SuiteChanges
     from benchmark_tasks.domain.suite_folder import SuiteFolder
+    from benchmark_tasks.domain.task_files import GradingFiles, PaperFolder, TaskFolder
     from benchmark_tasks.models import SuiteVersion
 
 
@@ -64,6 +68,9 @@ def import_suite(
     is handed to the ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem
     for errors that concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form.
     """
+    # Here, since pages import this module for what is shipped, and need pydantic for nothing.
+    from benchmark_tasks.domain.suite_folder import read_suite
+
     read = read_suite(folder)
     if slugify(slug) != slug or not 1 <= len(slug) <= 50:
         message = "is not a slug: use up to 50 lower-case letters, digits and '-'"
@@ -72,7 +79,7 @@ def import_suite(
         read.problems.insert(0, ImportProblem("--title", "is longer than 120 characters", whole=True))
     _refuse_faulty(read, strict=strict)
     # Files first: should the transaction fail, the store merely holds content that no row names.
-    papers = _stored(read, Keeper(dry_run=dry_run))
+    papers = _stored(read, _Keeper(dry_run=dry_run))
     _refuse_faulty(read, strict=strict)
     with transaction.atomic():
         ensure_categories()
@@ -93,12 +100,12 @@ def _refuse_faulty(read: SuiteFolder, *, strict: bool) -> None:
         raise ImportRefusedError(read.problems)
 
 
-def _stored(read: SuiteFolder, keeper: Keeper) -> list[PaperContent]:
+def _stored(read: SuiteFolder, keeper: _Keeper) -> list[PaperContent]:
     """The contents of all papers; one whose files cannot be read after all is left out."""
     found = []
     for paper in tuple(read.papers):
         try:
-            found.append(paper_content(paper, keeper))
+            found.append(_paper_content(paper, keeper))
         except OSError as error:
             folder = paper.info.folder_name
             where = _inside(error.filename, paper.path, folder)
@@ -127,19 +134,19 @@ def _in_order(slug: str) -> tuple[str, int]:
 
 
 def _store_suite(slug: str, title: str, read: SuiteFolder) -> Suite:
-    suite, _ = Suite.objects.get_or_create(slug=slug, defaults={"title": title or read.title or slug})
-    suite.title = title or (suite.title if suite.title != slug else read.title or slug)
+    suite, _ = Suite.objects.get_or_create(slug=slug, defaults={"title": title or read.info.title or slug})
+    suite.title = title or (suite.title if suite.title != slug else read.info.title or slug)
     before = IMPORTED_DESCRIPTION if suite.description == FACTS_DESCRIPTION else suite.description
-    suite.description = read.description or before
-    suite.licence = read.licence or suite.licence
-    suite.source = read.source or suite.source
+    suite.description = read.info.description or before
+    suite.licence = read.info.licence or suite.licence
+    suite.source = read.info.source or suite.source
     suite.save()
     return suite
 
 
 def _news(suite: Suite, read: SuiteFolder) -> str:
     """The author's newest changelog line, unless an earlier version has told it already."""
-    newest = read.changelog[-1] if read.changelog else ""
+    newest = read.info.changelog[-1] if read.info.changelog else ""
     current = current_version(suite)
     return "" if current is not None and newest in current.changes else newest
 
@@ -157,4 +164,99 @@ def _report(suite: Suite, changes: SuiteChanges, read: SuiteFolder) -> ImportRep
         not_runnable={r.task.slug: tuple(r.not_runnable_reasons) for r in revisions if r.not_runnable_reasons},
         left_out=tuple(read.left_out.values()),
         problems=tuple(read.problems),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """Puts files into the content store; in a dry run it only says under which hash."""
+
+    dry_run: bool = False
+
+    def tree(self, files: Mapping[str, Content]) -> str:
+        """The hash of a folder. Raises OSError."""
+        return tree_hash(files) if self.dry_run else put_tree(files)
+
+    def file(self, content: Content | None) -> str:
+        """The hash of a file, empty without one. Raises OSError."""
+        if content is None:
+            return ""
+        return file_hash(content) if self.dry_run else put_file(content)
+
+    def kept(self, tree: str, files: Mapping[str, Content]) -> Mapping[str, Content]:
+        """The files of a folder that was kept, from where they cannot change and take no second room."""
+        return files if self.dry_run else dict(tree_files(tree))
+
+
+def _paper_content(paper: PaperFolder, keeper: _Keeper) -> PaperContent:
+    """Everything that is stored of a paper. Raises OSError where a file cannot be read or kept."""
+    repository: Mapping[str, Content] = {}
+    if paper.repository is not None:
+        repository = {name: paper.repository / name for name in paper.repository_files}
+    hashes = {
+        "repository_hash": keeper.tree(repository) if repository else "",
+        "paper_hash": keeper.file(paper.paper_file),
+        "dockerfile_hash": keeper.file(paper.dockerfile),
+    }
+    if repository:
+        repository = keeper.kept(hashes["repository_hash"], repository)
+    info = paper.info
+    return PaperContent(
+        slug=info.slug,
+        instance_id=info.instance_id,
+        folder_name=info.folder_name,
+        title=info.paper_name,
+        address=info.paper_url,
+        year=info.year,
+        repository_address=info.repo_url,
+        repository_folder=info.repo_folder_name,
+        tasks=tuple(_task_content(task, repository, hashes, keeper) for task in paper.tasks),
+    )
+
+
+def _grading_tree(
+    repository: Mapping[str, Content], goal_file: str, grading: GradingFiles | UpstreamFiles, settings: dict[str, Any]
+) -> dict[str, Content]:
+    """What grading needs, as it lies in the content store.
+
+    ``reference/`` is the masked repository with the golden file in the goal file's place; beside it is ``check.json``,
+    so that a changed comparison, limit or test changes the hash as well. A sealed task has ``cases.py`` and ``run.py``
+    too; an upstream task's test is part of the repository.
+    """
+    reference = {**repository, goal_file: grading.golden}
+    tree: dict[str, Content] = {f"reference/{name}": content for name, content in reference.items()}
+    if isinstance(grading, UpstreamFiles):
+        settings = {"protocol": "upstream", "unit_test": grading.unit_test_file}
+    else:
+        tree |= {"cases.py": grading.cases, "run.py": grading.run}
+    return tree | {"check.json": json.dumps(settings, sort_keys=True).encode()}
+
+
+def _task_content(
+    task: TaskFolder, repository: Mapping[str, Content], hashes: dict[str, str], keeper: _Keeper
+) -> TaskContent:
+    info = task.info
+    settings = info.check.settings if info.check else {}
+    grading_hash = ""
+    if task.grading is not None:
+        grading_hash = keeper.tree(_grading_tree(repository, info.goal_file, task.grading, settings))
+    return TaskContent(
+        index=info.index,
+        goal_file=info.goal_file,
+        goal_function=info.goal_function,
+        class_name=info.class_name,
+        category=info.category,
+        category_source=info.category_source,
+        instruction=info.instruction,
+        retrieval_context=tuple(info.context),
+        protocol=info.protocol,
+        environment=info.environment,
+        check_settings=settings,
+        unit_test_file=task.unit_test_file,
+        equivalent_mutants=tuple(mutant.model_dump() for mutant in info.mutants),
+        masked_source=task.masked_source,
+        masked_line=task.masked_line,
+        grading_hash=grading_hash,
+        not_runnable_reasons=task.reasons,
+        **hashes,
     )

@@ -1,268 +1,361 @@
-"""Reading a suite folder: upstream's ``info.json`` format with the optional keys protocol, environment and check.
+"""Read a suite folder: upstream's ``info.json`` format with the optional keys protocol, environment and check.
 
-No Django here. Source of the traps that are handled: DESIGN, section 6.
+Everything that is wrong is listed with its line. No Django here. Traps that are handled: DESIGN, section 6.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
-from benchmark_tasks.domain.check_keys import read_check, read_equivalent_mutants
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
 from benchmark_tasks.domain.folders import (
+    MAXIMUM_NAME,
     MAXIMUM_SOURCE_BYTES,
     PathLeavesFolderError,
     UnusableFileError,
+    clean_relative_path,
     read_regular,
 )
-from benchmark_tasks.domain.keys import Keys
-from benchmark_tasks.domain.located_json import JsonError, read_document
+from benchmark_tasks.domain.foreign_json import LEAVES_FOLDER, JsonError, given, places, read_json, unknown_key, wrongs
 from benchmark_tasks.domain.problems import ImportProblem
-from benchmark_tasks.domain.suite_folder import PaperInfo, SuiteFolder, TaskInfo
-from benchmark_tasks.domain.task_files import read_paper_folder
 from benchmark_tasks.facts.categories import UnknownCategoryError, normalise
-from benchmark_tasks.facts.lmr_bench import lmr_bench, paper_slug
+from benchmark_tasks.facts.lmr_bench import lmr_bench
 
 if TYPE_CHECKING:
-    from benchmark_tasks.domain.suite_folder import CategorySourceName, CheckInfo, EquivalentMutant, ProtocolName
+    from pathlib import Path
+
+    from benchmark_tasks.domain.foreign_json import KeyPath
 
 INFO_FILE: Final = "info.json"
 SUITE_FILE: Final = "suite.json"
+MAXIMUM_SEED: Final = 2**31 - 1
 
-_SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}", re.ASCII)
 _ENVIRONMENT: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)
-_DEFAULT_ENVIRONMENT: Final = "numpy"
-_MAXIMUM_INSTRUCTION: Final = 20_000
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_suite(folder: Path) -> SuiteFolder:
-    """Read a whole suite folder. Never raises for what is in it: see ``problems`` and ``refused`` of the result."""
-    suite = SuiteFolder(folder)
+def _clean_path(text: str) -> str:
     try:
-        root = folder.resolve(strict=True)
-        names = sorted(entry.name for entry in root.iterdir())
-    except FileNotFoundError:
-        suite.problems.append(ImportProblem(str(folder), "there is no such folder", whole=True))
-        return suite
-    except (OSError, RuntimeError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({why})", whole=True))
-        return suite
-    if SUITE_FILE in names:
-        _read_suite_file(root, suite)
-    owners: dict[str, str] = {}
-    for name in names:
-        try:
-            if not name.startswith((".", "__")) and (root / name).is_dir():
-                _read_paper(root, name, suite, owners)
-        except OSError as error:
-            suite.problems.append(ImportProblem(_shown(name), f"cannot be read ({error.strerror})"))
-            suite.left_out.setdefault(paper_slug(name), name)
-    if not suite.papers and not suite.refused and INFO_FILE in names:
-        message = "this is one paper's folder: give the folder above it"
-        # Instead of what was said of its own folders, which are none of papers.
-        suite.problems = [ImportProblem(folder.name or str(folder), message, whole=True)]
-    elif not suite.papers and not suite.refused:
-        message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
-        suite.problems.append(ImportProblem(folder.name or str(folder), message, whole=True))
-    return suite
-
-
-def _read_suite_file(root: Path, suite: SuiteFolder) -> None:
-    problems: list[ImportProblem] = []
-    keys = _read_object(root, SUITE_FILE, SUITE_FILE, problems)
-    if keys is not None:
-        suite.title = keys.text("title", limit=120)
-        suite.description = keys.text("description", limit=5000)
-        suite.licence = keys.text("licence", limit=120)
-        suite.source = keys.text("source", limit=300)
-        suite.changelog = tuple(text for text, _ in keys.texts("changelog", limit=1000))
-        keys.finish(fatal=False)
-    suite.problems.extend(replace(problem, whole=problem.fatal) for problem in problems)
-
-
-def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str]) -> None:
-    """Add the paper in the folder ``name``, or the reasons why it is left out."""
-    problems = suite.problems
-    if (root / name).is_symlink():
-        problems.append(ImportProblem(_shown(name), "is a symbolic link to a folder; left out", fatal=False))
-        return
-    if not (root / name / INFO_FILE).is_symlink() and not (root / name / INFO_FILE).exists():
-        problems.append(ImportProblem(_shown(name), f"has no {INFO_FILE}; left out", fatal=False))
-        return
-    slug = paper_slug(name)
-    if not _SLUG.fullmatch(slug):
-        message = "names a paper's folder: use letters, digits, '-' and '_' only, such as 01-DPO"
-        problems.append(ImportProblem(_shown(name), message))
-        return
-    if slug in owners:
-        message = f"gives the same task slugs as the folder {owners[slug]} ({slug}/1, …); rename one"
-        problems.append(ImportProblem(name, message, whole=True))
-        return
-    owners[slug] = name
-    found: list[ImportProblem] = []
-    keys = _read_object(root / name, INFO_FILE, f"{name}/{INFO_FILE}", found)
-    paper = read_paper_folder(root / name, _paper_info(keys, name, slug), found) if keys is not None else None
-    problems.extend(found)
-    if paper is None or any(problem.fatal for problem in found):
-        suite.left_out[slug] = name
-    else:
-        suite.papers.append(paper)
-
-
-def _read_object(folder: Path, name: str, shown: str, problems: list[ImportProblem]) -> Keys | None:
-    try:
-        document = read_document(read_regular(folder, name, limit=MAXIMUM_SOURCE_BYTES))
-    except JsonError as error:
-        problems.append(ImportProblem(shown, error.message, error.line, error.column))
-        return None
-    except UnusableFileError as error:
-        problems.append(ImportProblem(shown, str(error)))
-        return None
+        return clean_relative_path(text) if text else ""
     except PathLeavesFolderError as error:
-        problems.append(ImportProblem(shown, str(error), whole=True))
-        return None
-    problems.extend(ImportProblem(shown, error.message, error.line, error.column) for error in document.repeated)
-    keys = Keys(document.root, file=shown, name="", problems=problems)
-    return keys if isinstance(document.root.value, dict) else None
+        raise PydanticCustomError(LEAVES_FOLDER, "{error}", {"error": str(error)}) from None
 
 
-def _paper_info(keys: Keys, folder_name: str, slug: str) -> PaperInfo:
-    keys.ignore("folder_name")  # upstream's own value is wrong in places; the real folder's name counts
-    instance = keys.take("instance_id", int, str)
-    if not keys.has("implementations"):
-        keys.complain("implementations is missing: list one object per masked function")
-    tasks: list[TaskInfo] = []
-    for task_keys in keys.objects("implementations"):
-        task = _task_info(task_keys, folder_name, slug)
-        if task is not None and any(other.index == task.index for other in tasks):
-            task_keys.complain(f"repeats the index {task.index}; number the functions of a paper 1, 2, …")
-        elif task is not None:
-            tasks.append(task)
-    info = PaperInfo(
-        slug=slug,
-        folder_name=folder_name,
-        instance_id=_instance_id(keys, instance.value if instance else ""),
-        title=keys.text("paper_name", limit=300) or folder_name,
-        address=keys.address("paper_url"),
-        year=keys.whole("year", low=1900, high=2999),
-        repository_address=keys.address("repo_url"),
-        repository_folder=keys.path("repo_folder_name"),
-        tasks=tuple(tasks),
-        refused_keys=frozenset(keys.refused),
-    )
-    keys.finish(fatal=False)
-    return info
-
-
-def _instance_id(keys: Keys, value: object) -> str:
-    """Upstream has numbers, and one text; the texts here are short and printable."""
-    text = str(value) if not isinstance(value, int) or abs(value) < 10**18 else "x" * 41
-    if len(text) > 40 or not text.isprintable():
-        keys.complain("instance_id must be a number or a short text")
-        return ""
-    return text.strip()
-
-
-def _task_info(keys: Keys, folder_name: str, paper: str) -> TaskInfo | None:
-    index = keys.whole("index", low=1, high=999)
-    if index is None and "index" in keys.refused:
-        return None
-    if index is None:
-        keys.complain(f"{keys.name}.index is missing: number the functions of a paper 1, 2, …")
-        return None
-    goal_function = keys.text("goal_function", limit=120)
-    category, category_source = _category(keys, folder_name, index, goal_function)
-    protocol = _protocol(keys)
-    check = _check(keys)
-    task = TaskInfo(
-        slug=f"{paper}/{index}",
-        index=index,
-        line=keys.node.line,
-        instruction=keys.text("instruction", limit=_MAXIMUM_INSTRUCTION),
-        category=category,
-        category_source=category_source,
-        goal_file=keys.path("goal_file"),
-        goal_function=goal_function,
-        class_name=keys.text("class_name", limit=120),
-        golden_file=keys.path("golden_file"),
-        retrieval_context=_retrieval_context(keys),
-        unit_test_file=keys.path("unit_test_file"),
-        protocol=protocol,
-        environment=_environment(keys, _DEFAULT_ENVIRONMENT if protocol == "sealed" else ""),
-        check=check,
-        equivalent_mutants=_equivalent_mutants(keys, check, protocol),
-        refused_keys=frozenset(keys.refused),
-    )
-    keys.finish(fatal=False)
-    return task
-
-
-def _category(keys: Keys, folder_name: str, index: int, goal_function: str) -> tuple[str, CategorySourceName]:
-    node = keys.take("category", str)
+def _web_address(text: str) -> str:
+    """Anything that a browser would run or open locally is refused."""
     try:
-        slug = normalise(str(node.value)) if node is not None else None
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    is_web = parts.scheme in {"http", "https"} and parts.netloc and text.isprintable() and " " not in text
+    if text and not is_web:
+        raise ValueError(f"must be an http or https address, not {text[:80]!r}")
+    return text
+
+
+def _category(text: str) -> str:
+    try:
+        return normalise(text) or ""
     except UnknownCategoryError as error:
-        keys.complain(f"{keys.name}.category: {error}", node)
-        return "", "none"
-    if slug is not None:
-        return slug, "upstream"
+        raise ValueError(f"is none of the benchmark's. {error}") from None
+
+
+def _instance_id(value: object) -> str:
+    """Upstream has numbers, and one text; the texts here are short and printable."""
+    text = str(value).strip() if type(value) in (int, str) else ""
+    if value != "" and (not text or len(text) > 40 or not text.isprintable()):
+        raise ValueError("must be a number or a short text")
+    return text
+
+
+def _different(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) != len(seeds):
+        raise ValueError("must be different whole numbers")
+    return seeds
+
+
+def _environment(text: str) -> str:
+    if text and not _ENVIRONMENT.fullmatch(text):
+        raise ValueError("must be a short name such as 'numpy'")
+    return text
+
+
+def _output_name(text: str) -> str:
+    if not text.isprintable() or not 1 <= len(text) <= 120:
+        raise ValueError("is no name of an output; use a short printable one")
+    return text
+
+
+_Path = Annotated[str, StringConstraints(max_length=MAXIMUM_NAME), AfterValidator(_clean_path)]
+_Short = Annotated[str, StringConstraints(max_length=120)]
+_Tolerance = Annotated[float, Field(ge=0, le=1e300)]
+
+
+class _Info(BaseModel):
+    """Unknown keys are kept, to be remarked on."""
+
+    model_config = ConfigDict(strict=True, extra="allow", str_strip_whitespace=True, frozen=True)
+
+
+class _Check(_Info):
+    """Unknown keys are refused: one that is misspelt would else leave its default in place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class EquivalentMutant(_Check):
+    """A change of the golden function, as the audit writes it, and why nobody could tell it from the original."""
+
+    mutant: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class Rule(_Check):
+    """How outputs are compared. What is not given is the default's."""
+
+    exact: bool | None = None
+    rtol: _Tolerance | None = None
+    atol: _Tolerance | None = None
+    ordered: bool | None = None
+    equal_nan: bool | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Rule:
+        if self.exact and (self.rtol is not None or self.atol is not None):
+            raise ValueError("cannot be exact and have tolerances; remove one")
+        return self
+
+    def complete(self, base: dict[str, Any]) -> dict[str, Any]:
+        """The rule with everything that it does not say from ``base``: tolerances alone make it inexact."""
+        rule = base | self.model_dump(exclude_none=True)
+        tolerant = self.rtol is not None or self.atol is not None
+        return rule | ({"exact": False} if tolerant and self.exact is None else {})
+
+
+DEFAULT_RULE: Final[dict[str, Any]] = {
+    "exact": False,
+    "rtol": 1e-6,
+    "atol": 1e-8,
+    "ordered": True,
+    "equal_nan": False,
+}
+
+
+class _Comparison(_Check):
+    default: Rule = Rule()
+    outputs: dict[Annotated[str, AfterValidator(_output_name)], Rule] = {}
+
+
+class CheckInfo(_Check):
+    """``check`` of a sealed task: cases, seeds, comparison, limits. Names and defaults: docs/authoring-tasks.md."""
+
+    cases_file: Annotated[_Path, StringConstraints(min_length=1)]
+    public_seeds: Annotated[
+        list[Annotated[int, Field(ge=0, le=MAXIMUM_SEED)]],
+        Field(min_length=1, max_length=100),
+        AfterValidator(_different),
+    ]
+    private_seeds: Annotated[int, Field(ge=1, le=100)] = 3
+    comparison: _Comparison = _Comparison()
+    wall_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
+    memory_mb: Annotated[int, Field(ge=32, le=65536)] = 512
+    equivalent_mutants: list[EquivalentMutant] = []
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What grading needs, every default written out. Equivalent mutants are none of it: they change no grade."""
+        default = self.comparison.default.complete(DEFAULT_RULE)
+        outputs = {name: rule.complete(default) for name, rule in self.comparison.outputs.items()}
+        return {
+            "public_seeds": self.public_seeds,
+            "private_seeds": self.private_seeds,
+            "comparison": {"default": default, "outputs": outputs},
+            "wall_seconds": self.wall_seconds,
+            "memory_mb": self.memory_mb,
+        }
+
+
+_CHECK_KEYS: Final = (*CheckInfo.model_fields, *Rule.model_fields, *EquivalentMutant.model_fields)
+
+
+class TaskInfo(_Info):
+    """What info.json says of one masked function. Texts that it leaves out are empty.
+
+    ``category`` is one of the nine slugs or empty. ``class_name`` is empty for a module-level function, equal to
+    ``goal_function`` where the whole class is masked. Paths are clean and relative: goal file and retrieval context
+    to the repository, the others to the paper's folder. ``slug`` and ``line`` are the reader's.
+    """
+
+    slug: str
+    line: int
+    index: Annotated[int, Field(ge=1, le=999)]
+    instruction: Annotated[str, StringConstraints(max_length=20_000)] = ""
+    category: Annotated[str, AfterValidator(_category)] = ""
+    category_source: Literal["upstream", "ours", "none"] = "none"
+    goal_file: _Path = ""
+    goal_function: _Short = ""
+    class_name: _Short = ""
+    golden_file: _Path = ""
+    retrieval_context: list[_Path] = []
+    retrieval_content: list[_Path] = []
+    unit_test_file: _Path = ""
+    protocol: Literal["sealed", "upstream"]
+    environment: Annotated[str, AfterValidator(_environment)]
+    check: CheckInfo | None = None
+    equivalent_mutants: list[EquivalentMutant] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, value: Any) -> Any:
+        """Upstream's own files declare no check, no protocol and no environment: that is the operator's to choose."""
+        if not isinstance(value, dict):
+            return value
+        protocol = value.get("protocol", "sealed" if "check" in value else "upstream")
+        return {"protocol": protocol, "environment": "numpy" if protocol == "sealed" else "", **value}
+
+    @model_validator(mode="after")
+    def _one_context(self) -> TaskInfo:
+        """Upstream spells the key in two ways."""
+        context, content = self.retrieval_context, self.retrieval_content
+        if context and content and context != content:
+            raise ValueError("has both retrieval_context and retrieval_content, and they differ; keep one")
+        return self
+
+    @property
+    def context(self) -> list[str]:
+        """The files that a system is pointed to."""
+        return self.retrieval_context or self.retrieval_content
+
+    @property
+    def mutants(self) -> list[EquivalentMutant]:
+        """They lie in the check where there is one."""
+        return self.check.equivalent_mutants if self.check else self.equivalent_mutants
+
+
+class PaperInfo(_Info):
+    """What info.json says of a paper. ``slug`` and ``folder_name`` are the real folder's, not what the file claims."""
+
+    slug: str
+    folder_name: str
+    instance_id: Annotated[Any, AfterValidator(_instance_id)] = ""
+    paper_name: Annotated[str, StringConstraints(max_length=300)] = ""
+    paper_url: Annotated[str, StringConstraints(max_length=500), AfterValidator(_web_address)] = ""
+    year: Annotated[int, Field(ge=1900, le=2999)] | None = None
+    repo_url: Annotated[str, StringConstraints(max_length=500), AfterValidator(_web_address)] = ""
+    repo_folder_name: _Path = ""
+    implementations: list[TaskInfo]
+
+    @model_validator(mode="after")
+    def _different_indices(self) -> PaperInfo:
+        indices = [task.index for task in self.implementations]
+        for index in sorted(set(indices)):
+            if indices.count(index) > 1:
+                raise ValueError(f"repeats the index {index}; number the functions of a paper 1, 2, …")
+        return self
+
+
+class SuiteInfo(_Info):
+    """What suite.json says."""
+
+    title: _Short = ""
+    description: Annotated[str, StringConstraints(max_length=5000)] = ""
+    licence: _Short = ""
+    source: Annotated[str, StringConstraints(max_length=300)] = ""
+    changelog: list[Annotated[str, StringConstraints(max_length=1000)]] = []
+
+
+class InfoFile:
+    """A JSON file of a suite folder while it is read. What is wrong with it is added to ``problems``.
+
+    Errors of a file that is about all papers refuse the ``whole`` import.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, *, shown: str, problems: list[ImportProblem], whole: bool = False
+    ) -> None:
+        self._shown = shown
+        self._problems = problems
+        self._whole = whole
+        self._places: dict[KeyPath, tuple[int, int]] = {}
+        self.value: Any = None
+        """What it holds, without the keys that hold null; None where it cannot be read."""
+        try:
+            content = read_regular(folder, name, limit=MAXIMUM_SOURCE_BYTES)
+            self.value = given(read_json(content))
+            self._places = places(content.decode("utf-8-sig"))
+        except JsonError as error:
+            problems.append(ImportProblem(shown, error.message, error.line, error.column, whole=whole))
+        except UnusableFileError as error:
+            problems.append(ImportProblem(shown, str(error), whole=whole))
+        except PathLeavesFolderError as error:
+            problems.append(ImportProblem(shown, str(error), whole=True))
+
+    def validated(self, model: type[_Model], more: dict[str, Any]) -> _Model | None:
+        """The value, with what the reader adds to it, as ``model``; None where anything is wrong."""
+        if self.value is None:
+            return None
+        try:
+            return model.model_validate(self.value | more if isinstance(self.value, dict) else self.value)
+        except ValidationError as error:
+            for wrong in wrongs(error, _CHECK_KEYS):
+                self.complain(wrong.path, wrong.message, whole=wrong.kind == LEAVES_FOLDER)
+            return None
+
+    def complain(self, path: KeyPath, message: str, *, fatal: bool = True, whole: bool = False) -> None:
+        """Report a problem at ``path``, or at what is nearest around it."""
+        line, column = self.place(path)
+        self._problems.append(
+            ImportProblem(self._shown, message, line, column, fatal, whole or (fatal and self._whole))
+        )
+
+    def place(self, path: KeyPath) -> tuple[int, int]:
+        """Where the value at ``path`` begins, or the one around it."""
+        known = (path[:length] for length in range(len(path), -1, -1) if path[:length] in self._places)
+        return self._places.get(next(known, ()), (1, 1))
+
+    def remark_unknown(self, found: BaseModel, path: KeyPath = ()) -> None:
+        """Say which keys nobody knows: one that is misspelt would else be ignored in silence."""
+        for key in found.model_extra or {}:
+            message = unknown_key((*path, key), tuple(type(found).model_fields))
+            self.complain((*path, key), f"{message} (ignored)", fatal=False)
+
+
+def read_paper_info(folder: Path, *, slug: str, problems: list[ImportProblem]) -> PaperInfo | None:
+    """``info.json`` of the paper in ``folder``; None where it is wrong, with everything that is in ``problems``."""
+    file = InfoFile(folder, INFO_FILE, shown=f"{folder.name}/{INFO_FILE}", problems=problems)
+    more: dict[str, Any] = {"slug": slug, "folder_name": folder.name}
+    tasks = file.value.get("implementations") if isinstance(file.value, dict) else None
+    if isinstance(tasks, list):
+        more["implementations"] = [
+            {**task, "slug": f"{slug}/{task.get('index')}", "line": file.place(("implementations", number))[0]}
+            if isinstance(task, dict)
+            else task
+            for number, task in enumerate(tasks)
+        ]
+    info = file.validated(PaperInfo, more)
+    if info is None:
+        return None
+    for number, task in enumerate(info.implementations):
+        file.remark_unknown(task, ("implementations", number))
+    file.remark_unknown(info)
+    return info.model_copy(
+        update={
+            "paper_name": info.paper_name or folder.name,
+            "implementations": [_with_category(task, folder.name) for task in info.implementations],
+        }
+    )
+
+
+def _with_category(task: TaskInfo, folder_name: str) -> TaskInfo:
+    """The task with the category that the facts know for it, where its file gives none."""
+    if task.category:
+        return task.model_copy(update={"category_source": "upstream"})
     paper = lmr_bench().paper_of_folder(folder_name)
-    for task in paper.tasks if paper else ():
-        if task.index == index and task.goal_function == goal_function:
-            return task.category, task.category_source
-    return "", "none"
-
-
-def _protocol(keys: Keys) -> ProtocolName:
-    """What the file says; else ``sealed`` where a check is declared, as upstream's own files declare none."""
-    default: ProtocolName = "sealed" if keys.has("check") else "upstream"
-    node = keys.take("protocol", str)
-    if node is None:
-        return default
-    if node.value == "sealed":
-        return "sealed"
-    if node.value != "upstream":
-        keys.complain(f"{keys.name}.protocol must be 'sealed' or 'upstream', not {ascii(node.value)[:60]}", node)
-    return "upstream"
-
-
-def _environment(keys: Keys, default: str) -> str:
-    """What the file says. Upstream's files say nothing: their environments are the operator's to choose."""
-    node = keys.take("environment", str)
-    if node is None:
-        return default
-    if not _ENVIRONMENT.fullmatch(str(node.value)):
-        keys.complain(f"{keys.name}.environment must be a short name such as 'numpy'", node)
-    return str(node.value)
-
-
-def _check(keys: Keys) -> CheckInfo | None:
-    check = keys.object("check")
-    return None if check is None else read_check(check)
-
-
-def _equivalent_mutants(keys: Keys, check: CheckInfo | None, protocol: ProtocolName) -> tuple[EquivalentMutant, ...]:
-    """They lie in the check where there is one."""
-    if protocol == "upstream":
-        return read_equivalent_mutants(keys)
-    return check.equivalent_mutants if check is not None else ()
-
-
-def _retrieval_context(keys: Keys) -> tuple[str, ...]:
-    """Upstream spells the key in two ways."""
-    found = {key: keys.texts(key, limit=300) for key in ("retrieval_context", "retrieval_content")}
-    paths = {
-        key: tuple(path for text, node in items if (path := keys.clean(text, node, key)))
-        for key, items in found.items()
-    }
-    context, content = paths["retrieval_context"], paths["retrieval_content"]
-    if context and content and context != content:
-        keys.complain(f"{keys.name} has both retrieval_context and retrieval_content, and they differ; keep one")
-    return context or content
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() else ascii(name)
+    for facts in paper.tasks if paper else ():
+        if facts.index == task.index and facts.goal_function == task.goal_function:
+            return task.model_copy(update={"category": facts.category, "category_source": facts.category_source})
+    return task.model_copy(update={"category_source": "none"})

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from benchmark_tasks.domain.goals import Goal
+from benchmark_tasks.domain.content import ContentMissingError, tree_path
+from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
+from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite
+
+
+UNREADABLE: Final = (ContentMissingError, SourceError, OSError)
+"""What reading a definition raises where the task's files are gone, or do not hold the goal any more."""
 
 
 def current_version(suite: Suite) -> SuiteVersion | None:
@@ -68,3 +76,21 @@ def goal_of(revision: TaskRevision) -> Goal:
         function=revision.goal_function,
         class_name=revision.class_name,
     )
+
+
+def golden_definition(revision: TaskRevision) -> str:
+    """The golden source of the goal, decorators included, indented as in its file. For code that no box sees.
+
+    Raises what is :data:`UNREADABLE`.
+    """
+    return find_goal(golden_file(revision).read_bytes(), goal_of(revision)).text
+
+
+def golden_file(revision: TaskRevision) -> Path:
+    """Where the golden goal file lies."""
+    return tree_path(revision.grading_hash) / "reference" / revision.goal_file
+
+
+def masked_definition(revision: TaskRevision) -> FoundGoal:
+    """The goal as it is masked, within its whole file. Raises what is :data:`UNREADABLE`."""
+    return find_goal((tree_path(revision.repository_hash) / revision.goal_file).read_bytes(), goal_of(revision))

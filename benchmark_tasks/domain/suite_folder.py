@@ -1,129 +1,21 @@
-"""What a suite folder holds, once read: papers, tasks, and what is wrong with them. No Django here."""
+"""Read a folder of papers as a suite: what it holds, and everything that is wrong with it. No Django here."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.domain.info import INFO_FILE, SUITE_FILE, InfoFile, SuiteInfo, read_paper_info
+from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.task_files import read_paper_folder
+from benchmark_tasks.facts.lmr_bench import paper_slug
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from benchmark_tasks.domain.task_files import PaperFolder
 
-    from benchmark_tasks.domain.problems import ImportProblem
-
-ProtocolName = Literal["sealed", "upstream"]
-CategorySourceName = Literal["upstream", "ours", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class EquivalentMutant:
-    """A change of the golden function, as the audit writes it, and why nobody could tell it from the original."""
-
-    mutant: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckInfo:
-    """``check`` of one task: where the cases are, and the settings with every default written out."""
-
-    cases_file: str
-    settings: dict[str, Any]
-    equivalent_mutants: tuple[EquivalentMutant, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskInfo:
-    """What info.json says of one masked function. Texts that it leaves out are empty.
-
-    ``category`` is one of the nine slugs or empty. ``class_name`` is empty for a module-level function, equal to
-    ``goal_function`` where the whole class is masked. Paths are clean and relative: goal file and retrieval context
-    to the repository, the others to the paper's folder. ``refused_keys`` were given, but could not be used.
-    """
-
-    slug: str
-    index: int
-    line: int
-    instruction: str
-    category: str
-    category_source: CategorySourceName
-    goal_file: str
-    goal_function: str
-    class_name: str
-    golden_file: str
-    retrieval_context: tuple[str, ...]
-    unit_test_file: str
-    protocol: ProtocolName
-    environment: str
-    check: CheckInfo | None
-    equivalent_mutants: tuple[EquivalentMutant, ...] = ()
-    refused_keys: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class PaperInfo:
-    """What info.json says of a paper. ``slug`` comes from the folder's real name, not from what the file claims."""
-
-    slug: str
-    folder_name: str
-    instance_id: str
-    title: str
-    address: str
-    year: int | None
-    repository_address: str
-    repository_folder: str
-    tasks: tuple[TaskInfo, ...]
-    refused_keys: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class GradingFiles:
-    """The files of a sealed task that no candidate sees, as they were read."""
-
-    golden: bytes
-    cases: bytes
-    run: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamFiles:
-    """What grades a task of the upstream protocol: the golden file, and the test's path in the repository."""
-
-    golden: bytes
-    unit_test_file: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFolder:
-    """One task and the state of its files. ``reasons`` say why it is not runnable; without any it is.
-
-    ``masked_source`` are the goal definition's lines as they stand in the masked repository (line ends as LF),
-    ``masked_line`` is the number of the first; ``grading`` is None where a file is missing or unusable.
-    ``unit_test_file`` is set under the upstream protocol alone: the test's path in the repository.
-    """
-
-    info: TaskInfo
-    reasons: tuple[str, ...] = ()
-    masked_source: str = ""
-    masked_line: int = 0
-    grading: GradingFiles | UpstreamFiles | None = None
-    unit_test_file: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperFolder:
-    """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
-
-    ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
-    says how its environment is built.
-    """
-
-    info: PaperInfo
-    path: Path
-    repository: Path | None
-    repository_files: tuple[str, ...]
-    paper_file: Path | None
-    dockerfile: Path | None
-    tasks: tuple[TaskFolder, ...]
+_SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -134,11 +26,7 @@ class SuiteFolder:
     """
 
     path: Path
-    title: str = ""
-    description: str = ""
-    licence: str = ""
-    source: str = ""
-    changelog: tuple[str, ...] = ()
+    info: SuiteInfo = field(default_factory=SuiteInfo)
     papers: list[PaperFolder] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     problems: list[ImportProblem] = field(default_factory=list)
@@ -152,3 +40,73 @@ class SuiteFolder:
     def refused(self) -> bool:
         """Whether nothing of it can be imported: an error concerns all of it, or leaves no paper."""
         return any(problem.whole for problem in self.problems) or (self.faulty and not self.papers)
+
+
+def read_suite(folder: Path) -> SuiteFolder:
+    """Read a whole suite folder. Never raises for what is in it: see ``problems`` and ``refused`` of the result."""
+    suite = SuiteFolder(folder)
+    try:
+        root = folder.resolve(strict=True)
+        names = sorted(entry.name for entry in root.iterdir())
+    except FileNotFoundError:
+        suite.problems.append(ImportProblem(str(folder), "there is no such folder", whole=True))
+        return suite
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        suite.problems.append(ImportProblem(str(folder), f"is not a folder that can be read ({why})", whole=True))
+        return suite
+    if SUITE_FILE in names:
+        file = InfoFile(root, SUITE_FILE, shown=SUITE_FILE, problems=suite.problems, whole=True)
+        found = file.validated(SuiteInfo, {})
+        if found is not None:
+            suite.info = found
+            file.remark_unknown(found)
+    owners: dict[str, str] = {}
+    for name in names:
+        try:
+            if not name.startswith((".", "__")) and (root / name).is_dir():
+                _read_paper(root, name, suite, owners)
+        except OSError as error:
+            suite.problems.append(ImportProblem(_shown(name), f"cannot be read ({error.strerror})"))
+            suite.left_out.setdefault(paper_slug(name), name)
+    if not suite.papers and not suite.refused and INFO_FILE in names:
+        message = "this is one paper's folder: give the folder above it"
+        # Instead of what was said of its own folders, which are none of papers.
+        suite.problems = [ImportProblem(folder.name or str(folder), message, whole=True)]
+    elif not suite.papers and not suite.refused:
+        message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
+        suite.problems.append(ImportProblem(folder.name or str(folder), message, whole=True))
+    return suite
+
+
+def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str]) -> None:
+    """Add the paper in the folder ``name``, or the reasons why it is left out."""
+    problems = suite.problems
+    if (root / name).is_symlink():
+        problems.append(ImportProblem(_shown(name), "is a symbolic link to a folder; left out", fatal=False))
+        return
+    if not (root / name / INFO_FILE).is_symlink() and not (root / name / INFO_FILE).exists():
+        problems.append(ImportProblem(_shown(name), f"has no {INFO_FILE}; left out", fatal=False))
+        return
+    slug = paper_slug(name)
+    if not _SLUG.fullmatch(slug):
+        message = "names a paper's folder: use letters, digits, '-' and '_' only, such as 01-DPO"
+        problems.append(ImportProblem(_shown(name), message))
+        return
+    if slug in owners:
+        message = f"gives the same task slugs as the folder {owners[slug]} ({slug}/1, …); rename one"
+        problems.append(ImportProblem(name, message, whole=True))
+        return
+    owners[slug] = name
+    found: list[ImportProblem] = []
+    info = read_paper_info(root / name, slug=slug, problems=found)
+    paper = read_paper_folder(root / name, info, found) if info is not None else None
+    problems.extend(found)
+    if paper is None or any(problem.fatal for problem in found):
+        suite.left_out[slug] = name
+    else:
+        suite.papers.append(paper)
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)

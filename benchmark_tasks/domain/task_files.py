@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmark_tasks.domain.folders import (
     LFS_ADVICE,
@@ -21,19 +21,70 @@ from benchmark_tasks.domain.folders import (
 from benchmark_tasks.domain.goals import FoundGoal, Goal, defines_function, find_goal
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
-from benchmark_tasks.domain.suite_folder import GradingFiles, PaperFolder, TaskFolder, UpstreamFiles
 from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from benchmark_tasks.domain.suite_folder import PaperInfo, TaskInfo
+    from benchmark_tasks.domain.info import PaperInfo, TaskInfo
 
 PAPER_FILES: Final = ("paper.pdf", "paper.json")
 NO_PAPER: Final = "is missing: there is no publication to read with the task"
 DOCKERFILE: Final = "Dockerfile"
 _MOST_REMARKS: Final = 20
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class GradingFiles:
+    """The files of a sealed task that no candidate sees."""
+
+    golden: bytes
+    cases: bytes
+    run: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamFiles:
+    """What grades a task of the upstream protocol: the golden file, and the test's path in the repository."""
+
+    golden: bytes
+    unit_test_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFolder:
+    """One task and the state of its files. ``reasons`` say why it is not runnable; without any it is.
+
+    ``masked_source`` are the goal definition's lines as they stand in the masked repository (line ends as LF),
+    ``masked_line`` is the number of the first; ``grading`` is None where a file is missing or unusable.
+    ``unit_test_file`` is set under the upstream protocol alone: the test's path in the repository.
+    """
+
+    info: TaskInfo
+    reasons: tuple[str, ...] = ()
+    masked_source: str = ""
+    masked_line: int = 0
+    grading: GradingFiles | UpstreamFiles | None = None
+    unit_test_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFolder:
+    """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
+
+    ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
+    says how its environment is built.
+    """
+
+    info: PaperInfo
+    path: Path
+    repository: Path | None
+    repository_files: tuple[str, ...]
+    paper_file: Path | None
+    dockerfile: Path | None
+    tasks: tuple[TaskFolder, ...]
 
 
 def read_paper_folder(folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> PaperFolder:
@@ -65,7 +116,7 @@ class _Reader:
         leaks = self._leaks()
         self._remark_pointers()
         tasks = []
-        for task in self._info.tasks:
+        for task in self._info.implementations:
             state = _TaskReader(self, task)
             tasks.append(state.read(self._repository_reason or leaks))
         return PaperFolder(
@@ -87,25 +138,24 @@ class _Reader:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def read_file(self, relative: str, *, limit: int = MAXIMUM_SOURCE_BYTES) -> bytes:
+    def read_file(self, relative: str) -> bytes:
         """A file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
-        try:
-            return read_regular(self._folder, relative, limit=limit)
-        except PathLeavesFolderError as error:
-            self.remark(relative, str(error), fatal=True)
-            raise UnusableFileError("leads out of the folder") from error
+        return self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
 
     def place_of(self, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
         """The place of such a file."""
+        return self._inside(relative, regular_file, limit)
+
+    def _inside(self, relative: str, find: Callable[..., _Found], limit: int) -> _Found:
         try:
-            return regular_file(self._folder, relative, limit=limit)
+            return find(self._folder, relative, limit=limit)
         except PathLeavesFolderError as error:
             self.remark(relative, str(error), fatal=True)
             raise UnusableFileError("leads out of the folder") from error
 
     def in_repository(self, relative: str) -> str:
         """A repository file's path below the paper's folder."""
-        return f"{self._info.repository_folder}/{relative}"
+        return f"{self._info.repo_folder_name}/{relative}"
 
     def has_repository_file(self, relative: str) -> bool:
         """Whether a file of this name is imported with the repository."""
@@ -113,15 +163,10 @@ class _Reader:
 
     def is_inside_repository(self, relative: str) -> bool:
         """Whether a path below the paper's folder lies in the masked repository, which candidates see."""
-        return relative.startswith(f"{self._info.repository_folder}/") if self._info.repository_folder else False
-
-    @property
-    def repository_refused(self) -> bool:
-        """Whether the repository folder was named in a way that refuses the whole import."""
-        return "repo_folder_name" in self._info.refused_keys
+        return relative.startswith(f"{self._info.repo_folder_name}/") if self._info.repo_folder_name else False
 
     def _open_repository(self) -> tuple[Path | None, Listing]:
-        name = self._info.repository_folder
+        name = self._info.repo_folder_name
         if not name:
             self._repository_reason = "info.json names no repository folder (repo_folder_name)"
             return None, Listing()
@@ -139,7 +184,7 @@ class _Reader:
             return None, Listing()
         if other:
             self.remark(other, f"is taken as the repository, since there is no folder {name!r}")
-            self._info, name = replace(self._info, repository_folder=other), other
+            self._info, name = self._info.model_copy(update={"repo_folder_name": other}), other
         listing = list_files(self._folder / name)
         for file, why in listing.skipped:
             self.remark(self.in_repository(file), why)
@@ -150,9 +195,9 @@ class _Reader:
 
     def _only_repository(self) -> str:
         """The one folder that holds every goal file: upstream renames repositories and forgets to say so."""
-        if any(task.protocol != "upstream" for task in self._info.tasks):
+        if any(task.protocol != "upstream" for task in self._info.implementations):
             return ""
-        goals = [task.goal_file for task in self._info.tasks]
+        goals = [task.goal_file for task in self._info.implementations]
         folders = [path.name for path in self._folder.iterdir() if path.is_dir() and not path.is_symlink()]
         found = [
             name
@@ -167,7 +212,7 @@ class _Reader:
             self.remark(self.in_repository(name), LFS_ADVICE)
         if len(pointers) > _MOST_REMARKS:
             left = len(pointers) - _MOST_REMARKS
-            self.remark(self._info.repository_folder, f"holds {left} more files that are Git LFS pointers")
+            self.remark(self._info.repo_folder_name, f"holds {left} more files that are Git LFS pointers")
 
     def _dockerfile(self) -> Path | None:
         try:
@@ -199,7 +244,7 @@ class _Reader:
         if self._repository is None:
             return ""
         sizes = self._listing.sizes
-        for task in self._info.tasks:
+        for task in self._info.implementations:
             try:
                 golden = self.read_file(task.golden_file) if task.golden_file else b""
             except UnusableFileError:
@@ -231,9 +276,9 @@ class _TaskReader:
 
     def read(self, paper_reason: str) -> TaskFolder:
         info = self._info
-        if paper_reason and not self._paper.repository_refused:
+        if paper_reason:
             self._blame("info.json", paper_reason, line=info.line)
-        if not info.instruction and "instruction" not in info.refused_keys:
+        if not info.instruction:
             self._blame("info.json", "info.json gives no instruction", line=info.line)
         golden, solved = self._golden()
         if not paper_reason:
@@ -242,25 +287,19 @@ class _TaskReader:
         cases, run = self._probe() if info.protocol == "sealed" else (None, None)
         if info.protocol == "upstream" and not paper_reason:
             unit_test_file = self._upstream_test()
-        for path in info.retrieval_context:
-            if not paper_reason and not self._paper.has_repository_file(path):
-                self._paper.remark(
-                    self._paper.in_repository(path), f"is named as context of {info.slug} but is missing"
-                )
+        for path in info.context if not paper_reason else ():
+            if not self._paper.has_repository_file(path):
+                place = self._paper.in_repository(path)
+                self._paper.remark(place, f"is named as context of {info.slug} but is missing")
         grading: GradingFiles | UpstreamFiles | None = None
-        if not self._reasons and golden is not None:
-            grading = UpstreamFiles(golden, unit_test_file) if unit_test_file else None
-            if cases is not None and run is not None:
-                grading = GradingFiles(golden, cases, run)
+        if not self._reasons and golden is not None and unit_test_file:
+            grading = UpstreamFiles(golden, unit_test_file)
+        elif not self._reasons and golden is not None and cases is not None and run is not None:
+            grading = GradingFiles(golden, cases, run)
         return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading, unit_test_file)
 
     def _blame_unnamed(self, key: str) -> None:
-        """Say that ``key`` is not given, unless it was: then its own problem has been told, and refuses the import."""
-        reason = f"info.json names no {key}"
-        if key in self._info.refused_keys:
-            self._reasons.append(reason)
-        else:
-            self._blame("info.json", reason, line=self._info.line)
+        self._blame("info.json", f"info.json names no {key}", line=self._info.line)
 
     def _blame(self, file: str, reason: str, *, line: int | None = None) -> None:
         self._reasons.append(reason)
@@ -318,9 +357,9 @@ class _TaskReader:
     def _probe(self) -> tuple[bytes | None, bytes | None]:
         """The sealed probe: ``cases`` in one file, ``run`` in another."""
         info = self._info
-        if info.check is None and "check" not in info.refused_keys:
+        if info.check is None:
             self._blame("info.json", "the protocol is sealed but no check is declared", line=info.line)
-        cases = self._read("cases_file", info.check.cases_file) if info.check and info.check.cases_file else None
+        cases = self._read("cases_file", info.check.cases_file) if info.check else None
         run = self._read("unit_test_file", info.unit_test_file)
         if cases is not None and info.check is not None:
             self._expect_function(cases, "cases", info.check.cases_file)
@@ -349,7 +388,7 @@ class _TaskReader:
         if path != info.unit_test_file:
             paper.remark(place, f"is taken as the unit test of {info.slug}, whose own does not exist")
         try:
-            tree = parse_source(paper.read_file(place, limit=MAXIMUM_SOURCE_BYTES))
+            tree = parse_source(paper.read_file(place))
         except UnusableFileError as error:
             self._blame(place, f"unit_test_file {path} {error}")
             return ""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import shipped_sample
-from benchmark_tasks.domain.queries import runnable_revisions_of
-from benchmark_tasks.domain.references import UNREADABLE, golden_definition
+from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, runnable_revisions_of
 from evaluator.enums import CallPurpose, Variant
 from evaluator.judging.canaries import TaskTexts, canaries_of
 from evaluator.judging.configs import stale

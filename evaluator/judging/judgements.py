@@ -9,7 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from benchmark_tasks.domain.references import UNREADABLE
+from benchmark_tasks.domain.queries import UNREADABLE
 from benchmark_tasks.models import Suite
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
 from evaluator.judging.configs import active_configs, show_first, stale

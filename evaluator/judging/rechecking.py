@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
-from benchmark_tasks.domain.references import UNREADABLE, masked_definition
+from benchmark_tasks.domain.queries import UNREADABLE, masked_definition
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, JudgeVote

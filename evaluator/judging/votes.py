@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from benchmark_tasks.domain.references import golden_definition, masked_definition
+from benchmark_tasks.domain.queries import golden_definition, masked_definition
 from evaluator.enums import Abstention
 from evaluator.judging import judge_budget
 from evaluator.judging.prompt import JudgeInput, build, digest, tokens_of

@@ -14,8 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import shipped_sample
-from benchmark_tasks.domain.queries import runnable_revisions_of
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.queries import golden_definition, runnable_revisions_of
 from evaluator.enums import Abstention, WorkState
 from evaluator.judging.labels import Label
 from evaluator.judging.prompt import digest

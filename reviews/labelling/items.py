@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
-from benchmark_tasks.domain.references import UNREADABLE, golden_definition, masked_definition
+from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, masked_definition
 from reviews.comparison import lines_of, side_by_side
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import Visibility

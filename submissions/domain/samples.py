@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.python_source import same_definition
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.queries import golden_definition
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.references import UNREADABLE, masked_definition
+from benchmark_tasks.domain.queries import UNREADABLE, masked_definition
 from submissions.answers.changes import other_changes, other_files
 from submissions.highlighting import code_with_visible_marks
 

@@ -14,8 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
-from benchmark_tasks.domain.queries import current_version, goal_of, has_code, why_closed
-from benchmark_tasks.domain.references import golden_file
+from benchmark_tasks.domain.queries import current_version, goal_of, golden_file, has_code, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.answers.types import (

@@ -96,7 +96,7 @@ def test_a_broken_paper_is_left_out(suite_folder: Path, capsys: pytest.CaptureFi
         "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
         f"Left out: 02-Beta. {advice}",
     ]
-    assert err == "02-Beta/info.json:2:6: is not JSON: expecting ':' after a key\n"
+    assert err == "02-Beta/info.json:2:6: is not JSON: Expecting ':' delimiter\n"
 
 
 def test_nothing_changed(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        "02-Beta/info.json:2:6: is not JSON: expecting ':' after a key",
+        "02-Beta/info.json:2:6: is not JSON: Expecting ':' delimiter",
         "Nothing was imported: 1 error. Correct it and run this again.",
     ]
     assert not Suite.objects.exists()

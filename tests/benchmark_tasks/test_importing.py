@@ -9,10 +9,9 @@ import pytest
 
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
 from benchmark_tasks.domain.importing import ImportReport, import_suite
-from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.domain.problems import ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, runnable_revisions_of
-from benchmark_tasks.domain.suite_folder import SuiteFolder
+from benchmark_tasks.domain.suite_folder import SuiteFolder, read_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Category, Paper, Suite, SuiteVersion, Task, TaskRevision
 from benchmark_tasks.signals import suite_imported
@@ -261,7 +260,6 @@ class TestErrorsOfForm:
         assert [(p.file, p.fatal) for p in caught.value.problems] == [
             ("02-Beta/info.json", True),
             ("03-Gamma/info.json", True),
-            ("03-Gamma/unit_test/run_2.py", False),
         ]
         assert not Suite.objects.exists()
         assert not data_dir.exists()
@@ -309,7 +307,7 @@ class TestErrorsOfForm:
             (folder / "02-Beta/scoring-repo/README.md").unlink()
             return found
 
-        monkeypatch.setattr("benchmark_tasks.domain.importing.read_suite", read_and_lose)
+        monkeypatch.setattr("benchmark_tasks.domain.suite_folder.read_suite", read_and_lose)
         report = load(suite_folder)
         assert (report.created, report.left_out) == (("alpha/1", "alpha/2"), ("02-Beta",))
         assert [str(problem) for problem in report.problems] == [

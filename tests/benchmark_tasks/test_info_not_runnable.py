@@ -16,8 +16,8 @@ from benchmark_tasks.domain.folders import (
     MAXIMUM_TREE_FILES,
     Listing,
 )
-from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.suite_folder import read_suite
 from tests.benchmark_tasks.factories import (
     CHECK,
     GOLDEN_1,

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from benchmark_tasks.domain.info import read_suite
+from benchmark_tasks.domain.suite_folder import read_suite
 from benchmark_tasks.suites import build_notes
 from evaluator.auditing.trivial import trivial_answers
 from evaluator.testing.box import frames

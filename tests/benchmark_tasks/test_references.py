@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.python_source import same_definition
-from benchmark_tasks.domain.references import golden_definition
+from benchmark_tasks.domain.queries import golden_definition
 from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
 from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import ImportReport, import_suite
-from benchmark_tasks.domain.info import read_suite
 from benchmark_tasks.domain.problems import ImportProblem
-from benchmark_tasks.domain.suite_folder import TaskFolder, UpstreamFiles
+from benchmark_tasks.domain.suite_folder import read_suite
+from benchmark_tasks.domain.task_files import TaskFolder, UpstreamFiles
 from benchmark_tasks.models import TaskRevision
 from tests.benchmark_tasks.reading import fatal, remarks
 from tests.benchmark_tasks.upstream_layout import (
@@ -117,7 +117,7 @@ class TestReading:
         (dataset / REPOSITORY).rename(dataset / "05-SimPO/SimPO-main")
         suite = read_suite(dataset)
         assert suite.papers[0].tasks[0].reasons == ()
-        assert suite.papers[0].info.repository_folder == "SimPO-main"
+        assert suite.papers[0].info.repo_folder_name == "SimPO-main"
         remark = "is taken as the repository, since there is no folder 'SimPO'"
         assert remarks(suite) == [f"05-SimPO/SimPO-main: {remark}"]
 
