@@ -335,7 +335,7 @@ def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> N
 
 
 def test_a_suite_that_is_closed_for_now_asks_for_no_correction(as_alice: Client, small: SuiteVersion) -> None:
-    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
     upload = sent(as_alice, bundle())
     page = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
     assert "The file needs no correction." in page
