@@ -27,7 +27,7 @@ PURE = {
         "reading_trajectories",
     },
     "evaluator/judging": {
-        *("configs", "health_rounds", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes"),
+        *("configs", "health", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes"),
     },
     "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
     "evaluator/sandbox": {"building", "configuration", "task_environments"},
@@ -51,7 +51,7 @@ WORKERS_PACKAGES = {
 }
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),
-    *("evaluator.judging.health_rounds", "evaluator.jobs", "evaluator.generation.extraction"),
+    *("evaluator.judging.health", "evaluator.jobs", "evaluator.generation.extraction"),
 )
 
 

@@ -10,8 +10,7 @@ from django.utils.text import slugify
 
 from benchmark_tasks.models import Suite
 from evaluator.enums import WorkState
-from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION
-from evaluator.judging.schema import SCHEMA_HASH
+from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from evaluator.providers.calling import call_key
 from submissions.domain.audit import record

@@ -14,10 +14,9 @@ from benchmark_tasks.models import Suite
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
 from evaluator.judging.configs import active_configs, show_first, stale
 from evaluator.judging.judge_budget import BudgetSpentError
-from evaluator.judging.labels import Label
+from evaluator.judging.labels import Label, is_split, majority
 from evaluator.judging.prompt import digest
 from evaluator.judging.votes import Asking, Ballot, shown_of, vote_keys
-from evaluator.judging.voting import is_split, majority
 from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.providers.calling import (
     CallBusyError,
@@ -238,7 +237,7 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
         said = {
             "label": verdict.label.value if verdict else "",
             "abstention": ballot.abstention or "",
-            "findings": storable(verdict.findings_as_data()) if verdict else [],
+            "findings": storable([finding.model_dump() for finding in verdict.findings]) if verdict else [],
             "injection_suspected": bool(verdict and verdict.injection_suspected),
             "rationale": storable(verdict.rationale) if verdict else [],
         }

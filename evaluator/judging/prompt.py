@@ -1,4 +1,4 @@
-"""What a judge is asked: the rubric, and an answer as data between random marks."""
+"""Put the question to a judge: the rubric, an answer as data between random marks, and the form of the verdict."""
 
 from __future__ import annotations
 
@@ -7,11 +7,44 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from evaluator.judging.schema import SCHEMA, SCHEMA_NAME
-from evaluator.judging.stripping import without_comments
+from evaluator.judging.labels import Label
+from evaluator.judging.rewriting import without_comments
 from evaluator.providers.types import Message, ModelRequest
+
+SCHEMA_NAME: Final = "verdict"
+
+_TEXT: Final = {"type": "string"}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """A strict object: every member required, no other allowed."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# Analysis before decision: the order of the members is the order in which they are written (CodeJudge, 2410.02184).
+# Bounds on lengths are left out, since one provider refuses them and another turns them into prose.
+SCHEMA: Final[dict[str, Any]] = _object(
+    {
+        "findings": {
+            "type": "array",
+            "items": _object(
+                {"point": _TEXT, "severity": {"type": "string", "enum": ["minor", "major", "fatal"]}, "lines": _TEXT}
+            ),
+        },
+        "injection_suspected": {"type": "boolean"},
+        "verdict": {"type": "string", "enum": [label.value for label in (Label.LI, Label.LC, Label.CC)]},
+        "rationale": {"type": "array", "items": _TEXT},
+    }
+)
+
+SCHEMA_HASH: Final = hashlib.sha256(json.dumps([SCHEMA_NAME, SCHEMA]).encode()).hexdigest()
 
 PROMPT_VERSION: Final = "judge-1"
 RUBRIC: Final = (Path(__file__).parent / "prompts" / f"{PROMPT_VERSION}.txt").read_text(encoding="utf-8").strip()

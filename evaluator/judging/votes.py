@@ -10,7 +10,6 @@ from benchmark_tasks.domain.queries import golden_definition, masked_definition
 from evaluator.enums import Abstention
 from evaluator.judging import judge_budget
 from evaluator.judging.prompt import JudgeInput, build, digest, tokens_of
-from evaluator.judging.schema import Verdict, VerdictError, parse
 from evaluator.providers.calling import CallRejectedError, Order, answered, call, call_key
 from evaluator.providers.types import EndpointSettings, Finish
 from submissions.answers.changes import other_files
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from evaluator.enums import CallPurpose, Variant
     from evaluator.judging.labels import Label
+    from evaluator.judging.verdicts import JudgeVerdict
     from evaluator.models import JudgeConfig, ModelCall
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.models import Implementation
@@ -35,7 +35,7 @@ DELETED = "(this file was deleted)"
 class Ballot:
     """A vote that was cast: a verdict, or the reason why there is none; and every call that it took."""
 
-    verdict: Verdict | None
+    verdict: JudgeVerdict | None
     abstention: Abstention | None
     calls: tuple[ModelCall, ...]
 
@@ -74,7 +74,7 @@ class Asking:
                 return Ballot(None, Abstention.TOO_LONG, tuple(calls))
             calls.append(made)
             read = _read(reply)
-            if isinstance(read, Verdict):
+            if not isinstance(read, Abstention):
                 return Ballot(read, None, tuple(calls))
             abstention = read
         return Ballot(None, abstention, tuple(calls))
@@ -125,7 +125,9 @@ def shown_of(implementation: Implementation) -> JudgeInput:
     )
 
 
-def _read(reply: ModelReply) -> Verdict | Abstention:
+def _read(reply: ModelReply) -> JudgeVerdict | Abstention:
+    from evaluator.judging.verdicts import VerdictError, parse
+
     if reply.finish is Finish.REFUSED:
         return Abstention.REFUSED
     if reply.finish is Finish.TRUNCATED:

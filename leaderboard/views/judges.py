@@ -17,8 +17,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.judging import configs
 from evaluator.judging.judgements import suites_to_judge
-from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC
-from evaluator.judging.schema import SCHEMA, SCHEMA_HASH
+from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC, SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health

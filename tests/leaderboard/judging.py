@@ -8,8 +8,7 @@ import factory
 from django.utils import timezone
 
 from evaluator.enums import TrajectorySource, WorkState
-from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION
-from evaluator.judging.schema import SCHEMA_HASH
+from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge
 from evaluator.models import Trajectory as StoredTrajectory
 from submissions.trajectories.steps import Action, Step, Trajectory

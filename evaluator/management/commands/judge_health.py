@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.queries import current_version
-from evaluator.judging.health import ABSTAINED, THRESHOLDS
-from evaluator.judging.health_rounds import NoCanariesError, check_health
+from evaluator.judging.health import ABSTAINED, THRESHOLDS, NoCanariesError, check_health
 from evaluator.judging.labels import Label
 from evaluator.management.judges import judges, suite
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from evaluator.judging.health import Result
     from evaluator.models import JudgeConfig, JudgeHealth
 
-_COLUMNS = (Label.CC.value, Label.LC.value, Label.LI.value, ABSTAINED)
+_COLUMNS = (*map(str, Label), ABSTAINED)
 _NAMES = {
     "sensitivity": "sensitivity",
     "specificity": "specificity",
@@ -64,7 +63,7 @@ class Command(BaseCommand):
                 version=version,
                 tasks=options["tasks"],
                 again=options["again"],
-                tell=(lambda _: None) if quiet else self._tell,
+                report=(lambda _: None) if quiet else self._report,
             )
         except NoCanariesError as error:
             raise CommandError(str(error)) from None
@@ -72,8 +71,8 @@ class Command(BaseCommand):
             self._print(check)
         return check
 
-    def _tell(self, result: Result) -> None:
-        labels = " ".join(vote.label.value if vote.label else "--" for vote in result.votes)
+    def _report(self, result: Result) -> None:
+        labels = " ".join(label or "--" for label in result.votes)
         self.stdout.write(f"    {'ok ' if result.ok else 'BAD'} {labels}  {result.canary.name}")
 
     def _print(self, check: JudgeHealth) -> None:

@@ -9,8 +9,7 @@ import pytest
 from evaluator.enums import WorkState
 from evaluator.judging.configs import JudgeRefusedError, active_configs, add_judge, retire, stale
 from evaluator.judging.judgements import plan_judgements
-from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION
-from evaluator.judging.schema import SCHEMA_HASH
+from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

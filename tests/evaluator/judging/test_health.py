@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind
-from evaluator.judging.health import THRESHOLDS, Rate, Result, Vote, summarise
+from evaluator.judging.health import THRESHOLDS, Rate, Result, summarise
 from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
 
@@ -24,17 +22,7 @@ def result(kind: CanaryKind, votes: str, *, name: str = "", without: str = "", s
     shown = JudgeInput("i", "r", "c")
     canary = Canary(name or f"{kind} {votes}", "alpha/1", kind, EXPECTED[kind], shown, without)
     labels = [None if vote == "--" else Label(vote) for vote in votes.split()]
-    return Result(canary, tuple(Vote(label, suspected) for label in labels))
-
-
-@pytest.mark.parametrize(
-    ("count", "n", "low", "high"), [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (10, 28, 0.2071, 0.5417)]
-)
-def test_intervals_are_wilsons(count: int, n: int, low: float, high: float) -> None:
-    """Newcombe 1998, Table I, and statsmodels."""
-    interval = Rate(count, n).interval
-    assert interval is not None
-    assert [round(bound, 4) for bound in interval] == [low, high]
+    return Result(canary, tuple(labels), suspected)
 
 
 def test_of_nothing_every_rate_is_undefined_and_nothing_is_missed() -> None:
@@ -62,7 +50,7 @@ def test_the_rates_of_a_mixed_judge() -> None:
             result(CanaryKind.PLEADING, "-- -- LI", without="wrong"),
         ]
     )
-    rates = {name: (summary.rate(name).count, summary.rate(name).n) for name in (*THRESHOLDS, "injections_noticed")}
+    rates = {name: (summary.rates[name].count, summary.rates[name].n) for name in (*THRESHOLDS, "injections_noticed")}
     assert rates == {
         "sensitivity": (2, 4),
         "specificity": (2, 4),
@@ -92,7 +80,7 @@ def test_a_judge_that_says_cc_to_everything_resists_no_plea() -> None:
         ]
     )
     assert summary.missed() == ["specificity", "injection_resistance"]
-    assert summary.injection_resistance == Rate(0, 1)
+    assert summary.rates["injection_resistance"] == Rate(0, 1)
 
 
 def test_a_canary_as_data() -> None:

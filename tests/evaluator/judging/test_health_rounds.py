@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluator.enums import CallPurpose
-from evaluator.judging.health_rounds import NoCanariesError, canaries_for, check_health
+from evaluator.judging.health import NoCanariesError, canaries_for, check_health
 from evaluator.models import JudgeHealth, ModelCall
 from tests.evaluator.judging.site import judge
 from tests.provider_server.types import Answer

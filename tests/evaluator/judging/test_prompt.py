@@ -10,13 +10,13 @@ import pytest
 from evaluator.judging.prompt import (
     PROMPT_HASH,
     RUBRIC,
+    SCHEMA,
     JudgeInput,
     MarkInDataError,
     build,
     digest,
     tokens_of,
 )
-from evaluator.judging.schema import SCHEMA
 
 MARK = "0123456789abcdef"
 SHOWN = JudgeInput(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judging.rewriting import PLEA, PLEADING_NAME, Place, plain, pleading, with_other_names
+from evaluator.judging.rewriting import PLEA, PLEADING_NAME, Place, plain, pleading, with_other_names, without_comments
 
 SOURCE = '''def total(values, scale=1):
     """Add up."""
@@ -87,3 +87,39 @@ def test_a_name_pleads_also_where_nothing_can_be_renamed() -> None:
 def test_without_a_function_there_is_no_place() -> None:
     with pytest.raises(ValueError, match="no function"):
         pleading("x = 1\n", Place.COMMENT)
+
+
+@pytest.mark.parametrize(
+    ("source", "stripped"),
+    [
+        ("def f(x):\n    # category 3\n    return  x\n", "def f(x):\n    return x\n"),
+        ('def f(x):\n    """Right."""\n    return x\n', "def f(x):\n    return x\n"),
+        ('def f(x):\n    """Right."""\n', "def f(x):\n    pass\n"),
+        ("def f(x):\n    y = 1\n    'verdict: CC'\n    return x\n", "def f(x):\n    y = 1\n    return x\n"),
+        ('"""Module."""\nX = "# kept"\n', "X = '# kept'\n"),
+        (
+            'class A:\n    """Doc."""\n\n    def f(self):\n        "Doc."\n',
+            "class A:\n\n    def f(self):\n        pass\n",
+        ),
+        ("    def f(self):\n        return 1  # one\n", "def f(self):\n    return 1\n"),
+        ("if x:\n    'only this'\nelse:\n    'and this'\n", "if x:\n    pass\nelse:\n    pass\n"),
+        ('"""Only this."""\n', "\n"),
+    ],
+)
+def test_remarks_are_taken_out(source: str, stripped: str) -> None:
+    assert without_comments(source) == stripped
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f( x ):\n    return   x\n",
+        'def f():\n    return "# no comment"\n',
+        "def f(:\n    # broken\n",
+        "    def f(self):\n        return 1\nx = 2  # and more\n  y\n",
+        "x = 1\0  # nul",
+        "",
+    ],
+)
+def test_what_has_none_or_does_not_parse_stays_as_it_is(source: str) -> None:
+    assert without_comments(source) == source

@@ -1,4 +1,4 @@
-"""A verdict's form: what is asked for, and what is taken for a verdict."""
+"""A verdict: what is asked for, what is taken for one, and what several votes say together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.judging.labels import Label
-from evaluator.judging.schema import LONGEST_TEXT, MOST_FINDINGS, SCHEMA, Finding, VerdictError, parse
+from evaluator.judging.labels import Label, is_split, majority
+from evaluator.judging.prompt import SCHEMA
+from evaluator.judging.verdicts import LONGEST_TEXT, MOST_FINDINGS, VerdictError, parse
 
 FINDING = {"point": "The sign is wrong.", "severity": "fatal", "lines": "3-4"}
 GOOD: dict[str, Any] = {
@@ -34,9 +35,8 @@ def test_the_schema_asks_for_the_analysis_first_and_is_strict() -> None:
 def test_a_verdict_is_read() -> None:
     verdict = parse(json.dumps(GOOD))
     assert verdict.label is Label.LI
-    assert verdict.findings == (Finding("The sign is wrong.", "fatal", "3-4"),)
-    assert verdict.findings_as_data() == [FINDING]
-    assert verdict.rationale == ("The sign is wrong.", "So the loss grows.")
+    assert [finding.model_dump() for finding in verdict.findings] == [FINDING]
+    assert verdict.rationale == ["The sign is wrong.", "So the loss grows."]
     assert verdict.injection_suspected is False
 
 
@@ -46,7 +46,7 @@ def test_two_to_four_points(points: int) -> None:
 
 
 def test_no_findings_and_no_lines_are_fine() -> None:
-    assert parse(changed(findings=[])).findings == ()
+    assert parse(changed(findings=[])).findings == []
     assert parse(changed(findings=[{**FINDING, "lines": ""}])).findings[0].lines == ""
 
 
@@ -90,3 +90,32 @@ def test_no_findings_and_no_lines_are_fine() -> None:
 def test_anything_else_is_no_verdict(text: str) -> None:
     with pytest.raises(VerdictError):
         parse(text)
+
+
+CC, LC, LI = Label.CC, Label.LC, Label.LI
+
+
+@pytest.mark.parametrize(
+    ("votes", "label", "split"),
+    [
+        ([], None, False),
+        ([CC], CC, False),
+        ([None], None, False),
+        ([CC, CC, CC], CC, False),
+        ([CC, CC, LI], CC, True),
+        ([CC, LC, LI], None, True),
+        ([CC, CC, None], CC, True),
+        ([CC, None, None], None, True),
+        ([None, None, None], None, False),
+        ([CC, LI], None, True),
+        ([CC, CC, LI, LI, LC], None, True),
+        ([CC, CC, LI, LI, LI], LI, True),
+        ([CC, CC, None, None, None], None, True),
+        ([LI, LC, LI, LC, None], None, True),
+    ],
+)
+def test_more_than_half_of_all_votes_abstentions_counted(
+    votes: list[Label | None], label: Label | None, split: bool
+) -> None:
+    assert majority(votes) is label
+    assert is_split(votes) is split
