@@ -47,32 +47,22 @@ def _stub(golden: Golden) -> str:
     return f"{header}):\n    ...\n"
 
 
-def _usage(golden: Golden) -> str:
-    return _fenced(f"from module import {golden.name}\n\nprint({golden.name}())\n")
-
-
 TAKEN: dict[str, Callable[[Golden], str]] = {
     "fence": lambda g: _fenced(g.definition),
-    "fence without a language": lambda g: _fenced(g.definition, ""),
     "fence with attributes": lambda g: _fenced(g.definition, 'py title="a.py" {1,3}'),
     "tildes": lambda g: _fenced(g.definition, "python", "~~~"),
-    "four backticks": lambda g: _fenced(g.definition, "python", "````"),
     "no fence": lambda g: g.definition,
     "words around a fence": lambda g: f"Here it is:\n\n{_fenced(g.definition)}\nIt follows equation (2).\n",
     "open fence": lambda g: f"Answer:\n```python\n{g.definition}",
     "fence in a list": lambda g: "1. The function:\n\n" + _indented(_fenced(g.definition), "   "),
-    "usage after it": lambda g: f"{_fenced(g.definition)}\nUse it so:\n{_usage(g)}",
     "a sketch first": lambda g: f"Outline:\n{_fenced(_stub(g))}\nWhole:\n{_fenced(g.definition)}",
     "the whole file": lambda g: _fenced(g.file),
-    "the whole file, no fence": lambda g: g.file,
     "extra indentation": lambda g: _fenced(_indented(g.definition)),
     "tabs": lambda g: _fenced("\n".join(_tabbed(line) for line in g.definition.split("\n"))),
     "Windows line ends": lambda g: f"Here:\n{_fenced(g.definition)}".replace("\n", "\r\n"),
-    "byte order mark": lambda g: "\ufeff" + g.definition,
     "thoughts before": lambda g: (
         f"<think>\nMaybe\n{_fenced(_stub(g).replace('...', 'return 0'))}</think>\n{_fenced(g.definition)}"
     ),
-    "an unneeded import": lambda g: _fenced(f"import os\nimport sys\n\n\n{g.definition}"),
     "a diff": _diff,
     "a fenced diff": lambda g: f"The change:\n{_fenced(_diff(g), 'diff')}",
     "a diff without context": lambda g: _fenced(_diff(g, 0), "diff"),
@@ -85,11 +75,8 @@ NOT_TAKEN: dict[str, Callable[[Golden], str]] = {
     "nested fences": lambda g: f"````markdown\n# The answer:\n{_fenced(g.definition)}````\n",
     "no-break spaces": lambda g: _fenced(g.definition.replace("    ", "\u00a0\u00a0\u00a0\u00a0")),
     "HTML escapes": lambda g: f"<pre><code>\n{html.escape(g.definition, quote=False)}</code></pre>\n",
-    "an answer tag": lambda g: f"<answer>\n{g.definition}</answer>\n",
     "JSON": lambda g: json.dumps({"explanation": "As asked.", "code": g.definition}),
-    "quoted": lambda g: "".join(f"> {line}\n" for line in _fenced(g.definition).rstrip("\n").split("\n")),
     "another name": lambda g: _fenced(re.sub(rf"\b{g.name}\b", "compute", g.definition)),
-    "a body alone": lambda g: _fenced(textwrap.dedent(g.definition.split(":\n", 1)[1])),
     "a body at the margin": lambda g: _fenced(re.sub(r"^ +", "", g.definition, flags=re.MULTILINE)),
     "a diff with wrong context": lambda g: _fenced(
         re.sub(r"^[ -](?! *$)", r"\g<0>x", _diff(g), flags=re.MULTILINE), "diff"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from evaluator.generation.agent_workspace import AgentTask, definition_alone, prepared, shell_mounts
+from evaluator.generation.agent_workspace import AgentTask, definition_alone, prepared
 from evaluator.sandbox.types import Sandbox, SandboxError
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.generation.agent_runs import FILES, SUBMIT, make_task, run, work
@@ -58,12 +57,6 @@ def long_lines(folder: Path) -> set[str]:
 def test_the_whole_repository_and_the_paper(tmp_path: Path) -> None:
     expected = {f"/box/repository/{name}": text for name, text in FILES.items()}
     assert files_of(make_task(tmp_path)) == {**expected, "/box/paper/paper.txt": "Rank by score, best first."}
-
-
-def test_the_paper_as_it_was_published_is_there_too(tmp_path: Path) -> None:
-    (tmp_path / "any.pdf").write_bytes(b"%PDF-")
-    found = files_of(make_task(tmp_path, paper_pdf=tmp_path / "any.pdf"))
-    assert found["/box/paper/paper.pdf"] == "%PDF-"
 
 
 def test_only_the_goal_file(tmp_path: Path) -> None:
@@ -114,12 +107,6 @@ def test_nothing_is_left_in_scratch_and_the_masked_repository_stays(tmp_path: Pa
         assert workspace.mounts[0].source == place / "repository"
     assert list(scratch.iterdir()) == []
     assert (task.repository / task.goal.file).read_text() == FILES["ranking/goal.py"]
-
-
-def test_the_shell_comes_with_its_libraries() -> None:
-    targets = {mount.target for mount in shell_mounts()}
-    assert {"/box/tools/bin/sh", "/box/tools/bin/grep", "/box/tools/bin/sed"} <= targets
-    assert any(target.startswith("/box/tools/lib/libc.so") for target in targets)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in LMR_MINI.iterdir() if path.is_dir()))
@@ -179,10 +166,3 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
     assert worked.result.is_definition
     assert worked.changed == {task.goal.file: answer.encode()}
     assert "alone in its file" in worked.requests[0].messages[0].text
-
-
-@pytest.mark.bubblewrap
-def test_what_only_the_goal_file_means_is_said(bubblewrap: Sandbox, tmp_path: Path) -> None:
-    worked = work(bubblewrap, replace(make_task(tmp_path), inputs="paper_goal_file"), run("ls -R"), SUBMIT)
-    assert "only this one file" in worked.requests[0].messages[0].text
-    assert (worked.changed, worked.result.changes.deleted) == ({}, ())

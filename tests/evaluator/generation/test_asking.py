@@ -219,27 +219,6 @@ def test_a_lost_answer_is_asked_for_twice_and_then_only_by_hand(
     assert len(provider.asked) == 3
 
 
-def test_busy_puts_the_question_back_until_then(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
-    generation = start_run(lmr_mini, "busy-forever", tasks=["dpo/1"])
-    assert ask_next()
-    request, _ = one(generation)
-    assert (request.state, request.infra_count) == (WorkState.QUEUED, 0)
-    assert request.not_before is not None
-    assert now(generation)[0] == GenerationState.RUNNING
-
-
-def test_an_endpoint_is_asked_so_many_questions_at_once(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
-    generation = start_run(lmr_mini, "right", tasks=["dpo/1", "simcse/1", "eda/1"], endpoint={"requests_at_once": 2})
-    first, second, third = generation.requests.order_by("pk")
-    for each in (first, second):
-        assert leases.claim(AnswerRequest, each.pk)
-    assert not ask_next()
-    AnswerRequest.objects.filter(pk=first.pk).update(state=WorkState.DONE, token=None)
-    assert ask_next()
-    third.refresh_from_db()
-    assert third.state == WorkState.DONE
-
-
 def test_who_loses_a_question_to_another_worker_asks_the_next(
     lmr_mini: SuiteVersion, start_run: StartRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

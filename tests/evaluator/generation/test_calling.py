@@ -190,12 +190,6 @@ def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) ->
     assert [row.status for row in ModelCall.objects.all()] == [500, 500, 500]
 
 
-def test_one_that_recovers_is_believed(provider: ProviderServer) -> None:
-    made = endpoint(provider, "down-2")
-    call(endpoint_client(made), order(made))
-    assert states() == [(1, CallState.FAILED), (2, CallState.FAILED), (3, CallState.ANSWERED)]
-
-
 def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderServer) -> None:
     made = endpoint(provider, "busy-1")
     call(endpoint_client(made), order(made))
@@ -210,13 +204,6 @@ def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderSe
     assert len(provider.asked) == 2
 
 
-def test_a_provider_that_is_always_busy_frees_the_worker(provider: ProviderServer) -> None:
-    made = endpoint(provider, "busy-forever")
-    with pytest.raises(CallBusyError):
-        call(endpoint_client(made), order(made))
-    assert 1 <= len(provider.asked) <= 3
-
-
 @pytest.mark.parametrize("model", ["wrong-key", "unknown-model", "rejects", "malformed", "not-json", "redirect"])
 def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: str) -> None:
     made = endpoint(provider, model)
@@ -227,21 +214,6 @@ def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: 
     row = ModelCall.objects.get()
     assert row.message == str(error.value)
     assert len(provider.asked) == 1
-
-
-def test_a_prompt_that_does_not_fit_is_told_apart(provider: ProviderServer) -> None:
-    made = endpoint(provider, "too-long")
-    with pytest.raises(CallRejectedError) as error:
-        call(endpoint_client(made), order(made))
-    assert error.value.too_long
-
-
-def test_an_address_that_may_not_be_called_is_not_called(provider: ProviderServer, settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
-    made = endpoint(provider, "prose")
-    with pytest.raises(CallRejectedError):
-        call(endpoint_client(made), order(made))
-    assert provider.log == []
 
 
 def test_who_is_stopped_sends_nothing(provider: ProviderServer) -> None:

@@ -282,15 +282,9 @@ def test_a_reply_that_is_too_long_is_not_read(repository: Path) -> None:
 HOSTILE = {
     "backticks": "`" * MAX_TEXT,
     "spaces": "```" + " " * (MAX_TEXT - 3),
-    "spaces and an end": "```" + " " * (MAX_TEXT - 4) + "`",
-    "many fences": "```\n" * (MAX_TEXT // 4),
-    "broken definitions": "def score(x:\n" * 20_000,
     "brackets": "(" * 300_000,
-    "minus signs": "def score(x):\n    return " + "-" * 200_000 + "x\n",
     "deep brackets": "def score(x):\n    return " + "(" * 5_000 + "x" + ")" * 5_000,
     "hunks": "@@ -1 +1 @@\n-a\n+b\n" * 20_000,
-    "quotes": '"' * 300_000,
-    "small definitions": "def a(): pass\n" * 17_000,
     "many diffs": "```\n--- a/b\n```\n" * 20_000,
 }
 

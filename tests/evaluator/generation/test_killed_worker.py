@@ -63,18 +63,3 @@ def test_the_call_is_in_doubt_and_repeated_once(
     generation.refresh_from_db()
     assert generation.state == GenerationState.DONE
     assert generation.requests.get().taken == AnswerTaken.CODE
-
-
-def test_a_second_kill_stops_it_until_somebody_looks(
-    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
-) -> None:
-    generation = start_run(lmr_mini, "right+slow-3", tasks=["dpo/1"])
-    for number in (1, 2):
-        worker_killed_in_mid_call(provider, after=number)
-        lease_runs_out()
-    assert ask_next()
-    assert len(provider.asked) == 2
-    assert [call.state for call in ModelCall.objects.all()] == [CallState.IN_DOUBT, CallState.IN_DOUBT]
-    generation.refresh_from_db()
-    assert generation.state == GenerationState.HELD
-    assert generation.reason.startswith("The model was asked twice and no answer arrived either time")

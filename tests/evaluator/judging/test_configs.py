@@ -96,10 +96,6 @@ def test_votes_and_prompt_make_another_judge_and_prices_do_not(monkeypatch: pyte
     assert stale(first).startswith("This judge was made for the prompt judge-1,")
 
 
-def test_a_judge_of_this_prompt_is_not_stale() -> None:
-    assert stale(made(endpoint())) == ""
-
-
 @pytest.mark.parametrize(("votes", "split"), [(0, 5), (2, 5), (3, 4), (5, 3), (3, 17), (-1, 5)])
 def test_numbers_of_votes_that_cannot_decide_are_refused(votes: int, split: int) -> None:
     with pytest.raises(JudgeRefusedError, match="odd"):

@@ -82,7 +82,6 @@ def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: Suite
     ("model", "missed"),
     [
         ("judge-lenient", ["specificity", "injection_resistance"]),
-        ("judge-harsh", ["sensitivity"]),
         ("judge-abstains", ["sensitivity", "specificity", "injection_resistance", "abstention"]),
     ],
 )
@@ -91,12 +90,6 @@ def test_other_bad_judges_miss_what_they_are_bad_at(
 ) -> None:
     check = check_health(config=judge(provider, model, votes=1, votes_when_split=1), version=lmr_mini, tasks=1)
     assert check.summary["missed"] == missed
-
-
-def test_an_unsteady_judge_is_not_repeatable(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
-    check = check_health(config=judge(provider, "judge-split"), version=lmr_mini, tasks=1)
-    assert rates(check.summary)["repeatability"][0] == 0
-    assert "repeatability" in check.summary["missed"]
 
 
 def test_a_round_that_was_broken_off_goes_on(provider: ProviderServer, lmr_mini: SuiteVersion, settings: Any) -> None:

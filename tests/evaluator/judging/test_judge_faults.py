@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from evaluator.enums import CallState, WorkState
 from evaluator.judging import judgements
-from evaluator.judging.configs import retire
 from evaluator.models import Judgement, ModelCall
 from submissions.exceptions import NotAllowedError
 from submissions.models import Endpoint
@@ -112,14 +111,6 @@ def test_a_provider_that_asks_to_wait_is_waited_for(provider: ProviderServer, sm
     assert row.not_before is not None
     assert 50 < (row.not_before - timezone.now()).total_seconds() <= 60
     assert row.reason
-
-
-def test_a_retired_judge_is_not_asked(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    config = judge(provider)
-    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
-    assert retire(config=config, actor=UserFactory(is_staff=True)) == 1
-    assert judgements.judge_next() is None
-    assert judgements.plan_for_submission(Judgement.objects.get().implementation.submission_id) == 0
 
 
 def test_a_fault_of_ours_is_retried_and_then_held(

@@ -140,13 +140,6 @@ def test_other_changed_files_are_shown(provider: ProviderServer, small_version: 
     assert "class Scorer" in text
 
 
-def test_of_an_answer_in_the_goal_alone_only_the_function_is_shown(
-    provider: ProviderServer, small_version: SuiteVersion
-) -> None:
-    judged(small_version, judge(provider), GOLDEN)
-    assert '"other_files": {}' in provider.asked[0].body["messages"][-1]["content"]
-
-
 def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
@@ -212,13 +205,6 @@ def test_code_that_does_not_fit_is_an_abstention_and_asks_nothing(
     assert (row.abstained, provider.asked) == (True, [])
 
 
-def test_what_the_provider_calls_too_long_is_an_abstention(
-    provider: ProviderServer, small_version: SuiteVersion
-) -> None:
-    (row,) = judged(small_version, judge(provider, "too-long"), WRONG)
-    assert (votes(row), row.state) == (["-too_long"] * 3, WorkState.DONE)
-
-
 def test_an_answer_whose_label_hangs_on_its_comments_is_surface_sensitive(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
@@ -259,16 +245,6 @@ def test_a_helper_beside_the_golden_function_is_judged_anew(
         assert shown_of(row.implementation).other_files == {"scoring/core.py": file}
         assert len(provider.asked) > asked
         asked = len(provider.asked)
-
-
-def test_several_judges_have_each_their_own_votes(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    harsh, lenient = judge(provider, "judge-harsh"), judge(provider, "judge-lenient")
-    made = submission(small_version, GOLDEN)
-    assert judgements.plan_for_submission(made.pk) == 2
-    assert judgements.judge_next(config=lenient) is not None
-    assert judgements.judge_next(config=lenient) is None
-    assert judgements.judge_next() is not None
-    assert {row.config: row.label for row in Judgement.objects.all()} == {harsh: "LI", lenient: "CC"}
 
 
 def test_a_restart_in_the_middle_asks_nothing_twice(

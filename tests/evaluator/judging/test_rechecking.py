@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.apps import apps
 
 from evaluator.enums import WorkState
 from evaluator.judging import judgements
@@ -123,12 +121,3 @@ def test_what_cannot_be_looked_at_waits(provider: ProviderServer, small_version:
     reconcile()
     row.refresh_from_db()
     assert row.state == WorkState.QUEUED
-
-
-def test_the_migration_marks_answers_with_code(small_version: SuiteVersion) -> None:
-    made = submission(small_version, GOLDEN)
-    bare = answer(made, GOLDEN, trial=2)
-    Implementation.objects.filter(pk=bare.pk).update(files=None)
-    import_module("submissions.migrations.0006_answers_shown_in_part").mark_answers_with_code(apps, None)
-    marks = Implementation.objects.order_by("trial").values_list("trial", "shown_in_part")
-    assert list(marks) == [(1, True), (2, False)]

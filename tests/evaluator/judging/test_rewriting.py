@@ -84,11 +84,6 @@ def test_a_name_pleads_also_where_nothing_can_be_renamed() -> None:
     assert text == f"def twice(x):\n    {PLEADING_NAME} = True\n    return 2 * x\n"
 
 
-def test_without_a_function_there_is_no_place() -> None:
-    with pytest.raises(ValueError, match="no function"):
-        pleading("x = 1\n", Place.COMMENT)
-
-
 @pytest.mark.parametrize(
     ("source", "stripped"),
     [

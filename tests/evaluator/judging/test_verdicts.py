@@ -40,11 +40,6 @@ def test_a_verdict_is_read() -> None:
     assert verdict.injection_suspected is False
 
 
-@pytest.mark.parametrize("points", [2, 3, 4])
-def test_two_to_four_points(points: int) -> None:
-    assert len(parse(changed(rationale=["Because."] * points)).rationale) == points
-
-
 def test_no_findings_and_no_lines_are_fine() -> None:
     assert parse(changed(findings=[])).findings == []
     assert parse(changed(findings=[{**FINDING, "lines": ""}])).findings[0].lines == ""

@@ -60,18 +60,6 @@ def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Conne
     assert client.send(body).usage == TokenUsage(100, 21, 50)
 
 
-def test_a_reply_that_fits_a_schema(api: str, client_of: Connect) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "kind": {"type": "string", "enum": ["a", "b"]}},
-        "required": ["name", "kind"],
-        "additionalProperties": False,
-    }
-    client = client_of(api, "right")
-    request = ModelRequest("", (Message("user", "x"),), schema_name="thing", schema=schema)
-    assert json.loads(client.send(client.body(request)).text) == {"name": "text", "kind": "a"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
