@@ -1,8 +1,9 @@
-"""How sure a proportion is."""
+"""Statistics of counted passes: the interval of a proportion, and pass@k."""
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Iterable
+from math import comb, sqrt
 from typing import Final
 
 Z: Final = 1.959963984540054
@@ -23,3 +24,20 @@ def wilson(k: float, n: int) -> tuple[float, float]:
     reach = Z * sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / scale
     # Exactly nothing and exactly all, where rounding would miss them.
     return 0.0 if k == 0 else max(0.0, middle - reach), 1.0 if k == n else min(1.0, middle + reach)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The chance that at least one of ``k`` answers passes, from ``n`` trials of which ``c`` passed.
+
+    The unbiased estimate of Chen et al. 2021 (arXiv 2107.03374). Raises ValueError for less than 0 or more than ``n``
+    passes, and for a ``k`` that is not from 1 to ``n``.
+    """
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise ValueError(f"pass@{k} cannot be estimated from {c} passes of {n} trials")
+    return 1 - comb(n - c, k) / comb(n, k)
+
+
+def mean_pass_at_k(tasks: Iterable[tuple[int, int]], k: int) -> float | None:
+    """The mean over tasks, each given as (trials, passes); None without tasks. Raises ValueError as above."""
+    estimates = [pass_at_k(n, c, k) for n, c in tasks]
+    return sum(estimates) / len(estimates) if estimates else None

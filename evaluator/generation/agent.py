@@ -20,7 +20,7 @@ from evaluator.generation.agent_workspace import prepared
 from evaluator.generation.prompting import filled, prompt_text
 from evaluator.providers.types import Finish, Message, ModelRequest, Tool
 from evaluator.sandbox.types import RunCancelledError
-from submissions.trajectories.steps import Action, Step, Trajectory
+from submissions.trajectories.steps import Action, AgentRun, Step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,7 @@ class AgentResult:
     """
 
     changes: Changes
-    trajectory: Trajectory
+    trajectory: AgentRun
     finished: bool
     ending: str
     is_definition: bool = False
@@ -173,9 +173,9 @@ class _Run:
             except BoxGoneError as error:
                 self.ending = f"The agent's box is gone: {error}. What it held after the last complete step counts."
 
-    def trajectory(self) -> Trajectory:
+    def trajectory(self) -> AgentRun:
         """What was done, step by step."""
-        return Trajectory(
+        return AgentRun(
             source=SOURCE,
             steps=tuple(self.steps),
             ending=self.ending,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.answers.types import AppliedAnswer
     from submissions.models import Implementation
-    from submissions.trajectories.steps import Trajectory as TrajectoryData
+    from submissions.trajectories.steps import AgentRun
 
 _REPLY: Final = "the model's reply"
 
@@ -49,7 +49,7 @@ class Answer:
     error: dict[str, Any] = field(default_factory=dict)
     aside: list[dict[str, Any]] = field(default_factory=list)
     cuts: list[dict[str, Any]] = field(default_factory=list)
-    trajectory: TrajectoryData | None = None
+    trajectory: AgentRun | None = None
     seconds: float = 0.0
     rule: str = ""
 
@@ -174,7 +174,7 @@ def dollars_of(request: AnswerRequest) -> float | None:
     return None if total is None else float(total)
 
 
-def _keep_trajectory(implementation: Implementation, trajectory: TrajectoryData) -> None:
+def _keep_trajectory(implementation: Implementation, trajectory: AgentRun) -> None:
     Trajectory.objects.update_or_create(
         implementation=implementation,
         defaults={

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from evaluator.enums import TrajectorySource
-from evaluator.generation.trajectory_child import read_limited
 from evaluator.models import Trajectory
 from submissions.models import Implementation
-from submissions.trajectories.reading import MAX_BYTES
+from submissions.trajectories.reading import MAX_BYTES, read_limited
 from submissions.trajectories.steps import TrajectoryError
 
 if TYPE_CHECKING:
-    from submissions.trajectories.steps import Trajectory as Steps
+    from submissions.trajectories.steps import AgentRun
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ def read_uploaded(submission_id: int) -> int:
     return made
 
 
-def _found(implementation: Implementation) -> Steps | None:
+def _found(implementation: Implementation) -> AgentRun | None:
     """The run in the answer's file: the only one, or the one with the paper's number; None where there is none."""
     try:
         with implementation.trajectory.open("rb") as file:
@@ -51,7 +50,7 @@ def _found(implementation: Implementation) -> Steps | None:
         return None
 
 
-def _keep(implementation: Implementation, found: Steps) -> bool:
+def _keep(implementation: Implementation, found: AgentRun) -> bool:
     """Store it, unless another reader did so meanwhile."""
     with transaction.atomic():
         _, is_new = Trajectory.objects.get_or_create(
@@ -71,7 +70,7 @@ def _keep(implementation: Implementation, found: Steps) -> bool:
     return is_new
 
 
-def _fill_usage(implementation: Implementation, found: Steps) -> None:
+def _fill_usage(implementation: Implementation, found: AgentRun) -> None:
     measured = {
         "input_tokens": found.input_tokens,
         "output_tokens": found.output_tokens,

@@ -127,7 +127,7 @@ class ModelCall(models.Model):
 class Trajectory(models.Model):
     """What an agent did on its way to an answer, in one form whoever ran it.
 
-    ``steps`` is ``submissions.trajectories.steps.Trajectory.as_data()``; ``counts`` maps each action of the paper's
+    ``steps`` is ``submissions.trajectories.steps.AgentRun.as_data()``; ``counts`` maps each action of the paper's
     Appendix F (run, read, edit, message, finish) to how often it was taken.
     """
 

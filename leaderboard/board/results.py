@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from django.db.models import OuterRef
 
 from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.statistics import mean_pass_at_k
 from evaluator.enums import RunState, WorkState
-from evaluator.generation.pass_at_k import mean_pass_at_k
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement, TestRun
 from evaluator.queue.progress import passed_trials

@@ -17,8 +17,7 @@ from leaderboard.runs import action_charts
 from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.submissions import visible_submission
 from submissions.models import Implementation
-from submissions.trajectories.steps import Action, TrajectoryError
-from submissions.trajectories.steps import Trajectory as Steps
+from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -58,9 +57,9 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     data = stored.steps
     problem = ""
     try:
-        whole = Steps.from_data(data if isinstance(data, dict) else {"source": stored.source, "steps": data})
+        whole = AgentRun.from_data(data if isinstance(data, dict) else {"source": stored.source, "steps": data})
     except TrajectoryError as error:
-        whole, problem = Steps(source=stored.source), str(error)
+        whole, problem = AgentRun(source=stored.source), str(error)
     counts = whole.counts()
     chips = [{"title": f"All {len(whole.steps)}", "query": query_with(request.GET, action=None), "active": not asked}]
     chips += [

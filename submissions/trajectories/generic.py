@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from submissions.trajectories.steps import Action, Step, Trajectory, amount, tokens
+from submissions.trajectories.steps import Action, AgentRun, Step, amount, tokens
 
 SOURCE: Final = "generic"
 
@@ -38,7 +38,7 @@ _WORDS: Final = (
 )
 
 
-def read_objects(objects: list[dict[str, Any]]) -> tuple[Trajectory, int]:
+def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, int]:
     """The steps that ``objects`` tell of, and how many of them have no known field (those become ``other``)."""
     steps: list[Step] = []
     unknown = 0
@@ -53,7 +53,7 @@ def read_objects(objects: list[dict[str, Any]]) -> tuple[Trajectory, int]:
         unknown += not made
         steps += made or [Step(Action.OTHER, input=json.dumps(item, ensure_ascii=False))]
     finished = bool(steps) and steps[-1].action is Action.FINISH
-    return Trajectory(
+    return AgentRun(
         source=SOURCE,
         steps=tuple(steps),
         ending="finished" if finished else "",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from submissions.trajectories.steps import Action, Step, Trajectory, amount, tokens
+from submissions.trajectories.steps import Action, AgentRun, Step, amount, tokens
 
 SOURCE: Final = "openhands"
 MAX_NAME: Final = 80
@@ -78,12 +78,12 @@ def unknown_kinds(history: list[object]) -> dict[str, int]:
     return Counter(name[:MAX_NAME] for name in names if name and name not in known)
 
 
-def read_run(run: Event) -> Trajectory:
+def read_run(run: Event) -> AgentRun:
     """The run with this ``history``."""
     history = _list(run.get("history"))
     costs = _costs(run.get("metrics")) if isinstance(run.get("metrics"), dict) else _costs_in(history)
     steps = tuple(_steps(history, costs))
-    return Trajectory(
+    return AgentRun(
         source=SOURCE,
         steps=steps,
         ending=_ending(run.get("error"), steps, history),

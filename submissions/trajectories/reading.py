@@ -1,10 +1,11 @@
 """Read a trajectory of any known form: OpenHands' runs, lists, lines and folders of events, or one object a line.
 
-Run it where a deadline can end it (intake and the reader of stored files do): the texts are strangers'.
+The texts are foreign: :func:`read_limited` reads them in a limited child process, as checking an upload does.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
@@ -12,13 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from submissions.limited_child import ChildError, ChildLimits, answer, ask
 from submissions.trajectories.generic import read_objects
 from submissions.trajectories.openhands import is_event, read_run, unknown_kinds
-from submissions.trajectories.steps import Trajectory, TrajectoryError, bounded
+from submissions.trajectories.steps import AgentRun, TrajectoryError, bounded
 
 MAX_BYTES: Final = 8 * 1024 * 1024
 MAX_RUNS: Final = 1000
 MAX_NAME: Final = 200
+LIMITS: Final = ChildLimits(cpu_seconds=20, wall_seconds=60.0)
 _SHOWN: Final = 5
 _LISTS: Final = ("trajectory", "messages", "steps", "events")
 _NUMBERS: Final = re.compile(r"([0-9]+)")
@@ -28,10 +31,10 @@ _NUMBERS: Final = re.compile(r"([0-9]+)")
 class Reading:
     """The runs in a file by their ``instance_id`` (empty where none is given), and what of it was not understood."""
 
-    runs: Mapping[str, Trajectory]
+    runs: Mapping[str, AgentRun]
     remarks: tuple[str, ...] = ()
 
-    def run_of(self, instance_id: str) -> Trajectory | None:
+    def run_of(self, instance_id: str) -> AgentRun | None:
         """The only run, or the one of this paper; None where there is none."""
         return next(iter(self.runs.values())) if len(self.runs) == 1 else self.runs.get(instance_id)
 
@@ -97,8 +100,8 @@ def _lines(text: str) -> Iterator[tuple[int, Any]]:
     return ((number, _json(line)) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
 
 
-def _of_runs(runs: Iterable[Mapping[str, Any]], rows: _Rows) -> dict[str, Trajectory]:
-    found: dict[str, Trajectory] = {}
+def _of_runs(runs: Iterable[Mapping[str, Any]], rows: _Rows) -> dict[str, AgentRun]:
+    found: dict[str, AgentRun] = {}
     unknown: Counter[str] = Counter()
     for run in runs:
         name = run.get("instance_id")
@@ -113,7 +116,7 @@ def _of_runs(runs: Iterable[Mapping[str, Any]], rows: _Rows) -> dict[str, Trajec
     return found
 
 
-def _of_objects(rows: _Rows) -> dict[str, Trajectory]:
+def _of_objects(rows: _Rows) -> dict[str, AgentRun]:
     values = [value for _, value in rows.values]
     if len(values) == 1 and isinstance(values[0], dict):
         # One object around a list of steps or messages.
@@ -173,3 +176,32 @@ def _listed(names: list[str]) -> str:
 
 def _count(items: list[str], noun: str) -> str:
     return f"1 {noun} is" if len(items) == 1 else f"{len(items)} {noun}s are"
+
+
+def read_limited(data: bytes, *, instance_id: str, limits: ChildLimits = LIMITS) -> AgentRun | None:
+    """The run of this paper in ``data``, or its only one; None where there is none.
+
+    Raises TrajectoryError for what cannot be read, or not within the limits.
+    """
+    given = {"data": base64.b64encode(data).decode(), "instance_id": instance_id}
+    try:
+        found = ask(__name__, json.dumps(given).encode(), limits)
+    except ChildError:
+        raise TrajectoryError("Reading the trajectory took too much time or memory.") from None
+    if "wrong" in found:
+        raise TrajectoryError(found["wrong"])
+    return None if found["run"] is None else AgentRun.from_data(found["run"])
+
+
+def serve(limits_text: str) -> None:
+    """The child."""
+    answer(limits_text, _read_run)
+
+
+def _read_run(data: bytes) -> dict[str, Any]:
+    given = json.loads(data)
+    try:
+        run = read_trajectory(base64.b64decode(given["data"])).run_of(given["instance_id"])
+    except TrajectoryError as error:
+        return {"wrong": str(error)}
+    return {"run": None if run is None else run.as_data()}

@@ -76,7 +76,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class AgentRun:
     """A whole run. ``source`` is ``agent`` (this site's), ``openhands`` or ``generic``; ``ending`` says how it ended.
 
     At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others), and after ``MAX_TOTAL`` characters those that
@@ -179,7 +179,7 @@ def _step(data: object) -> Step:
     )
 
 
-def _chosen(data: object, form: type[Step | Trajectory]) -> dict[str, Any]:
+def _chosen(data: object, form: type[Step | AgentRun]) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise TrajectoryError("A trajectory, and each of its steps, must be an object.")
     return {field.name: data[field.name] for field in fields(form) if field.name in data}

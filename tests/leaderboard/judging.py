@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from evaluator.enums import TrajectorySource, WorkState
 from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
-from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge
-from evaluator.models import Trajectory as StoredTrajectory
-from submissions.trajectories.steps import Action, Step, Trajectory
+from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge, Trajectory
+from submissions.trajectories.steps import Action, AgentRun, Step
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
@@ -59,10 +58,10 @@ def show(suite: Suite, config: JudgeConfig) -> None:
     ShownJudge.objects.update_or_create(suite=suite, defaults={"config": config})
 
 
-def walked(answer: Implementation, *actions: Action, **step: Any) -> StoredTrajectory:
+def walked(answer: Implementation, *actions: Action, **step: Any) -> Trajectory:
     """The stored trajectory of an agent that took ``actions``; ``step`` is of each."""
-    whole = Trajectory(source="agent", steps=tuple(Step(action, **step) for action in actions), ending="finished")
-    stored: StoredTrajectory = StoredTrajectory.objects.create(
+    whole = AgentRun(source="agent", steps=tuple(Step(action, **step) for action in actions), ending="finished")
+    stored: Trajectory = Trajectory.objects.create(
         implementation=answer, source=TrajectorySource.AGENT, steps=whole.as_data(), counts=whole.counts()
     )
     return stored

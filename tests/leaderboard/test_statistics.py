@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmark_tasks.domain.statistics import wilson
+from benchmark_tasks.domain.statistics import mean_pass_at_k, pass_at_k, wilson
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,30 @@ def test_contains_the_estimate_within_zero_and_one(case: tuple[float, int]) -> N
 def test_refuses_what_is_no_proportion(k: float, n: int) -> None:
     with pytest.raises(ValueError, match=f"k={k} and n={n}"):
         wilson(k, n)
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "expected"),
+    [
+        (1, 0, 1, 0.0),
+        (1, 1, 1, 1.0),
+        (10, 3, 1, 0.3),
+        (10, 3, 5, 1 - 21 / 252),
+        (5, 1, 3, 0.6),
+        (10, 8, 3, 1.0),
+        (200, 13, 100, 0.9999203),
+    ],
+)
+def test_pass_at_k_has_its_reference_values(n: int, c: int, k: int, expected: float) -> None:
+    assert pass_at_k(n, c, k) == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)])
+def test_what_cannot_be_estimated_is_refused(n: int, c: int, k: int) -> None:
+    with pytest.raises(ValueError, match=f"pass@{k} cannot be estimated from {c} passes of {n} trials"):
+        pass_at_k(n, c, k)
+
+
+def test_the_mean_is_over_tasks_whatever_their_trials() -> None:
+    assert mean_pass_at_k([(10, 3), (2, 2), (4, 0)], 1) == pytest.approx((0.3 + 1 + 0) / 3)
+    assert mean_pass_at_k([], 1) is None

@@ -11,8 +11,7 @@ from evaluator.enums import WorkState
 from evaluator.models import AnswerRequest, Trajectory
 from submissions.domain.uploads import discard
 from submissions.models import Endpoint
-from submissions.trajectories.steps import Action, Step
-from submissions.trajectories.steps import Trajectory as TrajectoryData
+from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked, called
 from tests.security.addresses import Address, entered
@@ -46,7 +45,7 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     case = {"seed": 1, "index": 0, "public": True, "outcome": "raised", "difference": SENTINEL, "error": SENTINEL}
     TestRunFactory(implementation=answer, done="raised", reason=SENTINEL, log=SENTINEL, cases=[case])
     step = Step(action=Action.RUN, input=SENTINEL, observation=SENTINEL, thought=SENTINEL)
-    worked = TrajectoryData(source="agent", steps=(step,), ending=SENTINEL)
+    worked = AgentRun(source="agent", steps=(step,), ending=SENTINEL)
     Trajectory.objects.create(
         implementation=answer, source="agent", steps=worked.as_data(), counts=worked.counts(), ending=SENTINEL
     )

@@ -13,7 +13,7 @@ from evaluator.generation.agent_answers import read_result
 from evaluator.generation.agent_box import Changes
 from evaluator.generation.answers import Answer
 from submissions.answers.types import TaskFiles
-from submissions.trajectories.steps import Trajectory
+from submissions.trajectories.steps import AgentRun
 from tests.evaluator.generation.agent_runs import FILES, GOLDEN, make_task
 
 SOLVED = {"ranking/goal.py": GOLDEN.encode()}
@@ -26,7 +26,7 @@ def task(tmp_path: Path) -> TaskFiles:
 
 
 def answer(task: TaskFiles, changes: Changes, *, finished: bool = True, is_definition: bool = False) -> Answer:
-    result = AgentResult(changes, Trajectory("agent"), finished, "It ended.", is_definition)
+    result = AgentResult(changes, AgentRun("agent"), finished, "It ended.", is_definition)
     return read_result(result, task)
 
 

@@ -10,9 +10,9 @@ import pytest
 from django.core.files.base import ContentFile
 
 from evaluator.generation.reading_trajectories import read_uploaded
-from evaluator.generation.trajectory_child import read_limited
 from evaluator.models import Trajectory
 from submissions.limited_child import ChildLimits
+from submissions.trajectories.reading import read_limited
 from submissions.trajectories.steps import TrajectoryError
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory
-from submissions.trajectories.steps import Action, Step, Trajectory, TrajectoryError
+from submissions.trajectories.steps import Action, AgentRun, Step, TrajectoryError
 
 UPSTREAM = Path(__file__).parents[4] / "shared" / "lmr-bench"
 
@@ -70,7 +70,7 @@ METRICS: dict[str, Any] = {
     ],
 }
 RUN: dict[str, Any] = {"instance_id": "3", "history": EVENTS, "metrics": METRICS, "error": None}
-READ = Trajectory(
+READ = AgentRun(
     source="openhands",
     steps=(
         Step(Action.RUN, "ls", "core.py", "Look first.", 1.5, 100, 10, 0.1),
@@ -225,7 +225,7 @@ def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, erro
     except TrajectoryError:
         return
     for trajectory in found.values():
-        assert Trajectory.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
+        assert AgentRun.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
 
 
 @settings(max_examples=200, deadline=None)
@@ -390,5 +390,5 @@ def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], 
     except TrajectoryError:
         return
     for trajectory in found.runs.values():
-        assert Trajectory.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
+        assert AgentRun.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
     assert all(remark.endswith(".") for remark in found.remarks)

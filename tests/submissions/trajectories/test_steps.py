@@ -12,8 +12,8 @@ from submissions.trajectories.steps import (
     MAX_TOTAL,
     SHORT_TEXT,
     Action,
+    AgentRun,
     Step,
-    Trajectory,
     TrajectoryError,
     bounded,
 )
@@ -24,11 +24,11 @@ STEPS = (
     Step(Action.EDIT, "core.py", "edited"),
     Step(Action.FINISH, "Done."),
 )
-WHOLE = Trajectory("agent", STEPS, "finished", 500, 60, 0.02)
+WHOLE = AgentRun("agent", STEPS, "finished", 500, 60, 0.02)
 
 
 def test_it_is_the_same_after_the_database() -> None:
-    assert Trajectory.from_data(json.loads(json.dumps(WHOLE.as_data()))) == WHOLE
+    assert AgentRun.from_data(json.loads(json.dumps(WHOLE.as_data()))) == WHOLE
 
 
 def test_actions_are_counted_and_none_is_missing() -> None:
@@ -53,14 +53,14 @@ def test_every_step_is_bounded() -> None:
 
 
 def test_steps_beyond_the_limit_are_counted_only() -> None:
-    found = Trajectory("agent", tuple(Step(Action.RUN) for _ in range(MAX_STEPS + 3)))
+    found = AgentRun("agent", tuple(Step(Action.RUN) for _ in range(MAX_STEPS + 3)))
     assert (len(found.steps), found.left_out) == (MAX_STEPS, 3)
-    assert Trajectory.from_data(found.as_data()) == found
+    assert AgentRun.from_data(found.as_data()) == found
 
 
 def test_after_too_many_characters_steps_are_shortened() -> None:
     count = MAX_TOTAL // MAX_TEXT + 10
-    found = Trajectory("agent", tuple(Step(Action.RUN, "x" * MAX_TEXT) for _ in range(count)))
+    found = AgentRun("agent", tuple(Step(Action.RUN, "x" * MAX_TEXT) for _ in range(count)))
     assert [len(step.input) for step in found.steps[:2]] == [MAX_TEXT, MAX_TEXT]
     assert len(found.steps[-1].input) <= SHORT_TEXT
     assert sum(step.length for step in found.steps) <= MAX_TOTAL + MAX_TEXT + 10 * SHORT_TEXT
@@ -80,11 +80,11 @@ def test_after_too_many_characters_steps_are_shortened() -> None:
 )
 def test_anything_else_is_refused(data: object) -> None:
     with pytest.raises(TrajectoryError):
-        Trajectory.from_data(data)
+        AgentRun.from_data(data)
 
 
 @pytest.mark.parametrize("number", [-1, True, "7", float("nan"), float("inf"), 10**16])
 def test_numbers_that_are_none_are_unknown(number: object) -> None:
     given = {"input_tokens": number, "dollars": number, "steps": [{"action": "run", "output_tokens": number}]}
-    found = Trajectory.from_data(given)
+    found = AgentRun.from_data(given)
     assert (found.input_tokens, found.dollars, found.steps[0].output_tokens) == (None, None, None)
