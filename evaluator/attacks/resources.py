@@ -156,7 +156,7 @@ RESOURCES: Final[tuple[Attack, ...]] = (
     _attack(
         "frame flood",
         "Writes frames without end to where its answers go.",
-        "frames = (b'LMRF' + struct.pack('<IQ', 2, 0) + b'{}') * 1000\nwhile True:\n    send(frames)",
+        "frames = b'{}\\n' * 1000\nwhile True:\n    send(frames)",
         ends("tampering", "output_limit"),
     ),
     _attack(

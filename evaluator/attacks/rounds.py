@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.golden import GoldenKey
     from evaluator.testing.types import SealedTask, Verdict
 
     GradeTree = Callable[[Path, str, float, bool], Verdict]
@@ -68,13 +67,13 @@ class RememberedGolden:
     def __init__(self) -> None:
         self._entries: dict[str, bytes] = {}
 
-    def get(self, key: GoldenKey) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """What was put under ``key``."""
-        return self._entries.get(key.text())
+        return self._entries.get(key)
 
-    def put(self, key: GoldenKey, value: bytes) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Keep ``value``."""
-        self._entries[key.text()] = value
+        self._entries[key] = value
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,8 +257,8 @@ TAMPERING: Final[tuple[Attack, ...]] = (
     _attack("forged bytes", "Sends what is no frame at all.", answer("send(b'Test Passed\\n')\n" + GUESS), _FORGED),
     _attack(
         "huge frame",
-        "Announces a frame of terabytes.",
-        answer("send(b'LMRF' + struct.pack('<IQ', 3, 2**42))\n" + GUESS),
+        "Begins a message that never ends.",
+        answer('send(b\'{"dict":{"kind":"\' + b\'x\' * 2**20)\n' + GUESS),
         _FORGED,
     ),
     _attack(

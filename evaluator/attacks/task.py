@@ -113,12 +113,11 @@ def write_task(root: Path) -> SealedTask:
     (root / "cases.py").write_text(_CASES)
     (root / "run.py").write_text(_RUN)
     content = "\0".join((STUB, GOLDEN, _HELPERS, _CASES, _RUN))
+    write_tree(root / "reference", GOLDEN)
     return SealedTask(
         name=NAME,
         repository=write_tree(root / "masked", STUB),
-        reference_repository=write_tree(root / "reference", GOLDEN),
-        cases_file=root / "cases.py",
-        run_file=root / "run.py",
+        grading=root,
         check=CHECK,
         environment="numpy",
         grading_hash=hashlib.sha256(content.encode()).hexdigest(),

@@ -26,15 +26,13 @@ _TEST: Final = "unit_test/unit_test_1.py"
 def upstream_graders(folder: Path, sandbox: Sandbox) -> Mapping[Way, GradeTree]:
     """A grader for each mode; the remote one raises :class:`SandboxError` where the reference does not pass by it."""
     place = folder / "upstream"
+    _with_test(task.write_tree(place / "reference", task.GOLDEN))
     upstream_task = UpstreamTask(
-        name=task.NAME,
+        goal=task.GOAL,
         repository=_with_test(task.write_tree(place / "masked", task.STUB)),
-        reference_repository=_with_test(task.write_tree(place / "reference", task.GOLDEN)),
+        grading=place,
         repository_name="ranking",
         unit_test_file=_TEST,
-        goal_file=task.GOAL.file,
-        goal_function=task.GOAL.function,
-        class_name=task.GOAL.class_name,
         environment="numpy",
         memory_bytes=MEMORY_BYTES,
     )

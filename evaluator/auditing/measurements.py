@@ -16,8 +16,7 @@ from evaluator.auditing.margins import measure_margins
 from evaluator.auditing.mutants import Mutant, mutants_of, sample
 from evaluator.auditing.trivial import trivial_answers
 from evaluator.sandbox.configuration import golden_folder
-from evaluator.testing.golden import GoldenError, compute_golden
-from evaluator.testing.golden_store import FileGoldenStore
+from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden
 from evaluator.testing.graders import Grader, retried
 from evaluator.testing.types import Outcome, Verdict
 from submissions.answers.splice import splice
@@ -159,7 +158,7 @@ class Auditor:
                 sandbox=self.sandbox,
                 task=self.grader.task,
                 seeds=seeds,
-                golden=FileGoldenStore(golden_folder()),
+                golden=GoldenFolder(golden_folder()),
                 label=self.label,
             )
         )

@@ -18,8 +18,7 @@ from benchmark_tasks.domain.python_source import SourceError
 from evaluator.sandbox.environments import run_step
 from evaluator.sandbox.trees import entries, link_tree
 from evaluator.sandbox.types import Mount, SandboxError
-from evaluator.testing.upstream_remote import answer_tree
-from evaluator.testing.upstream_types import UpstreamTask
+from evaluator.testing.upstream_boxes import answer_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,18 +149,7 @@ def _is_among_tests(task: AgentTask) -> bool:
 def _without_tests(task: AgentTask, target: Path) -> None:
     """Link the masked repository to ``target``, without unit tests and what only they name."""
     if task.unit_test_file:
-        test = UpstreamTask(
-            name=task.goal.task,
-            repository=task.repository,
-            reference_repository=task.repository,
-            repository_name="repository",
-            unit_test_file=task.unit_test_file,
-            goal_file=task.goal.file,
-            goal_function=task.goal.function,
-            class_name=task.goal.class_name,
-            environment=task.environment,
-        )
-        with answer_tree(test, task.repository, target.parent) as tree:
+        with answer_tree(task.repository, task.unit_test_file, target.parent) as tree:
             link_tree(tree, target, bytecode=False)
     else:
         link_tree(task.repository, target, bytecode=False)

@@ -21,7 +21,7 @@ from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluat
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
-from evaluator.testing.golden_store import sweep_golden
+from evaluator.testing.golden import sweep_golden
 from submissions.domain import checking, media, uploads
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission

@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import seccomp
-from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
 from evaluator.sandbox.confinement import (
     Confinement,
     HostUser,
     NoConfinement,
-    ResourceUsage,
     RootConfinement,
     ScopeConfinement,
     tool,
@@ -121,7 +120,7 @@ class BubblewrapSandbox:
     def run(
         self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
     ) -> BoxResult:
-        """See :meth:`Sandbox.run`. A program's death by a signal is told by bubblewrap as exit code 128 + signal."""
+        """See :meth:`Sandbox.run`. Bubblewrap reports a program's death by a signal as exit code 128 + signal."""
         check_spec(spec)
         bwrap = tool("bwrap", "bubblewrap")
         environment = self._environment(spec.environment)
@@ -308,7 +307,7 @@ class _Box:
         return self._status.decode(errors="replace")
 
     def _require_begun(self, report: str) -> None:
-        """Bubblewrap reports an exit code only of a program that it could start: without one the fault is ours."""
+        """Raise SandboxError without an exit code: bubblewrap reports one of every program that it could start."""
         if any("exit-code" in line for line in _status_lines(report)):
             return
         code, log = self._process.returncode, tail(bytes(self._capture.stderr)) or "no message"
@@ -364,7 +363,7 @@ def _process_limits(limits: Limits) -> list[str]:
 
 
 def _root_options(environment: Environment, mounts: tuple[Mount, ...], spec: BoxSpec) -> list[str]:
-    """What bubblewrap is told about the box's walls, file system and variables. It cannot limit a tmpfs's inodes."""
+    """Bubblewrap's options for the box's walls, file system and variables. It cannot limit a tmpfs's inodes."""
     identity = str(UNPRIVILEGED_ID)
     options = ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
     options += ["--uid", identity, "--gid", identity, "--cap-drop", "ALL", "--hostname", "box"]

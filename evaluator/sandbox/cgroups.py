@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,15 @@ class Hierarchies:
     v2: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceUsage:
+    """What a box has used: kills for want of memory, processor seconds of all its processes, most bytes at once."""
+
+    oom_kills: int = 0
+    cpu_seconds: float = 0.0
+    peak_memory: int | None = None
+
+
 def read_hierarchies(mountinfo: str) -> Hierarchies:
     """Find the control group mounts in the text of ``/proc/self/mountinfo`` (format: proc(5))."""
     v1: dict[str, Path] = {}
@@ -52,26 +60,57 @@ def read_hierarchies(mountinfo: str) -> Hierarchies:
     return Hierarchies(v1=v1, v2=v2)
 
 
-class Group(ABC):
-    """One box's control group. Times are seconds, sizes bytes."""
+class Group:
+    """One box's control group: a directory in each hierarchy of version 1, or one in the tree of version 2.
 
-    directories: tuple[Path, ...]
+    Times are seconds, sizes bytes.
+    """
 
-    @abstractmethod
+    def __init__(self, directories: Mapping[str, Path]) -> None:
+        """``directories`` says for each controller of version 1 where the group is; for version 2 the key is empty."""
+        self._at = directories
+        self._is_v1 = "" not in directories
+        self.directories = tuple(dict.fromkeys(directories.values()))
+
     def limit(self, limits: Limits) -> None:
         """Write the limits of a group just made."""
+        processes = str(limits.processes + HELPER_PROCESSES)
+        if not self._is_v1:
+            directory = self._at[""]
+            (directory / "memory.max").write_text(str(limits.memory_bytes))
+            if (directory / "memory.swap.max").exists():
+                (directory / "memory.swap.max").write_text("0")
+            (directory / "memory.oom.group").write_text("1")
+            (directory / "pids.max").write_text(processes)
+            (directory / "cpu.max").write_text(f"{PERIOD_MICROSECONDS} {PERIOD_MICROSECONDS}")
+            return
+        memory, cpu = self._at["memory"], self._at["cpu"]
+        (memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
+        with_swap = memory / "memory.memsw.limit_in_bytes"
+        if with_swap.exists():
+            with_swap.write_text(str(limits.memory_bytes))
+        else:
+            (memory / "memory.swappiness").write_text("0")
+        (self._at["pids"] / "pids.max").write_text(processes)
+        (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+        (cpu / "cpu.cfs_quota_us").write_text(str(PERIOD_MICROSECONDS))
 
-    @abstractmethod
-    def oom_kills(self) -> int:
-        """How many of the box's processes the kernel killed for want of memory."""
-
-    @abstractmethod
-    def cpu_seconds(self) -> float:
-        """Processor time that all processes of the box used together."""
-
-    @abstractmethod
-    def peak_memory(self) -> int | None:
-        """The most memory the box held at once, where the kernel says."""
+    def usage(self) -> ResourceUsage:
+        """What the box has used so far, by the kernel's counters."""
+        if self._is_v1:
+            memory = self._at["memory"]
+            return ResourceUsage(
+                oom_kills=_read_counter(memory / "memory.oom_control", "oom_kill"),
+                cpu_seconds=int((self._at["cpuacct"] / "cpuacct.usage").read_text()) / 1e9,
+                peak_memory=int((memory / "memory.max_usage_in_bytes").read_text()),
+            )
+        directory = self._at[""]
+        peak = directory / "memory.peak"  # kernels before 5.19 lack it
+        return ResourceUsage(
+            oom_kills=_read_counter(directory / "memory.events", "oom_kill"),
+            cpu_seconds=_read_counter(directory / "cpu.stat", "usage_usec") / 1e6,
+            peak_memory=int(peak.read_text()) if peak.exists() else None,
+        )
 
     def join_files(self) -> tuple[Path, ...]:
         """The files into which a process writes ``0`` to enter the group."""
@@ -103,14 +142,23 @@ class Group(ABC):
             pause = min(0.02, pause * 2)
         return killed
 
-    @abstractmethod
     def _stop_forks(self) -> None:
         """Make sure that killing catches up with a program that forks without end."""
+        if self._is_v1:
+            with suppress(FileNotFoundError):
+                (self._at["pids"] / "pids.max").write_text("0")
+        else:
+            # Kills the whole group at once; kernels before 5.14 lack the file, and there only the loop is left.
+            with suppress(FileNotFoundError, PermissionError):
+                (self._at[""] / "cgroup.kill").write_text("1")
 
     def _kill_all(self) -> set[int]:
         # A number read from the group may belong to a stranger by the time it is signalled. A descriptor cannot
         # change hands: only what is in the group before and after taking the descriptor is killed.
-        descriptors = dict(_open_processes(self.processes()))
+        descriptors: dict[int, int] = {}
+        for number in self.processes():
+            with suppress(ProcessLookupError):
+                descriptors[number] = os.pidfd_open(number)
         inside = self.processes()
         for number, descriptor in descriptors.items():
             if number in inside:
@@ -128,81 +176,6 @@ class Group(ABC):
             except OSError:
                 return False
         return True
-
-
-class GroupV1(Group):
-    """One directory in each of the hierarchies of version 1."""
-
-    def __init__(self, parents: Mapping[str, Path], name: str) -> None:
-        """``parents`` says for each controller where boxes' groups are."""
-        self._by_controller = {controller: parent / name for controller, parent in parents.items()}
-        self.directories = tuple(dict.fromkeys(self._by_controller.values()))
-
-    def limit(self, limits: Limits) -> None:
-        """Write the limits of a group just made."""
-        memory = self._by_controller["memory"]
-        (memory / "memory.limit_in_bytes").write_text(str(limits.memory_bytes))
-        with_swap = memory / "memory.memsw.limit_in_bytes"
-        if with_swap.exists():
-            with_swap.write_text(str(limits.memory_bytes))
-        else:
-            (memory / "memory.swappiness").write_text("0")
-        (self._by_controller["pids"] / "pids.max").write_text(str(limits.processes + HELPER_PROCESSES))
-        (self._by_controller["cpu"] / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
-        (self._by_controller["cpu"] / "cpu.cfs_quota_us").write_text(str(PERIOD_MICROSECONDS))
-
-    def oom_kills(self) -> int:
-        """Kills for want of memory, from ``memory.oom_control``."""
-        return _read_counter(self._by_controller["memory"] / "memory.oom_control", "oom_kill")
-
-    def cpu_seconds(self) -> float:
-        """From ``cpuacct.usage``, which counts nanoseconds."""
-        return int((self._by_controller["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
-
-    def peak_memory(self) -> int | None:
-        """From ``memory.max_usage_in_bytes``."""
-        return int((self._by_controller["memory"] / "memory.max_usage_in_bytes").read_text())
-
-    def _stop_forks(self) -> None:
-        with suppress(FileNotFoundError):
-            (self._by_controller["pids"] / "pids.max").write_text("0")
-
-
-class GroupV2(Group):
-    """One directory in the unified tree of version 2."""
-
-    def __init__(self, directory: Path) -> None:
-        """``directory`` is the box's own."""
-        self._directory = directory
-        self.directories = (directory,)
-
-    def limit(self, limits: Limits) -> None:
-        """Write the limits of a group just made."""
-        (self._directory / "memory.max").write_text(str(limits.memory_bytes))
-        swap = self._directory / "memory.swap.max"
-        if swap.exists():
-            swap.write_text("0")
-        (self._directory / "memory.oom.group").write_text("1")
-        (self._directory / "pids.max").write_text(str(limits.processes + HELPER_PROCESSES))
-        (self._directory / "cpu.max").write_text(f"{PERIOD_MICROSECONDS} {PERIOD_MICROSECONDS}")
-
-    def oom_kills(self) -> int:
-        """Kills for want of memory, from ``memory.events``."""
-        return _read_counter(self._directory / "memory.events", "oom_kill")
-
-    def cpu_seconds(self) -> float:
-        """From ``cpu.stat``, which counts microseconds."""
-        return _read_counter(self._directory / "cpu.stat", "usage_usec") / 1e6
-
-    def peak_memory(self) -> int | None:
-        """From ``memory.peak``, which kernels before 5.19 lack."""
-        peak = self._directory / "memory.peak"
-        return int(peak.read_text()) if peak.exists() else None
-
-    def _stop_forks(self) -> None:
-        # Kills the whole group at once; kernels before 5.14 lack the file, and there only the loop is left.
-        with suppress(FileNotFoundError, PermissionError):
-            (self._directory / "cgroup.kill").write_text("1")
 
 
 class GroupStore:
@@ -245,9 +218,7 @@ class GroupStore:
 
     def find(self, name: str) -> Group:
         """The group of a box by its name, whether it exists or not."""
-        if self._is_v1:
-            return GroupV1(self._parents, name)
-        return GroupV2(self._parents[""] / name)
+        return Group({controller: parent / name for controller, parent in self._parents.items()})
 
     def names(self) -> set[str]:
         """The names of all groups that exist, in any hierarchy."""
@@ -296,9 +267,3 @@ def _read_counter(path: Path, key: str) -> int:
         if name == key:
             return int(value)
     raise SandboxError(f"{path} has no line {key!r}: this kernel does not count what a box needs (4.13 or newer does)")
-
-
-def _open_processes(numbers: set[int]) -> Iterator[tuple[int, int]]:
-    for number in numbers:
-        with suppress(ProcessLookupError):
-            yield number, os.pidfd_open(number)

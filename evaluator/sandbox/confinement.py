@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, GroupV2
+from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, ResourceUsage
 from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
 
 _JOIN: Final = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"'
@@ -24,15 +24,6 @@ with it; so the shell reports them on the status pipe once the box has ended, an
 
 _SHELL_PROCESSES: Final = 2
 _APPEAR_SECONDS: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceUsage:
-    """What a box has used: kills for want of memory, processor seconds of all its processes, most bytes at once."""
-
-    oom_kills: int = 0
-    cpu_seconds: float = 0.0
-    peak_memory: int | None = None
 
 
 class Confinement(Protocol):
@@ -85,11 +76,11 @@ class RootConfinement:
 
     def usage(self) -> ResourceUsage:
         """From the kernel's counters."""
-        return _usage(self._group)
+        return self._group.usage()
 
     def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  the groups outlive the box, so nobody need report
         """From the kernel's counters."""
-        return _usage(self._group)
+        return self._group.usage()
 
     def destroy(self) -> set[int]:
         """Kill and remove."""
@@ -119,7 +110,7 @@ class ScopeConfinement:
             if path.endswith(_unit(self._name)):
                 group = Path(f"/sys/fs/cgroup{path}")
                 if (group / "memory.max").read_text().strip() == str(self._limits.memory_bytes):
-                    self._group = GroupV2(group)
+                    self._group = Group({"": group})
                     return
             time.sleep(0.005)
         raise SandboxError(
@@ -130,7 +121,7 @@ class ScopeConfinement:
         """From the kernel's counters, the last ones once the scope is gone."""
         if self._group is not None:
             with suppress(OSError):
-                self._last = _usage(self._group)
+                self._last = self._group.usage()
         return self._last
 
     def final_usage(self, report: str) -> ResourceUsage:
@@ -207,7 +198,3 @@ def tool(name: str, package: str) -> str:
     if found is None:
         raise SandboxUnavailableError(f"{name} is not on PATH: install it (Debian: apt-get install {package})")
     return str(Path(found).absolute())
-
-
-def _usage(group: Group) -> ResourceUsage:
-    return ResourceUsage(group.oom_kills(), group.cpu_seconds(), group.peak_memory())

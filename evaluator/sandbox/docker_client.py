@@ -1,4 +1,4 @@
-"""How a Docker engine is asked for boxes: the connection, what it is told of a box's walls, and a box's streams."""
+"""How a Docker engine is asked for boxes: the connection, the settings of a box's walls, and a box's streams."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ from evaluator.sandbox.types import (
 Container: TypeAlias = Any  # the SDK has no types
 
 KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
-"""How the engine tells of a first process that was killed. The launcher ends with no such code: whatever runs in a box
+"""How the engine reports a first process that was killed. The launcher ends with no such code: whatever runs in a box
 cannot kill its first process, so it was the kernel for want of memory, this process, or somebody else."""
 
 _KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)

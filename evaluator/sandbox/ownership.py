@@ -1,4 +1,4 @@
-"""Who owns a box, written into its name, so that what a dead worker left can be told from what a live one runs."""
+"""Who owns a box, written into its name, to tell what a dead worker left from what a live one runs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evaluator.testing.types import Data, SealedTask
 
-REFERENCE_OUTPUT_BYTES = 128 * 1024 * 1024
+REFERENCE_OUTPUT_BYTES = 192 * 1024 * 1024
 HELLO_SECONDS = 30.0
 _BOX_FILES = Path(box.__file__).parent
 _DRIVER = (
@@ -136,7 +136,7 @@ def talk(
     """Run the box and read its messages.
 
     Raises :class:`SandboxError` when no hello with ``nonce`` came (the candidate's code was not reachable before it,
-    so the fault is ours), or one from another processor family than ``family``.
+    so it is an infrastructure error), or one from another processor family than ``family``.
     """
     return read_talk(sandbox.run(spec, cancelled=cancelled), spec, nonce, family=family)
 

@@ -131,7 +131,7 @@ def candidate_tree(implementation: Implementation) -> Iterator[Path]:
 def _drop_empty_folders(place: Path, root: Path) -> None:
     """Remove ``place`` and its parents up to ``root`` where nothing is left in them, as git does.
 
-    An answer may put a file where a folder was; with the folder still there the copy would fail as a fault of ours.
+    An answer may put a file where a folder was, which could not be copied with the folder still there.
     """
     while place != root and place.is_dir() and not any(place.iterdir()):
         place.rmdir()

@@ -1,13 +1,17 @@
 """Golden cases: the inputs that ``cases(seed)`` made and what the golden function answered, made in the reference box.
 
-They are kept by whoever implements :class:`GoldenStore`, where no candidate's box can see them.
+They are kept where no candidate's box can see them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
+import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evaluator.sandbox.types import Ending, Sandbox, SandboxError
 from evaluator.testing import boxes
@@ -16,43 +20,77 @@ from evaluator.testing.logs import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from evaluator.testing.types import Data, SealedTask
 
-_STORED_FORMAT = 1
+UNUSED_DAYS: Final = 30
+"""How long an entry is kept that nothing asks for: its grading content, seed or environment is out of use, or its task
+is seldom answered, and then one run of the reference brings it back."""
+
+_STORED_FORMAT = 2
+_DAY: Final = 24 * 3600.0
+_SWEPT: Final = ".swept"
 _families: dict[tuple[str, str], str] = {}
 
 
 class GoldenError(SandboxError):
-    """The reference box did not produce golden outputs: a fault of the task or of this machine, never the candidate's.
-
-    The message is for the operator.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenKey:
-    """What golden outputs depend on. ``cpu_family`` is as the box's own driver reports it."""
-
-    grading_hash: str
-    seed: int
-    environment_digest: str
-    cpu_family: str
-
-    def text(self) -> str:
-        """The key as 64 hexadecimal characters, fit for a file name or a column."""
-        parts = (_STORED_FORMAT, self.grading_hash, self.seed, self.environment_digest, self.cpu_family)
-        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+    """The reference box did not produce golden outputs. The task or this machine is to blame, never the candidate."""
 
 
 class GoldenStore(Protocol):
     """Keeps golden bytes. Losing an entry costs a run of the reference box, nothing else."""
 
-    def get(self, key: GoldenKey) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """The bytes stored under ``key``, or None."""
 
-    def put(self, key: GoldenKey, value: bytes) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Store ``value``; a later one under the same key may replace it."""
+
+
+class GoldenFolder:
+    """A :class:`GoldenStore` of files, written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str) -> bytes | None:
+        """The file's content, if there is one; its time of change becomes that of its last use."""
+        try:
+            content = (self._folder / key).read_bytes()
+            os.utime(self._folder / key)
+        except FileNotFoundError:
+            return None
+        return content
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write the file."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._folder / f"{key}.{secrets.token_hex(4)}"
+        draft.write_bytes(value)
+        os.replace(draft, self._folder / key)  # noqa: PTH105 - the atomic one
+
+
+def sweep_golden(folder: Path) -> int:
+    """Once a day remove what nothing has asked for in ``UNUSED_DAYS``, and return how many files that were."""
+    now = time.time()
+    mark = folder / _SWEPT
+    if not folder.is_dir() or (mark.exists() and now - mark.stat().st_mtime < _DAY):
+        return 0
+    mark.touch()
+    swept = 0
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another sweep, or the rename of a draft
+            if now - path.stat().st_mtime > UNUSED_DAYS * _DAY:
+                path.unlink()
+                swept += 1
+    return swept
+
+
+def golden_key(grading_hash: str, seed: int, environment_digest: str, cpu_family: str) -> str:
+    """What golden outputs depend on, as 64 hexadecimal characters. The box's own driver reports ``cpu_family``."""
+    parts = (_STORED_FORMAT, grading_hash, seed, environment_digest, cpu_family)
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +127,7 @@ def compute_golden(
     """
     family = box_family(sandbox=sandbox, environment=task.environment, label=label, cancelled=cancelled)
     digest = sandbox.environment_digest(task.environment)
-    keys = {seed: GoldenKey(task.grading_hash, seed, digest, family) for seed in seeds}
+    keys = {seed: golden_key(task.grading_hash, seed, digest, family) for seed in seeds}
     found = {seed: _load(golden.get(key)) for seed, key in keys.items()}
     missing = tuple(seed for seed, cases in found.items() if cases is None)
     if missing:
@@ -155,7 +193,7 @@ def _failure_text(message: Data) -> str:
 
 
 def _dump(cases: tuple[GoldenCase, ...]) -> bytes:
-    # The count comes first, so that an entry cut between two frames is noticed.
+    # The count comes first, so that an entry cut between two messages is noticed.
     return b"".join([frames.encode(len(cases)), *(frames.encode([c.index, c.case, c.output]) for c in cases)])
 
 

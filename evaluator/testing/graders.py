@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmark_tasks.domain.content import tree_path
+from benchmark_tasks.domain.queries import goal_of
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import Protocol
 from evaluator.sandbox.configuration import (
@@ -24,13 +26,18 @@ from evaluator.sandbox.configuration import (
 from evaluator.sandbox.task_environments import environment_of
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing.boxes import HELLO_SECONDS, Variants
-from evaluator.testing.golden import GoldenError
-from evaluator.testing.golden_store import FileGoldenStore, ModeFile
+from evaluator.testing.golden import GoldenError, GoldenFolder
 from evaluator.testing.sealed import grade, grade_variants
 from evaluator.testing.types import Check, Rule, SealedTask
 from evaluator.testing.upstream import choose_mode, grade_upstream
-from evaluator.testing.upstream_boxes import SERVE_SLACK_SECONDS
-from evaluator.testing.upstream_types import DEFAULT_MEMORY_BYTES, DEFAULT_WALL_SECONDS, UpstreamTask
+from evaluator.testing.upstream_boxes import (
+    DEFAULT_MEMORY_BYTES,
+    DEFAULT_WALL_SECONDS,
+    SERVE_SLACK_SECONDS,
+    Mode,
+    ModeChoice,
+    UpstreamTask,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +45,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SeedEpoch, TaskRevision
     from evaluator.sandbox.types import Sandbox
     from evaluator.testing.types import Outcome, Verdict
-    from evaluator.testing.upstream_types import ModeChoice
 
 
 TRIES = 3
@@ -77,13 +83,10 @@ class Grader:
     def task(self) -> SealedTask:
         """The sealed task in its pure form: files and check as the content store holds them."""
         revision = self.revision
-        grading = tree_path(revision.grading_hash)
         return SealedTask(
             name=revision.task.slug,
             repository=self.masked_tree,
-            reference_repository=self.reference_tree,
-            cases_file=grading / "cases.py",
-            run_file=grading / "run.py",
+            grading=tree_path(revision.grading_hash),
             check=check_from_settings(revision.check_settings),
             environment=revision.environment,
             grading_hash=revision.grading_hash,
@@ -95,14 +98,11 @@ class Grader:
         revision = self.revision
         entry = environment_list().entry(self.environment)
         return UpstreamTask(
-            name=revision.task.slug,
+            goal=goal_of(revision),
             repository=self.masked_tree,
-            reference_repository=self.reference_tree,
+            grading=tree_path(revision.grading_hash),
             repository_name=PurePosixPath(revision.task.paper.repository_folder).name,
             unit_test_file=revision.unit_test_file,
-            goal_file=revision.goal_file,
-            goal_function=revision.goal_function,
-            class_name=revision.class_name,
             environment=entry.name,
             wall_seconds=entry.wall_seconds or DEFAULT_WALL_SECONDS,
             memory_bytes=entry.memory_mb * 2**20 if entry.memory_mb else DEFAULT_MEMORY_BYTES,
@@ -142,7 +142,7 @@ class Grader:
     ) -> Verdict:
         """Grade the repository ``tree`` with an answer in it; without ``private`` by the public seeds alone.
 
-        Raises ``SandboxError`` for faults of ours and ``RunCancelledError``.
+        Raises ``SandboxError`` for infrastructure errors and ``RunCancelledError``.
         """
         sandbox = sandbox or configured_sandbox()
         if self._is_upstream:
@@ -152,7 +152,7 @@ class Grader:
             task=self.task,
             candidate_tree=tree,
             private_seeds=self.private_seeds if private else (),
-            golden=FileGoldenStore(golden_folder()),
+            golden=GoldenFolder(golden_folder()),
             label=label,
             cancelled=cancelled,
         )
@@ -184,7 +184,7 @@ class Grader:
                 task=self.task,
                 variants=Variants(goal_file, reference, tuple(texts), seconds, tuple(preload)),
                 private_seeds=self.private_seeds,
-                golden=FileGoldenStore(golden_folder()),
+                golden=GoldenFolder(golden_folder()),
                 label=label,
             )
         )
@@ -212,20 +212,24 @@ class Grader:
     def choose_mode(self, *, label: str = "mode", sandbox: Sandbox | None = None) -> tuple[str, str]:
         """How answers to a task of upstream's are tested, ``remote`` or ``in_process``, and why; found out anew.
 
-        Runs the reference in boxes. Raises ``SandboxError`` for faults of ours.
+        Runs the reference in boxes. Raises ``SandboxError`` for infrastructure errors.
         """
         choice = self._choose(sandbox or configured_sandbox(), label, lambda: False)
         return choice.mode.value, choice.why
 
     def _mode(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
-        known = ModeFile(golden_folder(), self._mode_key(sandbox)).read()
-        return known or self._choose(sandbox, label, cancelled)
+        stored = GoldenFolder(golden_folder()).get(self._mode_key(sandbox))
+        if stored is None:
+            return self._choose(sandbox, label, cancelled)
+        facts = json.loads(stored)
+        return ModeChoice(Mode(facts["mode"]), facts["why"], facts["copies_back"], frozenset(facts["returns"]))
 
     def _choose(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
         choice = choose_mode(
             sandbox=sandbox, task=self.upstream_task, scratch=scratch_folder(), label=label, cancelled=cancelled
         )
-        ModeFile(golden_folder(), self._mode_key(sandbox)).write(choice)
+        facts = {**asdict(choice), "returns": sorted(choice.returns)}
+        GoldenFolder(golden_folder()).put(self._mode_key(sandbox), json.dumps(facts).encode())
         stored = {"mode": choice.mode.value, "mode_why": choice.why}
         if {key: self.revision.audit.get(key) for key in stored} != stored:
             self.revision.audit = {**self.revision.audit, **stored}
@@ -235,7 +239,8 @@ class Grader:
     def _mode_key(self, sandbox: Sandbox) -> str:
         """The choice is the reference's doing, so it is as good as golden outputs: for one content and environment."""
         digest = sandbox.environment_digest(self.environment)
-        return hashlib.sha256(f"{self.revision.grading_hash}\0{digest}\0{EVALUATOR_VERSION}".encode()).hexdigest()
+        key = hashlib.sha256(f"{self.revision.grading_hash}\0{digest}\0{EVALUATOR_VERSION}".encode()).hexdigest()
+        return f"mode-{key}"
 
 
 def check_from_settings(stored: dict[str, Any]) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,13 +10,20 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evaluator.testing.multiset import Unmatched
     from evaluator.testing.types import Data
 
 MAX_EXAMPLES = 5
 MAX_VALUE_CHARACTERS = 60
 MAX_PATH_CHARACTERS = 80
 _ARRAY_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """Expected elements of a multiset without a partner: some of them, and whether there may be more."""
+
+    elements: tuple[Data, ...]
+    may_be_more: bool
 
 
 class Report:

@@ -7,13 +7,13 @@ seeds. What the boxes send back is compared here, outside, with the golden outpu
 ``raised``                     the goal function or an import raised (``sys.exit`` too), or the process ended early
                                (``os._exit``, a signal) before it answered the case
 ``timeout``, ``out_of_memory``, ``output_limit``   how the box ended before it answered the case
-``tampering``                  only for frames that the driver cannot have written: bytes that are no frame, unknown
+``tampering``                  only for messages that the driver cannot have written: bytes that are none, unknown
                                kinds or fields, case numbers out of order, repeated or unknown. Then nothing from that
-                               box is believed, and a person looks at the answer.
+                               box is believed, and a maintainer looks at the answer.
 
 Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
 
-Faults of ours raise :class:`~evaluator.sandbox.types.SandboxError` and are tried again; they are never a verdict.
+Infrastructure errors raise :class:`~evaluator.sandbox.types.SandboxError` and are retried; they are never a verdict.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def grade(
     Boxes are labelled ``label`` plus a suffix. The private seeds are not run after a public box that ran out of time or
     memory; their cases are then missing from the verdict.
 
-    Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for faults of ours and
+    Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for infrastructure errors and
     :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))

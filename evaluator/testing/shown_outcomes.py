@@ -23,7 +23,7 @@ OUTCOME_TEXTS: Final[Mapping[str, str]] = {
     Outcome.BAD_PATCH: "bad patch",
     Outcome.NOT_ATTEMPTED: "not attempted",
     Outcome.TAMPERING: "tampering",
-    Outcome.INFRA: "a fault of ours",
+    Outcome.INFRA: "infrastructure error",
 }
 _STATE_TEXTS: Final[Mapping[str, str]] = {
     RunState.QUEUED: "waiting",

@@ -62,21 +62,32 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class SealedTask:
-    """Everything the evaluator needs of one sealed task revision.
+    """What the evaluator needs of one sealed task revision. Tests make it from folders, without a database.
 
-    ``repository`` is the masked repository, ``reference_repository`` the same with the golden file in the goal
-    file's place. ``cases_file`` (``cases(seed)``) is only ever mounted in the reference box, ``run_file``
-    (``run(case)``) in both.
+    ``repository`` is the masked repository, ``grading`` the folder that the importer stored under ``grading_hash``.
     """
 
     name: str
     repository: Path
-    reference_repository: Path
-    cases_file: Path
-    run_file: Path
+    grading: Path
     check: Check
     environment: str
     grading_hash: str
+
+    @property
+    def reference_repository(self) -> Path:
+        """The repository with the golden file in the goal file's place."""
+        return self.grading / "reference"
+
+    @property
+    def cases_file(self) -> Path:
+        """``cases(seed)``; only ever mounted in the reference box."""
+        return self.grading / "cases.py"
+
+    @property
+    def run_file(self) -> Path:
+        """``run(case)``; mounted in both boxes."""
+        return self.grading / "run.py"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,19 +76,18 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
     """
     script = PurePosixPath(name).name
     if result.ending is not Ending.EXITED or not isinstance(report, dict):
-        case = _Case(script, outcome_of_ending(result.ending), ending_text(result, spec))
-        return _verdict([case], result, logs=[])
+        return stopped(script, outcome_of_ending(result.ending), ending_text(result, spec), result)
     if not _is_report(report):
-        return tampered(script, "the box sent a report that its driver does not write", result)
+        return _tampered(script, "the box sent a report that its driver does not write", result)
     reading = read_events(report, script)
     if reading is None:
-        return tampered(script, "the test's process sent events that its runner does not write", result)
+        return _tampered(script, "the test's process sent events that its runner does not write", result)
     if report["changed"]:
         names = ", ".join(str(name) for name in report["changed"])
-        return tampered(script, f"protected files were changed while the test ran: {names}", result, report["logs"])
+        return _tampered(script, f"protected files were changed while the test ran: {names}", result, report["logs"])
     if reading.replaced:
         names = ", ".join(reading.replaced)
-        return tampered(script, f"what the test compares with was replaced: {names}", result, report["logs"])
+        return _tampered(script, f"what the test compares with was replaced: {names}", result, report["logs"])
     _read_end(report, reading)
     cases = [case for case in reading.cases.values() if case.name not in reading.skipped]
     if reading.script.outcome is not None or not cases:
@@ -98,15 +97,20 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
     return _verdict(cases, result, logs=report["logs"])
 
 
+def _tampered(name: str, why: str, result: BoxResult, logs: Any = ()) -> Verdict:
+    """A maintainer looks at such an answer."""
+    return stopped(name, Outcome.TAMPERING, why, result, logs)
+
+
 def obstacle(report: Any) -> str:
-    """What kept values from travelling between a test and a remote goal, if anything did."""
+    """What kept values from being exchanged between a test and a remote goal, if anything did."""
     reading = read_events(report, "") if isinstance(report, dict) and _is_report(report) else None
     return reading.obstacle if reading else ""
 
 
-def tampered(name: str, why: str, result: BoxResult, logs: Any = ()) -> Verdict:
-    """Nothing that came from the box is believed; a person looks at the answer."""
-    return _verdict([_Case(name, Outcome.TAMPERING, why)], result, logs=logs)
+def stopped(name: str, outcome: Outcome, error: str, result: BoxResult | None, logs: Any = ()) -> Verdict:
+    """The verdict where the end of a box decides, and nothing that came from it is believed."""
+    return _verdict([_Case(name, outcome, error)], result, logs=logs)
 
 
 def read_events(report: dict[str, Any], script: str) -> _Reading | None:
@@ -229,7 +233,7 @@ def error_text(error: Any) -> str:
     return "\n".join([heading, *lines])
 
 
-def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
+def _verdict(cases: list[_Case], result: BoxResult | None, *, logs: Any) -> Verdict:
     results = tuple(
         CaseResult(
             None,
@@ -246,8 +250,8 @@ def _verdict(cases: list[_Case], result: BoxResult, *, logs: Any) -> Verdict:
     return Verdict(
         outcome=failing.outcome if failing else Outcome.PASSED,
         cases=results,
-        log=_log(result, logs),
-        seconds=result.wall_seconds,
+        log=_log(result, logs) if result else "",
+        seconds=result.wall_seconds if result else 0.0,
         reason=reason,
     )
 

@@ -60,7 +60,8 @@ def main(nonce: str) -> None:
     variables = command_variables()
     shell = shutil.which("bash", path=variables["PATH"]) or shutil.which("sh", path=variables["PATH"])
     _emit(answers, {"kind": "hello", "nonce": nonce, "shell": bool(shell)})
-    job: Any = frames.decode(_next_frame() or b"")
+    requests = frames.Reader(0)
+    job: Any = frames.decode(requests.line() or b"")
     copy_writable(BOX / "repository", REPOSITORY)
     copy_writable(BOX / "paper", WORKSPACE / "paper")
     (HOME / "bin").mkdir()
@@ -69,7 +70,7 @@ def main(nonce: str) -> None:
     changes = Changes(BOX / "repository", REPOSITORY)
     _emit(answers, {"kind": "ready"})
     while True:
-        raw = _next_frame()
+        raw = requests.line()
         if raw is None:
             return
         request: Any = frames.decode(raw)
@@ -237,10 +238,6 @@ def command_variables() -> dict[str, str]:
 def plain(text: str) -> str:
     """``text`` without lone surrogates, which no frame carries."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _next_frame() -> bytes | None:
-    return frames.read_frame(lambda count: os.read(0, count))
 
 
 def _emit(answers: int, message: dict[str, object]) -> None:

@@ -15,9 +15,9 @@
                task's author made; of submitted ones, one could speak for the next.
 
 Frames leave through a private copy of stdout, made before anything else; file descriptor 1 then points to stderr, so
-that whatever the candidate prints goes to the log. The hello frame leaves before the repository can be imported: a box
-without it never reached the candidate, and that is a fault of ours. Nothing here keeps a secret from the candidate,
-and nothing needs to: expected outputs are never in its box.
+that whatever the candidate prints goes to the log. The hello leaves before the repository can be imported: a box
+without it never reached the candidate, and that is an infrastructure error. Nothing here keeps a secret from the
+candidate, and nothing needs to: expected outputs are never in its box.
 
 Python 3.9 or newer, standard library and NumPy.
 """

@@ -1,20 +1,20 @@
 """The first program of an upstream task's boxes. Mounted at ``/box/upstream_driver.py``, with its siblings.
 
-``upstream_driver.py MODE NONCE``; stdin begins with one frame, the job. ``MODE`` is one of
+``upstream_driver.py MODE NONCE``; stdin begins with one message, the job. ``MODE`` is one of
 
 ``test``   run the unit test in a process of its own, in a writable copy of ``/box/repository``, and report.
-``grade``  the same, where the goal is a stub: its calls leave as frames, their answers come through stdin.
-``serve``  import the answer's module and answer such calls; see ``remote_server.py``.
+``grade``  the same, where the goal is a stub: its calls leave as messages, their answers come through stdin.
+``serve``  import the answer's module and answer such calls; see ``remote.py``.
 
 The job of ``test`` and ``grade`` is ``{"folder", "unit_test", "span"}``: the copy's name, the test's path in the
-repository, the goal's lines there or null. Hello leaves first, as in ``driver.py``; the report is the last frame::
+repository, the goal's lines there or null. Hello leaves first, as in ``driver.py``; the report is the last message::
 
     {"kind": "report", "exit_code", "signal", "events": [one JSON text each], "flooded",
      "logs": [[name, text]], "printed", "changed": [paths]}
 
 This process only watches. It is not dumpable, so the test's process can neither read its memory nor open its
 descriptors; it reads the logs after it has killed whatever the test left running, and hashes all files of the
-repository before and after. Python 3.8 or newer, standard library; the frames need NumPy.
+repository before and after. Python 3.8 or newer, standard library; messages need NumPy.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def main(mode: str, nonce: str) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)
     _emit(answers, {"kind": "hello", "nonce": nonce, "python": platform.python_version()})
-    raw = frames.read_frame(lambda count: os.read(0, count))
-    job: Any = frames.decode(raw or b"")
+    orders = frames.Reader(0)
+    job: Any = frames.decode(orders.line() or b"")
     if mode == "serve":
-        server = _load_module(BOX / "remote_server.py", "box_remote_server")
-        _load_module(BOX / "travel.py", "box_travel")
-        server.serve(frames, job, answers, REPOSITORY)
+        _load_module("payloads")
+        child = _load_module("upstream_child")
+        _load_module("remote").serve(frames, child, job, orders, answers, str(REPOSITORY))
         return
     library = ctypes.CDLL(None)
     library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
@@ -262,12 +262,12 @@ def _plain(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _load_module(path: Path, name: str) -> Any:
-    specification = importlib.util.spec_from_file_location(name, path)
+def _load_module(stem: str) -> Any:
+    specification = importlib.util.spec_from_file_location(f"box_{stem}", BOX / f"{stem}.py")
     if specification is None or specification.loader is None:
-        raise ImportError(f"{path} cannot be imported")
+        raise ImportError(f"{stem}.py cannot be imported")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
+    sys.modules[specification.name] = module
     specification.loader.exec_module(module)
     return module
 
@@ -282,5 +282,5 @@ def _fix_order_of_sets() -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         _fix_order_of_sets()
-    frames = _load_module(BOX / "frames.py", "box_frames")
+    frames = _load_module("frames")
     main(sys.argv[1], sys.argv[2])

@@ -40,7 +40,7 @@ def test_hostile_commands_end_and_the_work_goes_on(each_sandbox: Sandbox, task: 
         run("cat /dev/zero > ../fill"),
         run('rm ../fill; python -c \'import os\nfor i in range(3000): os.mkdir("d"); os.chdir("d")\''),
         SOLVE,
-        run("for p in /proc/[0-9]*; do for n in 0 1 2 3 4 5 6; do echo LMRF > $p/fd/$n; done; done"),
+        run("for p in /proc/[0-9]*; do for n in 0 1 2 3 4 5 6; do echo {} > $p/fd/$n; done; done"),
         run("python -c 'import socket; socket.create_connection((\"1.1.1.1\", 53), 2)'"),
         run("ls /proc | grep -c '^[0-9]'"),
         SUBMIT,

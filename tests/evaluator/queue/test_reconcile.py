@@ -18,9 +18,7 @@ from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue import claims, leases, queueing
 from evaluator.queue.reconcile import Sweep, expire_leases, reconcile
 from evaluator.signals import reconciled
-from evaluator.testing.golden import GoldenKey
-from evaluator.testing.golden_store import UNUSED_DAYS, FileGoldenStore, ModeFile, sweep_golden
-from evaluator.testing.upstream_types import Mode, ModeChoice
+from evaluator.testing.golden import UNUSED_DAYS, GoldenFolder, sweep_golden
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
 from submissions.models import Upload
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
-
-CHOICE = ModeChoice(mode=Mode.REMOTE, why="", copies_back=False, returns=frozenset())
 
 
 def test_lost_jobs_are_pushed_again(redis_url: str) -> None:
@@ -81,19 +77,15 @@ def test_what_is_to_be_retried_later_is_not_pushed_yet(redis_url: str) -> None:
 
 def test_reference_outputs_that_nothing_asks_for_any_more_go(redis_url: str, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
-    keys = {name: GoldenKey(name, 2**127, "digest", "x86") for name in ("old", "used", "new")}
-    store, used = FileGoldenStore(tmp_path / "golden"), ModeFile(tmp_path / "golden", "used")
-    for key in keys.values():
+    store = GoldenFolder(tmp_path / "golden")
+    for key in ("old", "used", "new"):
         store.put(key, b"outputs")
-    used.write(CHOICE)
     long_ago = time.time() - (UNUSED_DAYS + 1) * 24 * 3600
-    for path in (tmp_path / "golden").iterdir():
-        if path.name != keys["new"].text():
-            os.utime(path, (long_ago, long_ago))
-    assert (store.get(keys["used"]), used.read()) == (b"outputs", CHOICE)
+    for key in ("old", "used"):
+        os.utime(tmp_path / "golden" / key, (long_ago, long_ago))
+    assert store.get("used") == b"outputs"
     reconcile()
-    assert {name for name, key in keys.items() if store.get(key)} == {"used", "new"}
-    assert used.read() == CHOICE
+    assert [key for key in ("old", "used", "new") if store.get(key)] == ["used", "new"]
 
 
 def test_reference_outputs_are_looked_through_once_a_day(tmp_path: Path) -> None:

@@ -225,12 +225,3 @@ def test_tasks_whose_audit_failed_for_want_of_an_environment_get_theirs(
     TaskRevision.objects.filter(task__index=2).update(audit_state=AuditState.FAILED)
     (environment,) = as_json("--suite", "small")["environments"]
     assert (environment["name"], environment["tasks"]) == ("numpy", ["small/alpha/1", "small/alpha/2"])
-
-
-def test_both_digests_are_named_as_the_pages_name_them(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
-    out, _ = run("--again", "--suite", "small")
-    build = EnvironmentBuild.objects.get(name="numpy")
-    environment = as_json("--suite", "small")["environments"][0]
-    assert environment["source"] == build.source_digest
-    short = environment["digest"].removeprefix("sha256:")[:12]
-    assert f"(source {build.source_digest[:12]}, environment {short})\n" in out

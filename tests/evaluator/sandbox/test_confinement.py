@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox import confinement
-from evaluator.sandbox.confinement import REPORT_COUNTERS, ResourceUsage, ScopeConfinement, scope_command, tool
+from evaluator.sandbox.cgroups import ResourceUsage
+from evaluator.sandbox.confinement import REPORT_COUNTERS, ScopeConfinement, scope_command, tool
 from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
 
 LIMITS = Limits(memory_bytes=1000, processes=10)

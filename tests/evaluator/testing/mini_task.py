@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator.testing.golden import GoldenKey
 from evaluator.testing.types import Check, Rule, SealedTask
 
 STUB = '''
@@ -82,16 +81,14 @@ def write_task(
     root: Path, *, golden: str = GOLDEN, cases: str = CASES, run: str = RUN, check: Check = CHECK
 ) -> SealedTask:
     """Write the whole task below ``root``."""
-    probe = root / "unit_test"
-    probe.mkdir(parents=True)
-    (probe / "cases_1.py").write_text(cases)
-    (probe / "run_1.py").write_text(run)
+    grading = root / "grading"
+    write_tree(grading / "reference", golden)
+    (grading / "cases.py").write_text(cases)
+    (grading / "run.py").write_text(run)
     return SealedTask(
         name="mini/1",
         repository=write_tree(root / "masked", STUB),
-        reference_repository=write_tree(root / "reference", golden),
-        cases_file=probe / "cases_1.py",
-        run_file=probe / "run_1.py",
+        grading=grading,
         check=check,
         environment="numpy",
         grading_hash="grading-hash",
@@ -104,8 +101,8 @@ class MemoryStore:
 
     entries: dict[str, bytes] = field(default_factory=dict)
 
-    def get(self, key: GoldenKey) -> bytes | None:
-        return self.entries.get(key.text())
+    def get(self, key: str) -> bytes | None:
+        return self.entries.get(key)
 
-    def put(self, key: GoldenKey, value: bytes) -> None:
-        self.entries[key.text()] = value
+    def put(self, key: str, value: bytes) -> None:
+        self.entries[key] = value

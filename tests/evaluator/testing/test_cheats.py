@@ -1,4 +1,7 @@
-"""Cheats against the sealed protocol, each with the outcome it gets. None of them may pass."""
+"""Ends and forged messages of a box under the sealed protocol, each with the outcome it gets.
+
+What answers do to comparisons, files and memory is tried in real boxes by the attacks.
+"""
 
 from __future__ import annotations
 
@@ -62,80 +65,6 @@ def cheat(body: str, before: str = "") -> str:
     indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
     return f"{IMPORTS}{TOOLS}\n{before}\n\ndef rank(scores, names):\n{indented}\n"
 
-
-ALWAYS_EQUAL = """
-class AlwaysEqual:
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    def __len__(self): return 4
-    def __array_function__(self, *args, **kwargs): return True
-"""
-
-SUBCLASS = """
-class Agreeable(np.ndarray):
-    def __array_function__(self, *args, **kwargs): return True
-    def __eq__(self, other): return np.True_
-"""
-
-STRING_THAT_AGREES = """
-class Agreeable(str):
-    def __eq__(self, other): return True
-    def __hash__(self): return 1
-"""
-
-WRONG = {
-    "patched allclose": (
-        "return guess(scores, names)",
-        "np.allclose = np.array_equal = np.isclose = lambda *a, **k: True\nnp.testing.assert_allclose = print",
-    ),
-    "prints Passed": ("print('Test Passed', flush=True)\nos.write(1, b'Passed\\n')\nreturn guess(scores, names)", ""),
-    "always equal objects": ("return AlwaysEqual(), AlwaysEqual()", ALWAYS_EQUAL),
-    "array subclass": ("return np.zeros(len(scores)).view(Agreeable), list(names)", SUBCLASS),
-    "string that agrees": ("return guess(scores, names)[0], [Agreeable('x') for _ in names]", STRING_THAT_AGREES),
-    "NaN": ("return np.full(len(scores), np.nan), list(names)", ""),
-    "infinity": ("return np.full(len(scores), np.inf), list(names)", ""),
-    "empty array": ("return np.zeros(0), []", ""),
-    "array that broadcasts": ("return np.zeros((1,)), list(names)", ""),
-    "pickled bytes": ("import pickle\nreturn pickle.dumps(np.zeros(3)), list(names)", ""),
-    "object array": ("return np.array([None] * len(scores), dtype=object), list(names)", ""),
-    "huge array": ("return np.broadcast_to(np.float64(0), (10**6, 10**6)), list(names)", ""),
-    "huge integer": ("return 10 ** 400, list(names)", ""),
-    "endless nesting": ("deep = []\ndeep.append(deep)\nreturn deep, list(names)", ""),
-    "shared nesting": ("wide = []\nfor _ in range(30):\n    wide = [wide] * 9\nreturn wide, list(names)", ""),
-    "frame and gc walk": (
-        (
-            "for thing in gc.get_objects():\n"
-            "    if isinstance(thing, dict) and 'weights' in thing and isinstance(thing['weights'], np.ndarray):\n"
-            "        return thing['weights'], thing['order']\n"
-            "frame = sys._getframe()\n"
-            "while frame:\n"
-            "    if 'expected' in frame.f_locals or 'golden' in frame.f_locals:\n"
-            "        return frame.f_locals['expected']\n"
-            "    frame = frame.f_back\n"
-            "return guess(scores, names)"
-        ),
-        "",
-    ),
-    "golden search": (
-        (
-            "for root, _, files in os.walk(os.path.dirname(main.__file__)):\n"
-            "    assert not {'cases.py', 'cases_1.py'} & set(files), files\n"
-            "    for name in files:\n"
-            "        text = open(os.path.join(root, name)).read() if root.endswith('ranking') else ''\n"
-            "        assert 'argsort' not in text.replace(\"'argsort'\", ''), name\n"
-            "return guess(scores, names)"
-        ),
-        "",
-    ),
-    "patched driver": (
-        "main._run_case = lambda run, case: {'status': 'ok', 'output': {'passed': True}}\nreturn guess(scores, names)",
-        "",
-    ),
-    "patched comparison on the way": (
-        "return guess(scores, names)",
-        "sys.modules['evaluator'] = sys.modules['evaluator.grading'] = main",
-    ),
-}
 
 RAISES = {
     "os._exit": ("os._exit(0)", "", "the process ended early, with exit code 0, before all cases were answered"),
@@ -204,14 +133,8 @@ FORGED = {
         "",
     ),
     "garbage": ("send(b'Test Passed\\n')\nreturn guess(scores, names)", ""),
-    "a frame with a broken header": (
-        "send(b'LMRF' + (3).to_bytes(4, 'little') + (0).to_bytes(8, 'little') + b'{x}')\nreturn guess(scores, names)",
-        "",
-    ),
-    "a frame that announces terabytes": (
-        "send(b'LMRF' + (3).to_bytes(4, 'little') + (2**42).to_bytes(8, 'little'))\nreturn guess(scores, names)",
-        "",
-    ),
+    "a broken message": ("send(b'{x}\\n')\nreturn guess(scores, names)", ""),
+    "the beginning of a message": ('send(b\'{"dict":{"kind":\')\nreturn guess(scores, names)', ""),
     "late writer thread": (
         (
             "if len(names) == 1:\n"
@@ -222,14 +145,6 @@ FORGED = {
         "def write_for_ever():\n    while True:\n        send(b'late')\n        time.sleep(0.001)\n",
     ),
 }
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_output(grade_goal: Grade, name: str) -> None:
-    body, before = WRONG[name]
-    verdict = grade_goal(cheat(body, before), private_seeds=())
-    assert verdict.outcome is Outcome.WRONG_OUTPUT, verdict
-    assert verdict.cases[0].difference
 
 
 @pytest.mark.parametrize("name", RAISES)
@@ -249,9 +164,9 @@ def test_tampering(grade_goal: Grade, name: str) -> None:
 
 
 def test_printing_passed_ends_in_the_log_only(grade_goal: Grade) -> None:
-    body, before = WRONG["prints Passed"]
-    verdict = grade_goal(cheat(body, before), private_seeds=())
-    assert verdict.log == "Test Passed\nPassed\n" * 6
+    goal = cheat("print('Test Passed', flush=True)\nos.write(1, b'Passed\\n')\nreturn guess(scores, names)")
+    verdict = grade_goal(goal, private_seeds=())
+    assert (verdict.outcome, verdict.log) == (Outcome.WRONG_OUTPUT, "Test Passed\nPassed\n" * 6)
 
 
 def test_forging_only_in_the_private_box_looks_like_any_failure(grade_goal: Grade) -> None:

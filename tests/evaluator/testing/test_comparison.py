@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.testing.comparison import MAX_TEXT_CHARACTERS, Difference, compare
+from evaluator.testing.comparison import MAX_INEXACT, MAX_TEXT_CHARACTERS, Difference, compare, match_in_any_order
+from evaluator.testing.report import Unmatched
 from evaluator.testing.types import Check, Rule
 from tests.evaluator.testing.box.data import data_values
 
@@ -246,3 +248,35 @@ def test_shuffled_within_tolerance_is_equal_in_any_order(values: list[float], ra
     exactly = [[value] for value in values]
     random.shuffle(exactly)
     assert difference(boxed, exactly, ANY_ORDER) == ""
+
+
+def near(one: Any, other: Any) -> bool:
+    return bool(abs(one - other) <= 2)
+
+
+@given(st.lists(st.integers(0, 4), max_size=5), st.data())
+def test_finds_a_matching_exactly_when_there_is_one(expected: list[int], data: st.DataObject) -> None:
+    size = len(expected)
+    # Odd against even numbers: no element has an identical twin, so that every pair is found by the search.
+    left = [2 * number for number in expected]
+    right = [2 * number + 1 for number in data.draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))]
+    possible = any(all(map(near, left, order)) for order in permutations(right))
+    assert (match_in_any_order(list(left), list(right), equal=near) is None) is possible
+
+
+def test_names_what_has_no_partner() -> None:
+    assert match_in_any_order([1, 50, 60], [50, 2, 90], equal=near) == Unmatched((60,), may_be_more=False)
+
+
+def test_stops_naming_after_five() -> None:
+    found = match_in_any_order(list(range(0, 100, 10)), [1000 + n for n in range(10)], equal=near)
+    assert found == Unmatched((0, 10, 20, 30, 40), may_be_more=True)
+
+
+def test_too_many_inexact_elements_are_not_searched() -> None:
+    many = [10 * number for number in range(MAX_INEXACT + 1)]
+    moved = [number + 1 for number in many]
+    found = match_in_any_order(list(many), list(moved), equal=near)
+    assert found is not None
+    assert found.may_be_more
+    assert match_in_any_order(list(many[:-1]), list(moved[:-1]), equal=near) is None

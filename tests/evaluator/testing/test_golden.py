@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.golden import GoldenError, GoldenKey, compute_golden
+from evaluator.testing.golden import GoldenError, compute_golden, golden_key
 from evaluator.testing.types import SealedTask
 from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox
 
-KEY = GoldenKey("hash", 1, "digest", "x86")
+KEY: dict[str, Any] = {"grading_hash": "hash", "seed": 1, "environment_digest": "digest", "cpu_family": "x86"}
 
 
 def test_golden_cases_carry_input_and_output(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
@@ -44,25 +45,20 @@ def test_damaged_entries_are_computed_anew(
 ) -> None:
     compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
     ((name, whole),) = store.entries.items()
-    last_frame = whole.rindex(b"LMRF")
-    store.entries[name] = whole[:last_frame] if damage is None else damage
+    without_last = whole[: whole[:-1].rindex(b"\n") + 1]
+    store.entries[name] = without_last if damage is None else damage
     compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="b")
     assert sandbox.labels == ["a-hello", "a-golden", "b-golden"]
     assert len(store.entries[name]) == len(whole)
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        replace(KEY, grading_hash="other"),
-        replace(KEY, seed=2),
-        replace(KEY, environment_digest="other"),
-        replace(KEY, cpu_family="arm"),
-    ],
+    "changed", [{"grading_hash": "other"}, {"seed": 2}, {"environment_digest": "other"}, {"cpu_family": "arm"}], ids=str
 )
-def test_every_part_of_the_key_counts(other: GoldenKey) -> None:
-    assert KEY.text() != other.text()
-    assert len(KEY.text()) == 64
+def test_every_part_of_the_key_counts(changed: dict[str, Any]) -> None:
+    key = golden_key(**KEY)
+    assert len(key) == 64
+    assert golden_key(**{**KEY, **changed}) != key
 
 
 @pytest.mark.parametrize(
@@ -77,7 +73,7 @@ def test_every_part_of_the_key_counts(other: GoldenKey) -> None:
         ({"cases": "def cases(seed):\n    return [1]\n"}, r"cases\(1\) must return a list of at least one dict"),
         ({"cases": "def cases(seed):\n    return [{'a': object()}]\n"}, r"FrameError: a object is not plain data"),
         ({"cases": "x = 1\n"}, r"AttributeError: module 'box_cases' has no attribute 'cases'"),
-        ({"run": "def run(case):\n    return 3\n"}, r"run\(case\) of run_1.py must return a dict of outputs"),
+        ({"run": "def run(case):\n    return 3\n"}, r"run\(case\) of run.py must return a dict of outputs"),
         ({"run": "import os\n\n\ndef run(case):\n    os._exit(3)\n"}, r"ended with exited \(exit code 3\) before"),
     ],
 )
@@ -109,8 +105,8 @@ def test_a_reference_that_changes_its_input_leaves_the_case_as_it_was(
     assert np.array_equal(np.asarray(edge.output["scores_afterwards"]), [0.0])
 
 
-@pytest.mark.parametrize("tail", [b"LMRF", b"garbage"])
-def test_anything_after_the_references_last_frame_is_refused(task: SealedTask, store: MemoryStore, tail: bytes) -> None:
+@pytest.mark.parametrize("tail", [b'{"dict":', b"garbage"])
+def test_anything_after_the_last_golden_message_is_refused(task: SealedTask, store: MemoryStore, tail: bytes) -> None:
     noisy = AlteringSandbox(suffix="-golden", alter=lambda result: replace(result, stdout=result.stdout + tail))
     with pytest.raises(GoldenError, match="the reference box ended with exited"):
         compute_golden(sandbox=noisy, task=task, seeds=(1,), golden=store, label="a")

@@ -13,16 +13,6 @@ from tests.evaluator.testing.conftest import Grade
 from tests.evaluator.testing.mini_task import GOLDEN, STUB
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
 
-OTHER_WAY = """
-import numpy as np
-
-
-def rank(scores, names):
-    powers = [np.exp(score) for score in scores]
-    order = sorted(range(len(names)), key=lambda place: -scores[place])
-    return np.array(powers) / sum(powers), [names[place] for place in order]
-"""
-
 WRONG_WEIGHTS = GOLDEN.replace("weights /= weights.sum()", "weights /= weights.max()")
 WORST_FIRST = GOLDEN.replace("-scores, kind", "scores, kind")
 
@@ -35,10 +25,6 @@ def test_golden_passes_every_case(grade_goal: Grade, sandbox: UnconfinedSandbox)
     assert verdict.cases == (*public, *private)
     assert verdict.seconds > 0
     assert sandbox.labels == ["run-1-hello", "run-1-golden", "run-1-public", "run-1-private"]
-
-
-def test_another_correct_implementation_passes(grade_goal: Grade) -> None:
-    assert grade_goal(OTHER_WAY).outcome is Outcome.PASSED
 
 
 def test_no_candidate_box_holds_cases_or_reference(grade_goal: Grade, sandbox: UnconfinedSandbox) -> None:
@@ -101,13 +87,6 @@ def test_how_a_private_case_fails_makes_no_difference(grade_goal: Grade, task: S
     assert verdict.seconds < 3.0
 
 
-def test_import_error_is_raised_with_its_place(grade_goal: Grade) -> None:
-    verdict = grade_goal("from ranking.nothing import x\n")
-    assert verdict.outcome is Outcome.RAISED
-    assert verdict.cases[0].error.splitlines()[0] == "ModuleNotFoundError: No module named 'ranking.nothing'"
-    assert verdict.cases[0].error.splitlines()[1].startswith("  at ranking/goal.py:1 in <module>")
-
-
 def test_changed_input_array_is_a_wrong_output(grade_goal: Grade) -> None:
     goal = GOLDEN.replace("    weights = ", "    scores *= 2\n    weights = ")
     verdict = grade_goal(goal)
@@ -161,11 +140,6 @@ def test_no_hello_is_our_fault(grade_goal: Grade) -> None:
         grade_goal(GOLDEN, sandbox=UnconfinedSandbox(python="/bin/false"))
 
 
-def test_no_hello_in_the_candidates_box_is_our_fault(grade_goal: Grade) -> None:
-    with pytest.raises(SandboxError, match="box run-1-public ended"):
-        grade_goal(GOLDEN, sandbox=AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout[:20])))
-
-
 def test_a_hello_with_another_nonce_is_our_fault(grade_goal: Grade) -> None:
     with pytest.raises(SandboxError, match="box run-1-public ended"):
         grade_goal(GOLDEN, sandbox=AlteringSandbox(alter=lambda result: altered_hello(result, nonce="other")))
@@ -178,16 +152,9 @@ def test_boxes_on_other_processors_are_our_fault(grade_goal: Grade, suffix: str)
         grade_goal(GOLDEN, sandbox=mixed)
 
 
-def test_the_beginning_of_a_frame_after_the_last_answer_is_tampering(grade_goal: Grade) -> None:
-    late = AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout + b"LMRF"))
+def test_the_beginning_of_a_message_after_the_last_answer_is_tampering(grade_goal: Grade) -> None:
+    late = AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout + b'{"dict":'))
     assert grade_goal(GOLDEN, sandbox=late).outcome is Outcome.TAMPERING
-
-
-def test_no_private_seeds_no_private_box(grade_goal: Grade, sandbox: UnconfinedSandbox) -> None:
-    verdict = grade_goal(GOLDEN, private_seeds=())
-    assert verdict.outcome is Outcome.PASSED
-    assert len(verdict.cases) == 6
-    assert sandbox.labels[-1] == "run-1-public"
 
 
 def test_large_golden_outputs_raise_the_output_limit(

@@ -48,13 +48,8 @@ def in_boxes(task: SealedTask, sandbox: Sandbox, store: MemoryStore, tree: Path)
 
 BODIES = {
     "busy": ("    while True:\n        pass\n", Outcome.TIMEOUT),
-    "sleeping": ("    import time\n    time.sleep(100)\n", Outcome.TIMEOUT),
     "memory": ("    bytearray(400 * 2**20)\n", Outcome.OUT_OF_MEMORY),
-    "os._exit": ("    import os\n    os._exit(0)\n", Outcome.RAISED),
-    "segmentation fault": ("    import ctypes\n    ctypes.string_at(0)\n", Outcome.RAISED),
-    "output flood": ("    import os\n    while True:\n        os.write(3, b'LMRF' * 10_000)\n", Outcome.TAMPERING),
-    "writes into the repository": ("    open(__file__, 'a').write('x')\n", Outcome.RAISED),
-    "opens a socket": ("    import socket\n    socket.create_connection(('127.0.0.1', 80), 1)\n", Outcome.RAISED),
+    "output flood": ("    import os\n    while True:\n        os.write(3, b'{}\\n' * 10_000)\n", Outcome.TAMPERING),
     "large outputs": ("    return np.zeros(2_000_000), names\n", Outcome.OUTPUT_LIMIT),
     "looks for the cases": (
         "    import os\n    assert not os.path.exists('/box/cases.py')\n    names = names[::-1]\n",

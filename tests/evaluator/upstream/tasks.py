@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from evaluator.testing.upstream_types import UpstreamTask
+from benchmark_tasks.domain.goals import Goal
+from evaluator.testing.upstream_boxes import UpstreamTask
 
 DATASET = Path(__file__).parent / "dataset"
 STUB = 'raise NotImplementedError("not implemented")'
@@ -22,18 +23,15 @@ def load_task(folder: str, root: Path, *, environment: str = "numpy") -> Upstrea
     facts: dict[str, Any] = json.loads((home / "info.json").read_text())
     (asked,) = facts["implementations"]
     masked = home / facts["repo_folder_name"]
-    reference = root / folder
+    reference = root / folder / "reference"
     shutil.copytree(masked, reference)
     shutil.copyfile(home / asked["golden_file"], reference / asked["goal_file"])
     return UpstreamTask(
-        name=folder,
+        goal=Goal(folder, asked["goal_file"], asked["goal_function"], asked["class_name"]),
         repository=masked,
-        reference_repository=reference,
+        grading=root / folder,
         repository_name=facts["repo_folder_name"],
         unit_test_file=asked["unit_test_file"],
-        goal_file=asked["goal_file"],
-        goal_function=asked["goal_function"],
-        class_name=asked["class_name"],
         environment=environment,
         wall_seconds=60.0,
         memory_bytes=1024 * 1024 * 1024,
@@ -45,18 +43,18 @@ def answer_tree(task: UpstreamTask, root: Path, goal_file: str) -> Path:
     tree = root / "answer"
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(task.repository, tree)
-    (tree / task.goal_file).write_text(goal_file)
+    (tree / task.goal.file).write_text(goal_file)
     return tree
 
 
 def golden_text(task: UpstreamTask) -> str:
     """The text of the golden goal file."""
-    return (task.reference_repository / task.goal_file).read_text()
+    return (task.reference_repository / task.goal.file).read_text()
 
 
 def masked_text(task: UpstreamTask) -> str:
     """The text of the masked goal file."""
-    return (task.repository / task.goal_file).read_text()
+    return (task.repository / task.goal.file).read_text()
 
 
 def passes_upstream(task: UpstreamTask, tree: Path, root: Path, *, packages: str = "") -> bool:

@@ -97,7 +97,7 @@ def test_the_mode_is_chosen_once_and_stored(
     chosen = found.choose_mode(sandbox=bubblewrap)
     assert chosen == ("remote", "the test and the goal function exchange plain data")
     TaskRevision.objects.update(audit={"golden": "kept"})
-    monkeypatch.setattr(upstream, "run_reference", None)
+    monkeypatch.setattr(upstream, "why_not_remote", None)
     again = grader(version, "16-DecayArrays")
     assert again.grade(again.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED
 
@@ -107,7 +107,7 @@ def test_what_a_task_says_about_itself(version: SuiteVersion) -> None:
     assert found.environment == "numpy"
     assert found.private_seeds == ()
     task = found.upstream_task
-    assert (task.repository_name, task.unit_test_file, task.goal_file) == (
+    assert (task.repository_name, task.unit_test_file, task.goal.file) == (
         "pair-loss-arrays",
         "unit_test/unit_test_1.py",
         "losses.py",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.testing.types import Outcome
-from evaluator.testing.upstream import Mode, choose_mode, grade_upstream
+from evaluator.testing.upstream import Mode, grade_upstream
 from tests.evaluator.upstream.conftest import CHOICES
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, masked_text, passes_upstream
 
@@ -120,22 +120,6 @@ def test_the_golden_file_passes_twice_alike_and_the_masked_one_does_not(
     assert grade_text(task, masked_text(task)).outcome is not PASSED
     assert passes_upstream(task, task.reference_repository, tmp_path)
     assert not passes_upstream(task, task.repository, tmp_path)
-
-
-@pytest.mark.bubblewrap
-def test_the_mode_is_chosen_by_what_the_reference_does(
-    pairs: UpstreamTask, decay: UpstreamTask, contrast: UpstreamTask, bubblewrap: Sandbox, tmp_path: Path
-) -> None:
-    choices = [
-        choose_mode(sandbox=bubblewrap, task=task, scratch=tmp_path / "scratch", label="mode")
-        for task in (pairs, decay, contrast)
-    ]
-    assert [(choice.mode, choice.copies_back) for choice in choices] == [
-        (Mode.REMOTE, True),
-        (Mode.REMOTE, False),
-        (Mode.IN_PROCESS, False),
-    ]
-    assert choices[2].why == "the goal function stands in the unit test file itself"
 
 
 @pytest.mark.bubblewrap

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmark_tasks.domain.goals import Goal
 from evaluator.testing.upstream import Mode, UpstreamTask, choose_mode
 
 if TYPE_CHECKING:
@@ -16,19 +17,16 @@ if TYPE_CHECKING:
 
 def small_task(root: Path, goal: str, test: str, **changed: str) -> UpstreamTask:
     """A repository of one goal file and one test file; only the reference matters here."""
-    tree = root / "repository"
+    tree = root / "reference"
     (tree / "unit_test").mkdir(parents=True)
     (tree / "goal.py").write_text(goal)
     (tree / "unit_test" / "unit_test_1.py").write_text(test)
     return UpstreamTask(
-        name="small/1",
+        goal=Goal("small/1", changed.get("goal_file", "goal.py"), "goal", changed.get("class_name", "")),
         repository=tree,
-        reference_repository=tree,
+        grading=root,
         repository_name="small",
         unit_test_file="unit_test/unit_test_1.py",
-        goal_file=changed.get("goal_file", "goal.py"),
-        goal_function="goal",
-        class_name=changed.get("class_name", ""),
         environment="numpy",
         wall_seconds=60.0,
         memory_bytes=2**30,
@@ -86,13 +84,13 @@ RANDOM = (
             "def goal(x): return x",
             "from goal import goal\nassert goal(print)",
             Mode.IN_PROCESS,
-            "the arguments cannot travel: a builtins.builtin_function_or_method is not data",
+            "the arguments cannot be serialised: a builtins.builtin_function_or_method is not data",
         ),
         (
             "def goal(): yield 1",
             "import goal\nassert list(goal.goal()) == [1]",
             Mode.IN_PROCESS,
-            "the result cannot travel: TravelError: a builtins.generator is not data",
+            "the result cannot be serialised: PayloadError: a builtins.generator is not data",
         ),
         (
             "def goal(x): x.append(x); return x",

@@ -1,4 +1,4 @@
-"""The seven kinds of upstream's tests, with PyTorch, in real boxes. Few answers each: its import takes seconds."""
+"""Upstream's tests with PyTorch in real boxes: a function, an optimizer, a goal in its own test."""
 
 from __future__ import annotations
 
@@ -31,34 +31,6 @@ TASKS: dict[str, tuple[Mode, dict[str, tuple[str, Outcome]]]] = {
                 PASSED,
             ),
             "wrong": ("gaps = chosen - rejected\n    return F.softplus(beta * gaps), gaps.mean()", WRONG),
-        },
-    ),
-    "02-Gate": (
-        Mode.IN_PROCESS,
-        {
-            "right": ("return torch.lerp(right, left, self.project(left).sigmoid())", PASSED),
-            "wrong": ("return torch.lerp(left, right, self.project(left).sigmoid())", WRONG),
-        },
-    ),
-    "03-RootNorm": (
-        Mode.IN_PROCESS,
-        {
-            "right": (
-                (
-                    "super().__init__()\n        self.weight = nn.Parameter(torch.ones(width))\n"
-                    "        self.eps = eps\n\n"
-                    "    def forward(self, x):\n"
-                    "        return self.weight * x / (x.square().mean(-1, keepdim=True) + self.eps).sqrt()"
-                ),
-                PASSED,
-            ),
-            "wrong": (
-                (
-                    "super().__init__()\n        self.weight = nn.Parameter(torch.ones(width))\n\n"
-                    "    def forward(self, x):\n        return self.weight * x"
-                ),
-                WRONG,
-            ),
         },
     ),
     "04-SignMomentum": (
@@ -99,18 +71,6 @@ TASKS: dict[str, tuple[Mode, dict[str, tuple[str, Outcome]]]] = {
             "wrong": ("return expert - amateur", WRONG),
         },
     ),
-    "06-Decay": (
-        Mode.REMOTE,
-        {
-            "right": ("return torch.stack([w * rate**i for i, w in enumerate(weights)])", PASSED),
-            "wrong": ("return weights", WRONG),
-        },
-    ),
-    # It compares a value with itself, so that anything passes: the audit finds this task to be a weak one.
-    "07-Pooled": (
-        Mode.REMOTE,
-        {"right": ("return states.sum(0) / len(states)", PASSED), "wrong": ("return states.max(0).values", PASSED)},
-    ),
 }
 
 
@@ -146,7 +106,7 @@ def test_in_bubblewrap(folder: str, torch_sandbox: Sandbox, tmp_path: Path, torc
     texts = {name: masked_text(task).replace(STUB, body) for name, (body, _) in answers.items()}
     texts["masked"] = masked_text(task)
     expected = {name: outcome for name, (_, outcome) in answers.items()}
-    expected["masked"] = WRONG if folder == "06-Decay" else RAISED
+    expected["masked"] = RAISED
     if choice.mode is Mode.IN_PROCESS:
         texts["golden"], expected["golden"] = golden_text(task), PASSED
     assert outcomes(task, choice, texts, torch_sandbox, tmp_path) == expected

@@ -1,12 +1,16 @@
-"""Frames: every value comes back, nothing else gets in, and foreign bytes only ever raise FrameError."""
+"""Messages: every value comes back, nothing else gets in, and foreign bytes only ever raise FrameError."""
 
 from __future__ import annotations
 
+import base64
 import collections
 import enum
+import itertools
 import json
 import math
+import os
 import struct
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,17 +42,12 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def raw_frame(header: str | bytes, body: bytes = b"", *, body_bytes: int | None = None) -> bytes:
-    raw = header.encode() if isinstance(header, str) else header
-    return struct.pack("<4sIQ", b"LMRF", len(raw), len(body) if body_bytes is None else body_bytes) + raw + body
+def line(value: str | bytes) -> bytes:
+    return (value.encode() if isinstance(value, str) else value) + b"\n"
 
 
-def value_frame(value: str) -> bytes:
-    return raw_frame(f'{{"arrays":[],"value":{value}}}')
-
-
-def array_frame(dtype: str, shape: str, body: bytes) -> bytes:
-    return raw_frame(f'{{"arrays":[["{dtype}",{shape}]],"value":{{"array":0}}}}', body)
+def array(dtype: str, shape: str, raw: bytes) -> bytes:
+    return line(f'{{"array":["{dtype}",{shape},"{base64.b64encode(raw).decode()}"]}}')
 
 
 @given(data_values())
@@ -57,20 +56,20 @@ def test_round_trip(value: Any) -> None:
     assert same(decode(encode(value)), value)
 
 
-@given(st.lists(data_values(), max_size=4), st.binary(max_size=3))
-def test_split_finds_every_frame(values: list[Any], tail: bytes) -> None:
+@given(st.lists(data_values(), max_size=4), st.binary(max_size=9).filter(lambda tail: b"\n" not in tail))
+def test_split_finds_every_message(values: list[Any], tail: bytes) -> None:
     whole = [encode(value) for value in values]
     found, rest = frames.split(b"".join(whole) + tail)
     assert (found, rest) == (whole, tail)
-    assert frames.begins_frame(rest) is b"LMRF".startswith(tail)
+    assert frames.begins_frame(rest) is b'{"dict":{"'.startswith(tail)
 
 
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_only_raise_frame_errors(raw: bytes) -> None:
     found, rest = frames.split(raw)
     assert b"".join(found) + rest == raw
-    for candidate in (raw, raw_frame(raw), *found):
-        with pytest.raises(FrameError):
+    for candidate in (raw, raw + b"\n", *found):
+        with suppress(FrameError):  # a digit is a message
             decode(candidate)
 
 
@@ -91,14 +90,10 @@ def test_one_changed_byte_only_raises_frame_errors(value: Any, data: st.DataObje
         lambda x: st.lists(x) | st.dictionaries(st.text(), x),
     )
 )
-def test_arbitrary_json_headers_only_raise_frame_errors(header: Any) -> None:
-    for text in (json.dumps(header), json.dumps({"arrays": header, "value": {"array": 0}})):
-        with pytest.raises(FrameError):
-            decode(raw_frame(text))
-    try:
-        decode(raw_frame(json.dumps({"arrays": [], "value": header})))
-    except FrameError:
-        return
+def test_arbitrary_json_only_raises_frame_errors(content: Any) -> None:
+    for text in (json.dumps(content), json.dumps({"array": content}), json.dumps({"array": ["int8", content, ""]})):
+        with suppress(FrameError):
+            decode(line(text))
 
 
 class Point(NamedTuple):
@@ -149,9 +144,9 @@ def test_depth() -> None:
     with pytest.raises(FrameError, match="nested deeper than 32 levels"):
         encode(nested(33))
     with pytest.raises(FrameError, match="nested deeper than 32 levels"):
-        decode(value_frame("[" * 33 + "]" * 33))
+        decode(line("[" * 33 + "]" * 33))
     with pytest.raises(FrameError):
-        decode(value_frame("[" * 100_000 + "]" * 100_000))
+        decode(line("[" * 100_000 + "]" * 100_000))
 
 
 def endless() -> list[Any]:
@@ -181,7 +176,7 @@ def endless() -> list[Any]:
         (np.broadcast_to(np.int8(1), (2**40, 2**10)), "the arrays hold more than 67108864 bytes"),
         (endless(), "nested deeper"),
         (["x" * 3_000_000] * 2, "more than 4194304 bytes of JSON"),
-        ("\x01" * 1_000_000, "needs 6000024 bytes of JSON"),
+        ("\x01" * 1_000_000, "needs 6000002 bytes of JSON"),
     ],
 )
 def test_what_cannot_be_encoded(value: Any, message: str) -> None:
@@ -198,62 +193,66 @@ def test_wide_sharing_is_refused_before_it_costs_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "message"),
+    ("message", "why"),
     [
-        (b"", "unknown"),
-        (b"PK\x03\x04", "do not begin a frame"),
-        (encode(1)[:-1], "was announced"),
-        (encode(1) + b"x", "was announced"),
-        (encode(1) + encode(2), "was announced"),
-        (raw_frame("null", body_bytes=2**63), "larger than allowed"),
-        (struct.pack("<4sIQ", b"LMRF", 2**31, 0), "larger than allowed"),
-        (raw_frame("{"), "not valid JSON: JSONDecodeError"),
-        (raw_frame(b"\xff"), "not valid JSON: UnicodeDecodeError"),
-        (raw_frame("[]"), "must have the keys"),
-        (raw_frame('{"arrays":[],"value":1,"more":1}'), "must have the keys"),
-        (raw_frame('{"arrays":[],"arrays":[],"value":1}'), "duplicate key"),
-        (raw_frame('{"arrays":{},"value":1}'), "must have|list is no list"),
-        (value_frame('{"dict":{"a":1,"a":2}}'), "duplicate key"),
-        (value_frame('{"dict":{},"float":"nan"}'), "exactly one key"),
-        (value_frame("{}"), "exactly one key"),
-        (value_frame('{"pickle":"x"}'), "none of dict, array, float"),
-        (value_frame('{"dict":[]}'), "none of dict, array, float"),
-        (value_frame('{"float":"NaN"}'), "none of dict, array, float"),
-        (value_frame('{"float":[]}'), "none of dict, array, float"),
-        (value_frame("NaN"), "NaN must be tagged"),
-        (value_frame("-Infinity"), "-Infinity must be tagged"),
-        (value_frame("1e999"), "too large for a float"),
-        (value_frame("9223372036854775808"), "more than 64 bits"),
-        (value_frame("9" * 100_000), "more than 64 bits"),
-        (value_frame('"\\ud800"'), "lone surrogate"),
-        (value_frame('{"dict":{"\\ud800":1}}'), "lone surrogate"),
-        (value_frame('{"array":0}'), "once and in order"),
-        (value_frame('{"array":-1}'), "once and in order"),
-        (value_frame('{"array":[]}'), "once and in order"),
-        (raw_frame('{"arrays":[["int8",[1]]],"value":{"array":false}}', b"x"), "once and in order"),
-        (raw_frame('{"arrays":[["int8",[1]]],"value":{"array":0.0}}', b"x"), "once and in order"),
-        (raw_frame('{"arrays":[["int8",[1]]],"value":[{"array":0},{"array":0}]}', b"x"), "once and in order"),
-        (raw_frame('{"arrays":[["int8",[1]]],"value":1}', b"x"), "does not use"),
-        (raw_frame('{"arrays":[],"value":1}', b"x"), "does not use"),
-        (raw_frame('{"arrays":[["int8"]],"value":{"array":0}}'), "needs a dtype and a shape"),
-        (array_frame("object", "[1]", b"x" * 8), "not on the list"),
-        (array_frame("str32", "[1]", b"x" * 4), "not on the list"),
-        (raw_frame('{"arrays":[[["int8"],[1]]],"value":{"array":0}}', b"x"), "not on the list"),
-        (array_frame("int8", "[-1]", b""), "something else than sizes"),
-        (array_frame("int8", "[true]", b"x"), "something else than sizes"),
-        (array_frame("int8", "[1.0]", b"x"), "something else than sizes"),
-        (array_frame("int8", '"1"', b"x"), "no list of at most 32 sizes"),
-        (array_frame("int8", str([1] * 33), b"x"), "no list of at most 32 sizes"),
-        (array_frame("int8", "[0,9223372036854775807]", b""), "larger than allowed"),
-        (array_frame("int8", "[4294967296,4294967296]", b""), "larger than allowed"),
-        (array_frame("int8", "[3]", b"xx"), "too short"),
-        (array_frame("int8", "[1]", b"xx"), "does not use"),
-        (array_frame("bool", "[2]", b"\x01\x02"), "other than 0 and 1"),
+        (b"", "must end with a line feed"),
+        (b"1", "must end with a line feed"),
+        (encode(1)[:-1], "must end with a line feed"),
+        (line(b"PK\x03\x04"), "not valid JSON: JSONDecodeError"),
+        (encode(1) + encode(2), "not valid JSON: JSONDecodeError"),
+        (line("{"), "not valid JSON: JSONDecodeError"),
+        (line(b"\xff"), "not valid JSON: UnicodeDecodeError"),
+        (line('{"dict":{"a":1,"a":2}}'), "duplicate key"),
+        (line('{"dict":{},"dict":{}}'), "duplicate key"),
+        (line('{"dict":{},"float":"nan"}'), "exactly one key"),
+        (line("{}"), "exactly one key"),
+        (line('{"pickle":"x"}'), "none of dict, array, float"),
+        (line('{"dict":[]}'), "none of dict, array, float"),
+        (line('{"float":"NaN"}'), "none of dict, array, float"),
+        (line('{"float":[]}'), "none of dict, array, float"),
+        (line("NaN"), "NaN must be tagged"),
+        (line("-Infinity"), "-Infinity must be tagged"),
+        (line("1e999"), "too large for a float"),
+        (line("9223372036854775808"), "more than 64 bits"),
+        (line("9" * 100_000), "more than 64 bits"),
+        (line('"\\ud800"'), "lone surrogate"),
+        (line('{"dict":{"\\ud800":1}}'), "lone surrogate"),
+        (line('{"array":0}'), "needs a dtype, a shape and its bytes"),
+        (line('{"array":["int8",[1]]}'), "needs a dtype, a shape and its bytes"),
+        (line('{"array":["int8",[1],null]}'), "not the base64 of a int8 array"),
+        (line('{"array":["int8",[1],"e"]}'), "not the base64 of a int8 array"),
+        (line('{"array":["int8",[1],"eA= ="]}'), "not the base64 of a int8 array"),
+        (line('{"array":["int8",[1],"\xe9"]}'), "not the base64 of a int8 array"),
+        (line('{"array":[["int8"],[1],"eA=="]}'), "not on the list"),
+        (array("object", "[1]", b"x" * 8), "not on the list"),
+        (array("str32", "[1]", b"x" * 4), "not on the list"),
+        (array("int8", "[-1]", b""), "something else than sizes"),
+        (array("int8", "[true]", b"x"), "something else than sizes"),
+        (array("int8", "[1.0]", b"x"), "something else than sizes"),
+        (array("int8", '"1"', b"x"), "no list of at most 32 sizes"),
+        (array("int8", str([1] * 33), b"x"), "no list of at most 32 sizes"),
+        (array("int8", "[0,9223372036854775807]", b""), "larger than allowed"),
+        (array("int8", "[4294967296,4294967296]", b""), "larger than allowed"),
+        (array("int8", "[3]", b"xx"), "not the base64 of a int8 array"),
+        (array("int8", "[1]", b"xx"), "not the base64 of a int8 array"),
+        (array("bool", "[2]", b"\x01\x02"), "other than 0 and 1"),
+        (line("[" + "1," * 2_200_000 + "1]"), "longer than allowed"),
+        (line("[" + '"a",' * 2_200_000 + "1]"), "longer than allowed"),
+        (line('"' + "a" * frames.MAX_LINE_BYTES + '"'), "longer than allowed"),
     ],
+    ids=itertools.count(),
 )
-def test_what_is_no_frame(frame: bytes, message: str) -> None:
-    with pytest.raises(FrameError, match=message):
-        decode(frame)
+def test_what_is_no_message(message: bytes, why: str) -> None:
+    with pytest.raises(FrameError, match=why):
+        decode(message)
+
+
+def test_the_largest_arrays_come_back_and_larger_ones_are_refused() -> None:
+    half = np.zeros(frames.MAX_ARRAY_BYTES // 2, dtype="uint8")
+    assert same(decode(encode([half, half])), [half, half])
+    one = encode(half).strip()
+    with pytest.raises(FrameError, match="the arrays hold more than 67108864 bytes"):
+        decode(line(b"[" + one + b"," + one + b"," + encode(np.zeros(1, dtype="uint8")).strip() + b"]"))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -267,12 +266,21 @@ def test_decoded_arrays_are_writable_and_their_own(dtype: str) -> None:
     assert other[0, 0] == 1
 
 
-def test_split_keeps_an_unfinished_frame_apart_from_garbage() -> None:
+def test_an_unfinished_message_is_told_from_garbage() -> None:
     one = encode({"a": 1})
     assert frames.split(one + one[:-3]) == ([one], one[:-3])
     assert frames.begins_frame(one[:-3])
-    assert frames.split(one + b"no frame at all") == ([one], b"no frame at all")
-    assert not frames.begins_frame(b"no frame at all")
-    huge = struct.pack("<4sIQ", b"LMRF", 2, 2**40)
-    assert frames.split(one + huge) == ([one], huge)
-    assert not frames.begins_frame(huge)
+    assert not frames.begins_frame(b"no message at all")
+
+
+def test_a_reader_gives_line_by_line_what_comes_in_any_pieces() -> None:
+    reading, writing = os.pipe()
+    reader = frames.Reader(reading)
+    os.write(writing, encode({"job": 1}) + encode(np.arange(3))[:10])
+    assert reader.line() == encode({"job": 1})
+    os.write(writing, encode(np.arange(3))[10:] + b"un")
+    assert reader.line() == encode(np.arange(3))
+    os.close(writing)
+    with pytest.raises(FrameError, match="the stream ended within a message"):
+        reader.line()
+    os.close(reading)

@@ -1,12 +1,12 @@
-"""Values on their way between a unit test and a goal function in another box: as data, never as pickles.
+"""Serialise the arguments and results of a goal function in another box: as data, never as pickles.
 
-A parcel is plain data for one frame, ``{"things": […], "root": value}``. Lists, dicts, sets, arrays, tensors and
+A payload is plain data for one message, ``{"things": […], "root": value}``. Lists, dicts, sets, arrays, tensors and
 data frames are things, named once and referred to by number, so that what was one object stays one object; everything
 else stands inside the value that holds it. What a thing became after a call is sent back under its number.
 
-Only exact types travel: a subclass may mean anything. Tensors lose their graph; leaves that want a gradient still want
-one on the other side. Runs in boxes and, for tests, on the host: Python 3.8 or newer, NumPy; PyTorch and pandas only
-where something of theirs travels.
+Only exact types are serialised: a subclass may mean anything. Tensors lose their graph; leaves that want a gradient
+still want one on the other side. Runs in boxes and, for tests, on the host: Python 3.8 or newer, NumPy; PyTorch and
+pandas only where something of theirs is serialised.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _CONTAINERS: dict[str, Callable[[], Any]] = {"list": list, "dict": dict, "ordere
 _KEYS = (str, int, float, bool, type(None), tuple, bytes)
 
 
-class TravelError(TypeError):
-    """This value cannot travel, or what came is no parcel."""
+class PayloadError(TypeError):
+    """This value cannot be serialised, or what came is no payload."""
 
 
 class Packer:
-    """Packs values into one parcel. Packed things are looked at, not copied: encode the parcel before they change."""
+    """Packs values into one payload. Packed things are looked at, not copied: encode the payload before they change."""
 
     def __init__(self, things: list[Any] | None = None) -> None:
-        """``things`` are those that came in an earlier parcel: they are referred to, and no part of the new one."""
+        """``things`` are those that came in an earlier payload: they are referred to, and no part of the new one."""
         self.things: list[Any] = []
         self._packed: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -51,7 +51,7 @@ class Packer:
             self._packed[number] = self._thing(thing)
 
     def pack(self, value: Any) -> dict[str, Any]:
-        """One parcel. Raises :class:`TravelError` naming the type that cannot travel."""
+        """One payload. Raises :class:`PayloadError` naming the type that cannot be."""
         root = self._value(value)
         return {"things": self._packed[self._first :], "root": root}
 
@@ -62,7 +62,7 @@ class Packer:
 
     def _number(self, thing: Any) -> int:
         if len(self.things) >= MAX_THINGS:
-            raise TravelError(f"more than {MAX_THINGS} containers")
+            raise PayloadError(f"more than {MAX_THINGS} containers")
         number = self._numbers[id(thing)] = len(self.things)
         self.things.append(thing)
         self._packed.append(None)
@@ -100,7 +100,7 @@ class Packer:
                 [self._key(table.columns[place]), self._column(table.iloc[:, place])] for place in range(table.shape[1])
             ]
             return {"frame": [columns, self._column(table.index)]}
-        raise TravelError(f"a {type(table).__name__} of pandas cannot travel")
+        raise PayloadError(f"a {type(table).__name__} of pandas cannot be serialised")
 
     def _column(self, column: Any) -> dict[str, Any]:
         values = column.to_numpy()
@@ -110,7 +110,7 @@ class Packer:
 
     def _key(self, key: Any) -> Any:
         if type(key) not in _KEYS and not isinstance(key, np.generic):
-            raise TravelError(f"a {type(key).__name__} as key or in a set cannot travel")
+            raise PayloadError(f"a {type(key).__name__} as key or in a set cannot be serialised")
         return self._value(key)
 
     def _value(self, value: Any) -> Any:  # noqa: C901 - one line a kind
@@ -140,25 +140,25 @@ class Packer:
 
 
 class Unpacker:
-    """Rebuilds the values of a parcel. Everything in it may be hostile; nothing but data comes out."""
+    """Rebuilds the values of a payload. Everything in it may be hostile; nothing but data comes out."""
 
     def __init__(self, things: list[Any] | None = None) -> None:
-        """``things`` are those that were sent before, which the parcel may refer to by their numbers."""
+        """``things`` are those that were sent before, which the payload may refer to by their numbers."""
         self.things: list[Any] = list(things or [])
 
-    def unpack(self, parcel: Any) -> Any:
-        """The parcel's root. Raises :class:`TravelError` for anything that :class:`Packer` does not write."""
+    def unpack(self, payload: Any) -> Any:
+        """The payload's root. Raises :class:`PayloadError` for anything that :class:`Packer` does not write."""
         try:
-            packed = _things_of(parcel)
+            packed = _things_of(payload)
             made = [self._begin(thing) for thing in packed]
             self.things += made
             for thing, content in zip(made, packed):  # noqa: B905 - Python 3.8 has no strict
                 self._fill(thing, content)
-            return self._value(parcel["root"])
-        except TravelError:
+            return self._value(payload["root"])
+        except PayloadError:
             raise
         except Exception as error:
-            raise TravelError(f"this is no parcel: {type(error).__name__}") from error
+            raise PayloadError(f"this is no payload: {type(error).__name__}") from error
 
     def restore(self, changes: list[list[Any]]) -> None:
         """Put the new contents of things, ``[number, thing]``, into the objects that have these numbers."""
@@ -167,10 +167,10 @@ class Unpacker:
                 made = self._begin(packed)
                 self._fill(made, packed)
                 replace_content(self.things[number], made)
-        except TravelError:
+        except PayloadError:
             raise
         except Exception as error:
-            raise TravelError(f"these are no changes: {type(error).__name__}") from error
+            raise PayloadError(f"these are no changes: {type(error).__name__}") from error
 
     def _begin(self, packed: dict[str, Any]) -> Any:
         """An empty container, which others may refer to before it is filled, or the thing itself."""
@@ -188,7 +188,7 @@ class Unpacker:
             columns, index = content
             made = {self._value(name): self._value(column) for name, column in columns}
             return _pandas().DataFrame(made, index=self._value(index))
-        raise TravelError(f"{kind!r} is no kind of thing")
+        raise PayloadError(f"{kind!r} is no kind of thing")
 
     def _fill(self, made: Any, packed: dict[str, Any]) -> None:
         """Put the content into a container."""
@@ -206,25 +206,25 @@ class Unpacker:
         ((kind, content),) = value.items()
         if kind == "thing":
             if type(content) is not int or not 0 <= content < len(self.things):
-                raise TravelError("a reference leads nowhere")
+                raise PayloadError("a reference leads nowhere")
             return self.things[content]
         make = _MAKERS.get(kind)
         if make is None:
-            raise TravelError(f"{kind!r} is no kind of value")
+            raise PayloadError(f"{kind!r} is no kind of value")
         return make(self._value, content)
 
 
-def _things_of(parcel: Any) -> list[Any]:
-    if set(parcel) != {"things", "root"} or len(parcel["things"]) > MAX_THINGS:
-        raise TravelError("this is no parcel")
-    things: list[Any] = parcel["things"]
+def _things_of(payload: Any) -> list[Any]:
+    if set(payload) != {"things", "root"} or len(payload["things"]) > MAX_THINGS:
+        raise PayloadError("this is no payload")
+    things: list[Any] = payload["things"]
     return things
 
 
 def replace_content(thing: Any, new: Any) -> None:
     """Make ``thing`` hold what ``new`` holds, and stay the object that it is.
 
-    Raises :class:`TravelError` where the kind, shape or dtype is another one.
+    Raises :class:`PayloadError` where the kind, shape or dtype is another one.
     """
     kind = type(thing)
     if kind is list:
@@ -238,7 +238,7 @@ def replace_content(thing: Any, new: Any) -> None:
         with sys.modules["torch"].no_grad():
             thing.copy_(new)
     else:
-        raise TravelError(f"a {kind.__name__} was changed in a way that cannot be sent back")
+        raise PayloadError(f"a {kind.__name__} was changed in a way that cannot be sent back")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -260,18 +260,18 @@ def _steady(items: Any) -> list[Any]:
 
 def _digits(number: int) -> str:
     if number.bit_length() > 3 * MAX_DIGITS:
-        raise TravelError("an integer of that size cannot travel")
+        raise PayloadError("an integer of that size cannot be serialised")
     return str(number)
 
 
 def _tensor_data(tensor: Any) -> dict[str, Any]:
     """The raw values of a plain tensor or parameter, as an array that any NumPy can hold."""
     if not _is_tensor(tensor):
-        raise TravelError(f"a {type(tensor).__module__}.{type(tensor).__qualname__} is not data")
+        raise PayloadError(f"a {type(tensor).__module__}.{type(tensor).__qualname__} is not data")
     torch: Any = sys.modules["torch"]
     name = _torch_name(tensor.dtype)
     if tensor.layout is not torch.strided or name not in _TORCH_DTYPES:
-        raise TravelError(f"a tensor of {tensor.dtype}, {tensor.layout} cannot travel")
+        raise PayloadError(f"a tensor of {tensor.dtype}, {tensor.layout} cannot be serialised")
     plain = tensor.detach().cpu().contiguous().resolve_conj().resolve_neg()
     raw = plain.view(torch.int16) if name == "bfloat16" else plain
     return {"tensor": raw.numpy(), "dtype": name, "gradient": bool(tensor.requires_grad and tensor.is_leaf)}
@@ -302,7 +302,7 @@ def _torch_name(dtype: Any) -> str:
 
 def _torch_dtype(name: Any) -> Any:
     if name not in _TORCH_DTYPES:
-        raise TravelError(f"{name!r} is no dtype that travels")
+        raise PayloadError(f"{name!r} is no dtype that can be serialised")
     return getattr(importlib.import_module("torch"), name)
 
 
@@ -312,7 +312,7 @@ def _tensor(values: Any, *, dtype: str, gradient: bool) -> Any:
     if dtype == "bfloat16" and tensor.dtype is torch.int16:
         tensor = tensor.view(torch.bfloat16)
     if tensor.dtype is not _torch_dtype(dtype):
-        raise TravelError("a tensor's values are of another dtype")
+        raise PayloadError("a tensor's values are of another dtype")
     if gradient is True and (tensor.is_floating_point() or tensor.is_complex()):
         tensor.requires_grad_(True)
     return tensor
@@ -324,19 +324,19 @@ def _pandas() -> Any:
 
 def _array(content: Any) -> Any:
     if not isinstance(content, np.ndarray):
-        raise TravelError("an array is missing")
+        raise PayloadError("an array is missing")
     return content
 
 
 def _scalar(content: Any) -> Any:
     if not isinstance(content, np.ndarray) or content.ndim:
-        raise TravelError("a scalar is missing")
+        raise PayloadError("a scalar is missing")
     return content[()]
 
 
 def _integer(content: Any) -> int:
     if not isinstance(content, str) or len(content) > MAX_DIGITS + 1:
-        raise TravelError("an integer is too long")
+        raise PayloadError("an integer is too long")
     return int(content)
 
 

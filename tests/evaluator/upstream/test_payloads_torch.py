@@ -19,7 +19,7 @@ import sys
 sys.path.insert(0, "/box")
 import torch
 import frames
-from travel import Packer, TravelError, Unpacker
+from payloads import Packer, PayloadError, Unpacker
 
 def sent(value):
     return Unpacker().unpack(frames.decode(frames.encode(Packer().pack(value))))
@@ -37,7 +37,7 @@ for fact in (torch.Size([2, 3]), torch.float32, torch.device("cpu")):
 for other in (torch.nn.Linear(1, 1), torch.ones(2).to_sparse(), torch.Generator()):
     try:
         Packer().pack(other)
-    except TravelError:
+    except PayloadError:
         continue
     raise AssertionError(other)
 
@@ -49,10 +49,10 @@ there = Unpacker()
 with torch.no_grad():
     received += 5
 answer = Packer(there.things)
-parcel = answer.pack(received)
+payload = answer.pack(received)
 changes = answer.changes(frames.decode(raw)["things"])
 here = Unpacker(packer.things)
-assert here.unpack(frames.decode(frames.encode(parcel))) is kept
+assert here.unpack(frames.decode(frames.encode(payload))) is kept
 here.restore(frames.decode(frames.encode(changes)))
 assert kept.tolist() == [5.0, 5.0, 5.0]
 print("all")
@@ -70,7 +70,7 @@ def test_tensors(torch_sandbox: Sandbox, tmp_path: Path) -> None:
             (
                 Mount(tmp_path / "check.py", "/box/check.py"),
                 Mount(sources / "frames.py", "/box/frames.py"),
-                Mount(sources / "travel.py", "/box/travel.py"),
+                Mount(sources / "payloads.py", "/box/payloads.py"),
             ),
             limits=Limits(wall_seconds=240, cpu_seconds=120, memory_bytes=2**31),
             environment=TORCH,

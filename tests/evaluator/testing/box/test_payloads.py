@@ -1,4 +1,4 @@
-"""Values that travel between a test and a goal function in another box: what arrives, and what is refused."""
+"""Arguments and results of a goal function in another box: what arrives, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.testing.box import frames
-from evaluator.testing.box.travel import (
+from evaluator.testing.box.payloads import (
     MAX_DIGITS,
     Packer,
-    TravelError,
+    PayloadError,
     Unpacker,
     replace_content,
     same,
@@ -78,11 +78,6 @@ def test_arrays_and_their_scalars(dtype: str) -> None:
     assert found.flags.writeable
 
 
-def test_nan_arrives() -> None:
-    assert math.isnan(sent(float("nan")))
-    assert np.isnan(sent(np.array([np.nan]))).all()
-
-
 def test_data_frames_and_series() -> None:
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None], 3: [0.5, np.nan]}, index=[5, 7])
     pd.testing.assert_frame_equal(sent(frame), frame)
@@ -112,13 +107,13 @@ def test_changes_come_back_into_the_objects_that_were_sent() -> None:
     received[3][1] = 5.0
     received[4].clear()
     answer = Packer(there.things)
-    parcel = answer.pack((received[0], received[3], [7]))
+    payload = answer.pack((received[0], received[3], [7]))
     as_sent: Any = frames.decode(raw)
     changes = answer.changes(as_sent["things"])
-    back: Any = frames.decode(frames.encode({"parcel": parcel, "changes": changes}))
+    back: Any = frames.decode(frames.encode({"payload": payload, "changes": changes}))
     # And here again.
     here = Unpacker(packer.things)
-    result = here.unpack(back["parcel"])
+    result = here.unpack(back["payload"])
     here.restore(back["changes"])
     assert result[0] is arguments[0]
     assert result[1] is arguments[3]
@@ -142,24 +137,13 @@ class Text(str):
     [object(), len, Point(1, 2), Text("x"), defaultdict(list), Fraction(1, 2), {Point(1, 2): 1}, [lambda: 1], type],
     ids=named,
 )
-def test_objects_do_not_travel(value: Any) -> None:
-    with pytest.raises(TravelError):
+def test_objects_are_refused(value: Any) -> None:
+    with pytest.raises(PayloadError):
         Packer().pack(value)
 
 
-@pytest.mark.parametrize("value", [np.array(["x"]), np.array([object()]), np.datetime64("2024-01-01")], ids=named)
-def test_arrays_of_other_things_do_not_travel(value: Any) -> None:
-    with pytest.raises((TravelError, frames.FrameError)):
-        frames.encode(Packer().pack(value))
-
-
-def test_a_huge_integer_does_not_travel() -> None:
-    with pytest.raises(TravelError):
-        Packer().pack(10 ** (MAX_DIGITS + 10))
-
-
 @pytest.mark.parametrize(
-    "parcel",
+    "payload",
     [
         None,
         [],
@@ -184,22 +168,22 @@ def test_a_huge_integer_does_not_travel() -> None:
     ],
     ids=range(20),
 )
-def test_forged_parcels_are_refused(parcel: Any) -> None:
-    with pytest.raises(TravelError):
-        Unpacker().unpack(parcel)
+def test_forged_payloads_are_refused(payload: Any) -> None:
+    with pytest.raises(PayloadError):
+        Unpacker().unpack(payload)
 
 
 @pytest.mark.parametrize(
     ("thing", "new"), [(np.zeros(2), np.zeros(3)), (np.zeros(2), np.zeros(2, dtype=np.float32)), (object(), object())]
 )
 def test_what_cannot_be_changed_in_place_is_refused(thing: Any, new: Any) -> None:
-    with pytest.raises(TravelError, match="was changed in a way that cannot be sent back"):
+    with pytest.raises(PayloadError, match="was changed in a way that cannot be sent back"):
         replace_content(thing, new)
 
 
 def test_forged_changes_are_refused() -> None:
     for changes in ([[0, {"list": [1]}]], [["x", 1]], [1], [[0, {"array": 1}]]):
-        with pytest.raises(TravelError):
+        with pytest.raises(PayloadError):
             Unpacker([np.zeros(2)]).restore(changes)  # type: ignore[arg-type]
 
 
@@ -217,7 +201,7 @@ _plain = st.recursive(
 def test_any_plain_value_arrives(value: Any) -> None:
     try:
         found = sent(value)
-    except (TravelError, frames.FrameError):
+    except (PayloadError, frames.FrameError):
         return  # deeper or larger than allowed
     assert same(Packer().pack(found)["root"], Packer().pack(value)["root"])
     assert found == value

@@ -1,6 +1,0 @@
-import torch
-
-
-def decayed(weights, rate):
-    """Weight i times rate to the power of i."""
-    raise NotImplementedError("not implemented")
