@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
-from reviews.labelling import keys
 from reviews.people.conflicts import (
     NO_AFFILIATION,
     UNCONFIRMED,
@@ -99,6 +98,11 @@ class ProfileForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         validators=[refuse_hidden_characters],
     )
+    keys_off = forms.BooleanField(
+        required=False,
+        label="Switch the keys of the labelling page off",
+        help_text="For screen readers and dictation, which use single keys themselves.",
+    )
     confirmed = forms.BooleanField(
         required=False,
         label="The list of conflicts on this page is complete",
@@ -106,7 +110,7 @@ class ProfileForm(forms.Form):
 
     def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
         """The form of what holds now, and of what was typed."""
-        known = {name: getattr(reviewer, name) for name in ("name", "shows_name", "affiliation", "expertise")}
+        known = {name: getattr(reviewer, name, None) for name in self.base_fields}
         super().__init__(data, initial=known)
         self.reviewer = reviewer
         if conflicts_confirmed(reviewer):
@@ -154,49 +158,6 @@ class ConflictForm(forms.Form):
         if not self.errors and bool(data.get("system")) == bool(data.get("organisation")):
             self.add_error("organisation", "Choose a system, or type an organisation; one of both.")
         return data
-
-
-class KeysForm(forms.Form):
-    """The keys of the labelling page. An empty field switches that one off."""
-
-    off = forms.BooleanField(
-        required=False,
-        label="Switch all keys off",
-        help_text="For screen readers and dictation, which use single keys themselves.",
-    )
-
-    def __init__(self, data: QueryDict | None = None, initial: dict[str, Any] | None = None) -> None:
-        super().__init__(data, initial=initial, auto_id="key_%s")
-        for action, label in keys.ACTIONS.items():
-            self.fields[action] = forms.CharField(
-                required=False,
-                max_length=30,
-                label=label,
-                widget=forms.TextInput(attrs={"autocapitalize": "off", "autocomplete": "off", "spellcheck": "false"}),
-            )
-
-    @classmethod
-    def of(cls, reviewer: Reviewer) -> KeysForm:
-        """The form filled with what holds now; keys that are off altogether are shown as they would be."""
-        return cls(initial={**keys.chosen_keys(reviewer), "off": keys.keys_are_off(reviewer)})
-
-    def clean(self) -> dict[str, Any]:
-        """Bring keys into one spelling; refuse what is no key, and what two actions would share."""
-        data = super().clean() or self.cleaned_data
-        chosen: dict[str, str] = {}
-        for action in keys.ACTIONS:
-            try:
-                chosen[action] = keys.written(data.get(action, ""))
-            except ValueError as error:
-                self.add_error(action, str(error))
-        for action, other in keys.twice_used(chosen).items():
-            self.add_error(action, f"“{chosen[action]}” is the key of “{keys.ACTIONS[other]}” already.")
-        return {**data, **chosen}
-
-    def stored(self) -> dict[str, str | bool]:
-        """What ``Reviewer.keys`` stores."""
-        chosen = {action: self.cleaned_data[action] for action in keys.ACTIONS}
-        return keys.changed_keys(chosen, off=self.cleaned_data["off"])
 
 
 class GuidelinesForm(forms.Form):

@@ -1,12 +1,43 @@
-"""Addresses of reviewing. Public pages about what was decided are the leaderboard's."""
+"""Addresses of reviewing. Public pages about what was decided are the leaderboard's.
+
+The numbers in the addresses of labelling and deciding are assignments, which name no answer and no submission.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from django.urls import include, path
 
-urlpatterns = [
-    path("reviews/", include("reviews.people_urls")),
-    path("reviews/", include("reviews.labelling_urls")),
-    path("reviews/", include("reviews.deciding_urls")),
-    path("reviews/", include("reviews.record_urls")),
+from reviews.views import deciding, guidelines, home, labelling, people, practice, profile, record
+
+if TYPE_CHECKING:
+    from django.urls import URLPattern
+
+_PAGES: Final[list[URLPattern]] = [
+    path("", home.reviews, name="reviews"),
+    path("join/<slug:secret>/", home.join, name="review_join"),
+    path("profile/", profile.profile, name="review_profile"),
+    path("profile/conflicts/", profile.conflict_add, name="review_conflict_add"),
+    path("profile/conflicts/<int:pk>/remove/", profile.conflict_remove, name="review_conflict_remove"),
+    path("guidelines/", guidelines.guidelines, name="review_guidelines"),
+    path("guidelines/edit/", guidelines.edit, name="review_guidelines_edit"),
+    path("guidelines/<int:number>/", guidelines.revision, name="review_guideline"),
+    path("guidelines/<int:number>/read/", guidelines.read, name="review_guidelines_read"),
+    path("people/", people.people, name="review_people"),
+    path("people/<int:pk>/", people.person, name="review_person"),
+    path("people/invite/", people.invite, name="review_invite"),
+    path("people/invitations/<int:pk>/revoke/", people.revoke, name="review_invitation_revoke"),
+    path("next/", labelling.review_claim, name="review_claim"),
+    path("label/<int:pk>/", labelling.label, name="label"),
+    path("label/<int:pk>/paper/", labelling.label_paper, name="label_paper"),
+    path("practice/<int:pk>/", practice.practice_answer, name="practice_answer"),
+    path("decide/<int:pk>/", deciding.adjudicate, name="adjudicate"),
+    path("decide/<int:pk>/decision/", deciding.adjudicate_decide, name="adjudicate_decide"),
+    path("decide/<int:pk>/beat/", deciding.adjudicate_beat, name="adjudicate_beat"),
+    path("cases/<int:pk>/void/", deciding.case_void, name="case_void"),
+    path("flags/<int:pk>/lift/", deciding.flag_lift, name="flag_lift"),
+    path("dashboard/", record.review_dashboard, name="review_dashboard"),
+    path("labels/export/", record.labels_export, name="labels_export"),
 ]
+urlpatterns = [path("reviews/", include(_PAGES))]

@@ -182,7 +182,8 @@ FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
+# A label has five fields for each of at most fifty findings.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 300
 DATA_UPLOAD_MAX_NUMBER_FILES = 1
 
 SESSION_COOKIE_HTTPONLY = True

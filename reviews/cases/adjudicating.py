@@ -13,7 +13,7 @@ from reviews.cases import flags, states
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
 from reviews.labelling import claiming, drafts
-from reviews.labelling.findings import LABELS, LONGEST_NOTE, clean_text
+from reviews.labelling.findings import LABELS, LONGEST_NOTE
 from reviews.labelling.locking import require_guidelines_read
 from reviews.models import Assignment, Case, Decision, Review
 from reviews.people import guidelines
@@ -22,6 +22,8 @@ from submissions.domain.audit import record
 from submissions.enums import Verb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reviews.models import Reviewer
 
 SHORTEST_NOTE: Final = 10
@@ -33,8 +35,8 @@ class _Given(NamedTuple):
     note: str
 
 
-def decide(*, assignment: Assignment, label: object, reasons: object, note: object) -> Decision:
-    """Settle a disputed case with its final label and the reasons (a list) why the raters differed.
+def decide(*, assignment: Assignment, label: str, reasons: Sequence[str], note: str) -> Decision:
+    """Close a disputed case with its final label and the reasons why the raters differed.
 
     The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
     taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`LabelError` for what is
@@ -50,26 +52,19 @@ def decide(*, assignment: Assignment, label: object, reasons: object, note: obje
         raise
 
 
-def _clean(label: object, reasons: object, note: object) -> _Given:
+def _clean(label: str, reasons: Sequence[str], note: str) -> _Given:
     errors = {}
     if label not in LABELS:
         errors["label"] = "Choose the final label."
-    chosen = reasons if isinstance(reasons, list) else []
-    if not chosen or any(reason not in ReasonCode.values for reason in chosen):
+    if not reasons or any(reason not in ReasonCode.values for reason in reasons):
         errors["reasons"] = "Choose why the raters differed."
-    elif label == Label.LI and ReasonCode.EQUIVALENT in chosen:
+    elif label == Label.LI and ReasonCode.EQUIVALENT in reasons:
         errors["reasons"] = "An equivalent implementation cannot be logically incorrect. Choose other reasons or label."
-    text = ""
-    try:
-        text = clean_text(note, longest=LONGEST_NOTE)
-    except ValueError as error:
-        errors["note"] = f"The note {error}"
-    else:
-        if len(text.strip()) < SHORTEST_NOTE:
-            errors["note"] = f"Explain the decision in at least {SHORTEST_NOTE} characters: everybody can read it."
+    if not SHORTEST_NOTE <= len(note.strip()) <= LONGEST_NOTE:
+        errors["note"] = f"Explain the decision in {SHORTEST_NOTE} to {LONGEST_NOTE} characters: everybody can read it."
     if errors:
         raise LabelError(errors)
-    return _Given(str(label), [code for code in ReasonCode.values if code in chosen], text)
+    return _Given(label, [code for code in ReasonCode.values if code in reasons], note)
 
 
 def _decide(assignment: Assignment, given: _Given) -> Decision:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from reviews.models import Reviewer
 
 
-def settle(case: Case, *, reviewer: Reviewer | None = None) -> None:
+def close_if_labelled(case: Case, *, reviewer: Reviewer | None = None) -> None:
     """Move ``case`` on to where its annotators' labels bring it; ``reviewer`` has locked the last one.
 
-    Too few of the labels that are wanted (one or two) leave it to the next annotator. All of them settle it, or send it
+    Too few of the labels that are wanted (one or two) leave it to the next annotator. All of them close it, or send it
     to an adjudicator for the reasons that :func:`after_labels` finds; these become its triggers. A repeat ends without
     a label of its own. Practice, and a case that is past labelling, stays as it is. The case is held by the caller.
     """
@@ -40,11 +40,11 @@ def settle(case: Case, *, reviewer: Reviewer | None = None) -> None:
                 case, allowed=TO_LABEL, after=CaseState.AGREED, reviewer=reviewer, what="labelled again", settled=now
             )
         else:
-            _settle_or_dispute(case, labels, reviewer)
+            _close_or_dispute(case, labels, reviewer)
             transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
 
 
-def _settle_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) -> None:
+def _close_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) -> None:
     """A single label, where only one is wanted, has to stand up to the same questions as two that agree."""
     states.move(case, allowed=TO_LABEL, after=CaseState.TWO_LABELS, reviewer=reviewer, what="label locked")
     reasons = after_labels(case, (labels[0], labels[-1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -19,16 +19,18 @@ from reviews.people import guidelines
 from reviews.people.readiness import MissingStepError, what_is_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from reviews.models import Case, Reviewer
 
 
 def lock(
     *,
     assignment: Assignment,
-    label: object,
-    confidence: object,
-    findings: object,
-    note: object = "",
+    label: str,
+    confidence: int | None,
+    findings: Sequence[Mapping[str, Any]],
+    note: str = "",
     active_seconds: float = 0,
 ) -> Review:
     """Lock a blind label for good, and move its case on. ``active_seconds`` is the time since the last saved draft.
@@ -41,7 +43,10 @@ def lock(
     lines = items.line_count(assignment)
     given = clean_label(label=label, confidence=confidence, findings=findings, note=note, lines=lines)
     try:
-        review = _lock(assignment, given, active_seconds)
+        with transaction.atomic():
+            case = states.hold(assignment.case_id)
+            held = Assignment.objects.select_related("reviewer").get(pk=assignment.pk)
+            review = _locked_before(case, held, given) or _lock(case, held, given, active_seconds)
     except (LeaseLostError, NotReadyError):
         drafts.keep(assignment, given._asdict())
         raise
@@ -57,45 +62,41 @@ def require_guidelines_read(reviewer: Reviewer) -> None:
             raise MissingStepError(msg, address=step.address)
 
 
-def _lock(assignment: Assignment, given: Given, active_seconds: float) -> Review:
-    with transaction.atomic():
-        case = states.hold(assignment.case_id)
-        held = Assignment.objects.select_related("reviewer").get(pk=assignment.pk)
-        stored = Review.objects.filter(case=case, reviewer=held.reviewer).first()
-        if stored is not None:
-            return _same(stored, given, held)
-        require_guidelines_read(held.reviewer)
-        _require_place(case, held)
-        now = timezone.now()
-        review = Review.objects.create(
-            case=case,
-            assignment=held,
-            reviewer=held.reviewer,
-            role=held.role,
-            guideline=guidelines.current(),
-            active_seconds=held.active_seconds + drafts.counted_seconds(held, active_seconds, now),
-            locked=now,
-            **given._asdict(),
-        )
-        if held.role == Role.ADJUDICATOR:
-            _go_on_to_evidence(case, held, review)
-        else:
-            facts = {"state": AssignmentState.DONE, "lease_until": None, "ended": now}
-            Assignment.objects.filter(pk=held.pk).update(active_seconds=review.active_seconds, **facts)
-            closing.settle(case, reviewer=held.reviewer)
-            if case.kind == CaseKind.REVIEW:
-                transaction.on_commit(partial(repeats.plan_repeat, review))
-    return review
-
-
-def _same(stored: Review, given: Given, held: Assignment) -> Review:
+def _locked_before(case: Case, held: Assignment, given: Given) -> Review | None:
     """A lock that arrives twice has done its work; another label never replaces the locked one."""
-    if Given(stored.label, stored.confidence, stored.findings, stored.note) == given:
+    stored = Review.objects.filter(case=case, reviewer=held.reviewer).first()
+    if stored is None or Given(stored.label, stored.confidence, stored.findings, stored.note) == given:
         return stored
     msg = f"Your label of this item is locked as {stored.label} and cannot be changed."
     if held.state == AssignmentState.DONE:
         msg += " Take the next item."
     raise LeaseLostError(msg)
+
+
+def _lock(case: Case, held: Assignment, given: Given, active_seconds: float) -> Review:
+    require_guidelines_read(held.reviewer)
+    _require_place(case, held)
+    now = timezone.now()
+    review = Review.objects.create(
+        case=case,
+        assignment=held,
+        reviewer=held.reviewer,
+        role=held.role,
+        guideline=guidelines.current(),
+        active_seconds=held.active_seconds + drafts.counted_seconds(held, active_seconds, now),
+        locked=now,
+        **given._asdict(),
+    )
+    if held.role == Role.ADJUDICATOR:
+        _go_on_to_evidence(case, held, review)
+        return review
+    Assignment.objects.filter(pk=held.pk).update(
+        state=AssignmentState.DONE, lease_until=None, ended=now, active_seconds=review.active_seconds
+    )
+    closing.close_if_labelled(case, reviewer=held.reviewer)
+    if case.kind == CaseKind.REVIEW:
+        transaction.on_commit(partial(repeats.plan_repeat, review))
+    return review
 
 
 def _require_place(case: Case, held: Assignment) -> None:

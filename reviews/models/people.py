@@ -13,8 +13,7 @@ from submissions.models import System
 class Reviewer(models.Model):
     """A person who labels, known to the public by ``pseudonym`` unless ``shows_name``.
 
-    ``user`` is null for people without an account here. ``keys`` maps actions of the labelling page to keys that
-    differ from the shipped ones; an empty key switches an action off, ``{"off": true}`` all of them.
+    ``user`` is null for people without an account here. ``keys_off`` switches the labelling page's keys off.
     """
 
     user = models.OneToOneField(
@@ -29,7 +28,7 @@ class Reviewer(models.Model):
     is_annotator = models.BooleanField(default=False)
     is_adjudicator = models.BooleanField(default=False)
     active = models.BooleanField(default=True)
-    keys = models.JSONField(default=dict, blank=True)
+    keys_off = models.BooleanField(default=False)
     joined = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -201,7 +201,14 @@ def _hand_back_without_role(reviewer: Reviewer) -> int:
 
 
 def update_profile(
-    *, reviewer: Reviewer, name: str, shows_name: bool, affiliation: str, expertise: str, confirmed: bool
+    *,
+    reviewer: Reviewer,
+    name: str,
+    shows_name: bool,
+    affiliation: str,
+    expertise: str,
+    confirmed: bool,
+    keys_off: bool = False,
 ) -> int:
     """Store what a reviewer says of oneself; answer how many held items were handed back.
 
@@ -214,6 +221,7 @@ def update_profile(
         "shows_name": shows_name,
         "affiliation": " ".join(affiliation.split()),
         "expertise": expertise.strip(),
+        "keys_off": keys_off,
     }
     if not facts["affiliation"]:
         msg = "Say where you work or study, or “none”."

@@ -4,33 +4,48 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404
+from django.contrib.auth.views import redirect_to_login
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.urls import resolve, reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_control, never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.judging.labels import Label
 from reviews.comparison import numbered
-from reviews.enums import AssignmentState, CaseKind, Confidence, ErrorClass, FindingSide, Role
-from reviews.label_forms import Entry, entry_of
-from reviews.labelling import holding
+from reviews.enums import AssignmentState, CaseKind, Confidence, Role
+from reviews.exceptions import LabelError, LeaseLostError, NotReadyError, StaleDraftError
+from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling.forms import LabelForm
 from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
-from reviews.labelling.keys import ACTIONS, keys_of
+from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Review
-from reviews.people import guidelines
+from reviews.people import guidelines, practice
+from reviews.people.readiness import what_is_missing
 from reviews.people.reviewers import reviewer_of
+from submissions.views.acting import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from django.http import HttpRequest
+    from django_htmx.middleware import HtmxDetails
 
-    from django.http import HttpRequest, HttpResponse
+    from reviews.models import Reviewer
 
-    from reviews.models import GuidelineRevision
+    class HtmxRequest(HttpRequest):
+        """A request that has passed django-htmx's middleware."""
+
+        htmx: HtmxDetails
+
 
 CHOICES: Final = (
     (Label.LI, "Logically incorrect", "It does not do what paper and instruction ask, however it looks."),
@@ -49,57 +64,205 @@ _PDF = {
 }
 
 
-@require_safe
+@require_POST
 @login_required
 @never_cache
-def label(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page on which one labels; what one has locked, read-only; or a way to take an item up again."""
+def review_claim(request: HtmxRequest) -> HttpResponse:
+    """Take the next item, or a practice item before the first real one."""
+    reviewer = reviewer_of(request.user)
+    role = request.POST.get("role", Role.ANNOTATOR)
+    if reviewer is None or role not in Role.values:
+        raise Http404("There is nothing to take.")
+    return redirect(_next_place(request, reviewer, Role(role)))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def label(request: HtmxRequest, pk: int) -> HttpResponse:
+    """The page on which one labels; what one has locked, read-only; or a way to take an item up again.
+
+    Its form is sent here with ``act``: ``save`` (by itself while one types), ``lock``, ``next`` (lock and take the next
+    item), ``skip``, ``return`` or ``resume``. Without scripts each answers with a page. To htmx a save answers with
+    what became of it, and everything else with the page or where to go.
+    """
+    if not request.user.is_authenticated:
+        # A script would take the page that asks to sign in for an answer.
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
     assignment = asked(request, pk)
+    if request.method == "POST":
+        acts = {"skip": _skip, "return": _return, "resume": _resume, "lock": _lock, "next": _lock}
+        return acts.get(request.POST.get("act", ""), _save)(request, assignment)
     if assignment.state == AssignmentState.EVIDENCE:
         return redirect("adjudicate", pk=pk)
-    review = locked(assignment)
-    if review is not None:
-        return _locked(request, assignment, review)
+    if locked(assignment) is not None:
+        return _locked(request, assignment)
     if assignment.state != AssignmentState.ACTIVE:
-        entry = entry_of(assignment.draft, blanks=False)
-        return render(request, "reviews/label_ended.html", _context(request, assignment, entry) | {"read_only": True})
-    if request.GET.get("part") == "diff":
-        ignores = request.GET.get("whitespace") == "ignored"
-        entry = entry_of(
-            {**assignment.draft, "view": {**view_of(assignment), "whitespace": "ignored" if ignores else ""}}
+        return render(request, "reviews/label_ended.html", _context(request, assignment) | {"read_only": True})
+    template = "reviews/label_diff.html" if request.GET.get("part") == "diff" else "reviews/label.html"
+    return render(request, template, _page_context(request, assignment))
+
+
+def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Keep what was typed, and the lease."""
+    form = LabelForm(request.POST)
+    if not form.is_valid() and locked(assignment) is None:
+        return _saved(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    given = form.cleaned_data
+    try:
+        drafts.save_draft(
+            assignment=assignment,
+            draft=form.draft if form.is_valid() else {},
+            version=given.get("version") or 0,
+            active_seconds=given.get("active_seconds") or 0,
         )
-        return render(request, "reviews/label_diff.html", _context(request, assignment, entry))
-    return _form(request, assignment, entry_of(assignment.draft))
+        holding.extend(assignment)
+    except StaleDraftError as error:
+        assignment.draft_version = error.version
+        return _saved(request, assignment, form, status=HTTPStatus.CONFLICT, conflict=LabelForm(draft=error.draft))
+    except LeaseLostError as error:
+        return _lost(request, assignment, form, error)
+    if request.htmx:
+        return _saved(request, assignment, form)
+    place = reverse("label", args=[assignment.pk])
+    if blanks := request.POST.get("whitespace_to"):
+        return redirect(f"{place}?{urlencode({'whitespace': blanks})}")
+    messages.success(request, "Draft saved.")
+    return redirect(place)
 
 
-def page(request: HttpRequest, assignment: Assignment, entry: Entry, *, status: int = 200, **more: Any) -> HttpResponse:
-    """The page with ``entry`` in its fields. ``more`` joins the template's context.
-
-    Once the label is locked there are no fields: then it is shown with ``entry`` beside it, as what came too late.
-    """
-    review = locked(assignment)
-    if review is not None:
-        return _locked(request, assignment, review, late=entry)
-    return _form(request, assignment, entry, status=status, **more)
-
-
-def locked(assignment: Assignment) -> Review | None:
-    """The label that was locked for ``assignment``, if it was."""
-    return Review.objects.filter(assignment=assignment).select_related("guideline").first()
-
-
-def _form(
-    request: HttpRequest, assignment: Assignment, entry: Entry, *, status: int = 200, **more: Any
+def _saved(
+    request: HtmxRequest, assignment: Assignment, form: LabelForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    context = _context(request, assignment, entry)
-    context |= _form_context(assignment, context["item"]) | more
-    return render(request, "reviews/label.html", context, status=status)
+    """What became of a save: beside the buttons for htmx, else the whole page with what was typed."""
+    if not request.htmx:
+        return render(request, "reviews/label.html", _page_context(request, assignment, form) | more, status=status)
+    # What is refused stays the text of the draft that it was made from.
+    refused = status in {HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}
+    version = form["version"].value() if refused else assignment.draft_version
+    context = {"assignment": assignment, "form": form, "version": version, "now": timezone.now(), **more}
+    context["saved"] = status == HTTPStatus.OK
+    return render(request, "reviews/label_saved.html", context, status=status)
+
+
+def _lost(request: HtmxRequest, assignment: Assignment, form: LabelForm, error: LeaseLostError) -> HttpResponse:
+    """What was sent can be read in the draft, or, once the label is locked, on the page itself."""
+    if request.htmx:
+        return _saved(request, assignment, form, status=HTTPStatus.GONE, lost=str(error))
+    if locked(assignment) is not None:
+        return _locked(request, assignment, late=form)
+    messages.error(request, str(error))
+    return redirect("label", pk=assignment.pk)
+
+
+def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Lock the label for good and go on; what is incomplete is shown beside its fields."""
+    form = LabelForm(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            locking.lock(
+                assignment=assignment,
+                label=given["label"],
+                confidence=given["confidence"],
+                findings=form.rows,
+                note=given["note"],
+                active_seconds=given["active_seconds"] or 0,
+            )
+        except LabelError as error:
+            form.take_errors(error.errors)
+        except LeaseLostError as error:
+            return _lost(request, assignment, form, error)
+        except NotReadyError as error:
+            messages.error(request, str(error))
+            return _go(request, getattr(error, "address", reverse("reviews")))
+        else:
+            return _go(request, _after_lock(request, assignment))
+    if locked(assignment) is not None:
+        return _lost(request, assignment, form, LeaseLostError(holding.why_lost(assignment)))
+    context = _page_context(request, assignment, form)
+    return render(request, "reviews/label.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _after_lock(request: HtmxRequest, assignment: Assignment) -> str:
+    if assignment.case.kind == CaseKind.PRACTICE:
+        return reverse("practice_answer", args=[assignment.pk])
+    if assignment.role == Role.ADJUDICATOR:
+        return reverse("adjudicate", args=[assignment.pk])
+    if request.POST.get("act") == "next":
+        return _next_place(request, assignment.reviewer, Role.ANNOTATOR, done="Label locked.")
+    messages.success(request, "Label locked.")
+    return reverse("reviews")
+
+
+def _go(request: HtmxRequest, place: str) -> HttpResponse:
+    """Go to ``place``: to another item without loading the page's frame again."""
+    if not request.htmx:
+        return redirect(place)
+    if resolve(urlsplit(place).path).url_name != "label":
+        return HttpResponseClientRedirect(place)
+    return HttpResponseLocation(place, target="#main", select="#main", swap="outerHTML")
+
+
+def _next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: str = "") -> str:
+    """The address of what ``reviewer`` is to do next; a message says why it is no item."""
+    try:
+        assignment = claiming.claim(reviewer=reviewer, role=role)
+    except NotReadyError as error:
+        missing = what_is_missing(reviewer)
+        practised = practice.next_practice(reviewer) if missing and missing[0].name == "practice" else None
+        if practised is not None:
+            return reverse("label", args=[practised.pk])
+        messages.error(request, str(error))
+        return str(getattr(error, "address", reverse("reviews")))
+    if assignment is None:
+        messages.info(request, f"{done} Nothing waits for you now. Come back later.".strip())
+        return reverse("reviews")
+    name = "adjudicate" if assignment.state == AssignmentState.EVIDENCE else "label"
+    return reverse(name, args=[assignment.pk])
+
+
+def _resume(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Take an item up again that expired or was handed back."""
+    place = reverse("label", args=[assignment.pk])
+    try:
+        if assignment.state == AssignmentState.ACTIVE:
+            holding.extend(assignment)
+        else:
+            claiming.take_up(assignment)
+    except (LeaseLostError, NotReadyError) as error:
+        messages.error(request, str(error))
+        place = getattr(error, "address", place)
+    return redirect(place)
+
+
+def _return(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Hand the item back to the queue."""
+    done = "Handed back. Your draft is kept, should you take it again."
+    return perform(request, lambda: holding.hand_back(assignment), back="reviews", done=done)
+
+
+def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Leave the item to others, for a reason."""
+    reason = request.POST.get("reason", "")
+    try:
+        holding.skip(assignment, reason=reason)
+    except LabelError as error:
+        if assignment.state != AssignmentState.ACTIVE:
+            messages.error(request, str(error))
+            return redirect("label", pk=assignment.pk)
+        context = _page_context(request, assignment) | {"skip_error": str(error), "skip_reason": reason}
+        return render(request, "reviews/label.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    except LeaseLostError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Skipped. Thank you for saying why.")
+    return redirect("reviews")
 
 
 @require_safe
 @login_required
 @cache_control(private=True, max_age=3600)
-def label_paper(request: HttpRequest, pk: int) -> FileResponse:
+def label_paper(request: HtmxRequest, pk: int) -> FileResponse:
     """The paper of what one labels, under a name that says nothing."""
     assignment = asked(request, pk)
     revision = assignment.case.implementation.revision
@@ -113,7 +276,7 @@ def label_paper(request: HttpRequest, pk: int) -> FileResponse:
     return response
 
 
-def asked(request: HttpRequest, pk: int) -> Assignment:
+def asked(request: HtmxRequest, pk: int) -> Assignment:
     """One's own assignment. Raises Http404 for everybody else's, whoever asks."""
     reviewer = reviewer_of(request.user)
     if reviewer is None:
@@ -124,29 +287,36 @@ def asked(request: HttpRequest, pk: int) -> Assignment:
         raise Http404("There is no such item.") from error
 
 
-def _locked(request: HttpRequest, assignment: Assignment, review: Review, *, late: Entry | None = None) -> HttpResponse:
-    said = {
-        "label": review.label,
-        "confidence": review.confidence,
-        "findings": review.findings,
-        "note": review.note,
-        "view": view_of(assignment),
+def locked(assignment: Assignment) -> Review | None:
+    """The label that was locked for ``assignment``, if it was."""
+    return Review.objects.filter(assignment=assignment).select_related("guideline").first()
+
+
+def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | None = None) -> HttpResponse:
+    """What one has locked; with ``late``, what came after that and is not stored."""
+    review = locked(assignment)
+    assert review is not None  # noqa: S101 - for the type checker: callers have asked
+    said = {name: getattr(review, name) for name in ("label", "findings", "note")}
+    context = _context(request, assignment) | {
+        "review": review,
+        "said": said,
+        "choice": next(choice for choice in CHOICES if choice[0] == review.label),
+        "read_only": True,
+        "late": late and late.typed,
     }
-    context = _context(request, assignment, entry_of(said, blanks=False))
-    choice = next(choice for choice in _choices({}) if choice["label"] == review.label)
-    context |= {"review": review, "choice": choice, "read_only": True, "late": late}
     return render(request, "reviews/label_locked.html", context, status=HTTPStatus.GONE if late else HTTPStatus.OK)
 
 
-def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict[str, Any]:
+def _context(request: HtmxRequest, assignment: Assignment) -> dict[str, Any]:
     """What every form of the page shows."""
     item = blind_item(assignment)
-    asked_for = request.GET.get("whitespace", "")
-    ignores = (asked_for or str(entry.view.get("whitespace", ""))) == "ignored"
+    view = assignment.draft.get("view") or {}
+    asked_for = request.GET.get("whitespace") or view.get("whitespace")
+    ignores = asked_for == "ignored"
     return {
         "assignment": assignment,
         "item": item,
-        "entry": entry,
+        "view": view,
         "comparison": item.compared(ignore_whitespace=ignores),
         "ignores_whitespace": ignores,
         "read_only": False,
@@ -154,44 +324,27 @@ def _context(request: HttpRequest, assignment: Assignment, entry: Entry) -> dict
     }
 
 
-def _form_context(assignment: Assignment, item: BlindItem) -> dict[str, Any]:
-    """What the page shows where one types: choices, keys, guidelines, everything beside the code."""
-    keys = keys_of(assignment.reviewer)
-    named = {name: text for name, text in ACTIONS.items() if item.other_changes or name != "pane_changes"}
-    guideline = guidelines.current()
-    return {
-        "choices": _choices(keys),
+def _page_context(request: HtmxRequest, assignment: Assignment, form: LabelForm | None = None) -> dict[str, Any]:
+    """What the page shows where one types: the form, choices, keys, guidelines, everything beside the code."""
+    context = _context(request, assignment)
+    item, keys, guideline = context["item"], context["keys"], guidelines.current()
+    return context | {
+        "form": form or LabelForm(draft=assignment.draft),
+        "version": form["version"].value() if form and request.htmx else assignment.draft_version,
+        "choices": [(*choice, keys[f"label_{choice[0].lower()}"]) for choice in CHOICES],
         "confidences": Confidence.choices,
-        "sides": FindingSide.choices,
-        "error_classes": ErrorClass.choices,
-        "blank": {"side": FindingSide.CANDIDATE.value},
-        "key_rows": [(keys[action], name) for action, name in named.items()],
+        "key_rows": [
+            (keys[action], key.does) for action, key in KEYS.items() if item.other_changes or action != "pane_changes"
+        ],
         "guideline": guideline,
-        "guideline_html": _guideline_html(guideline),
+        "guideline_html": mark_safe(guidelines.shown(guideline).body),  # noqa: S308 - the renderer cleans it
         "is_practice": assignment.case.kind == CaseKind.PRACTICE,
         "is_blind_adjudication": assignment.role == Role.ADJUDICATOR,
         "lease_seconds": settings.ENVIRONMENT.review_lease_seconds,
-        "stored": {"draft": assignment.draft, "version": assignment.draft_version},
         "paper_text": _paper_text(assignment, item),
         "masked_lines": numbered(item.masked.text),
         **{name: static(path) for name, path in _PDF.items()},
     }
-
-
-def _choices(keys: Mapping[str, str]) -> list[dict[str, str]]:
-    return [
-        {
-            "label": choice.value,
-            "name": name,
-            "meaning": meaning,
-            "key": keys.get(f"label_{choice.value.lower()}", ""),
-        }
-        for choice, name, meaning in CHOICES
-    ]
-
-
-def _guideline_html(guideline: GuidelineRevision) -> str:
-    return mark_safe(guidelines.shown(guideline).body)  # noqa: S308 - the renderer cleans it
 
 
 def _paper_text(assignment: Assignment, item: BlindItem) -> str:
@@ -202,9 +355,3 @@ def _paper_text(assignment: Assignment, item: BlindItem) -> str:
         return ""
     with file.open("rb") as opened:
         return opened.read(LONGEST_FILE).decode("utf-8", errors="replace")
-
-
-def view_of(assignment: Assignment) -> dict[str, Any]:
-    """How the page was shown last, as the draft has it."""
-    view = assignment.draft.get("view")
-    return view if isinstance(view, dict) else {}

@@ -12,14 +12,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from reviews.exceptions import ReviewError
-from reviews.forms import ConflictForm, KeysForm, ProfileForm
-from reviews.models import Reviewer
+from reviews.forms import ConflictForm, ProfileForm
 from reviews.people import conflicts, reviewers
 from reviews.views.guards import reviewers_only
 from submissions.views.acting import action
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
+
+    from reviews.models import Reviewer
 
 
 def _address(**_arguments: int) -> str:
@@ -73,22 +74,6 @@ def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpRe
     return redirect(f"{_address()}#conflicts")
 
 
-@action(_address)
-@reviewers_only
-def keys(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
-    """Store which keys the labelling page listens to."""
-    if "reset" in request.POST:
-        Reviewer.objects.filter(pk=reviewer.pk).update(keys={})
-        messages.success(request, "The keys are as they were shipped.")
-        return redirect(f"{_address()}#keys")
-    form = KeysForm(request.POST)
-    if form.is_valid():
-        Reviewer.objects.filter(pk=reviewer.pk).update(keys=form.stored())
-        messages.success(request, "The keys are saved.")
-        return redirect(f"{_address()}#keys")
-    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, keys_form=form)
-
-
 def _say_returned(request: HttpRequest, returned: int) -> None:
     if returned:
         messages.warning(
@@ -97,13 +82,12 @@ def _say_returned(request: HttpRequest, returned: int) -> None:
 
 
 def _page(request: HttpRequest, reviewer: Reviewer, *, status: int = 200, **bound: Any) -> HttpResponse:
-    """``bound`` are forms with errors: ``form``, ``conflict_form``, ``keys_form``."""
+    """``bound`` are forms with errors: ``form``, ``conflict_form``."""
     context = {
         "reviewer": reviewer,
         "form": ProfileForm(reviewer),
         "conflicts": reviewer.conflicts.select_related("system"),
         "conflict_form": ConflictForm(reviewer),
-        "keys_form": KeysForm.of(reviewer),
         **bound,
     }
     return render(request, "reviews/profile.html", context, status=status)

@@ -4,17 +4,16 @@ import { foldAll, startFolding, unfold } from "./labelling-folding.js";
 const number = (button) => Number(button.dataset.line);
 
 export class Comparison {
-  constructor(work, form) {
+  constructor(work, form, life) {
     this.work = work;
     this.form = form;
     this.side = "candidate";
     this.from = this.to = null;
     this.work.addEventListener("click", (event) => this.#clicked(event));
-    document.addEventListener("keydown", (event) => this.#pressed(event));
-    form.addEventListener("changed", () => this.#drawFindings());
+    document.addEventListener("keydown", (event) => this.#pressed(event), { signal: life.signal });
     startFolding(work);
     // Two columns of code do not fit a phone.
-    if (!form.view.layout && innerWidth < 640) this.section.classList.add("unified");
+    if (!form.fields.layout.value && innerWidth < 640) this.section.classList.add("unified");
     this.#refresh();
   }
 
@@ -33,14 +32,14 @@ export class Comparison {
   toggleLayout() {
     const unified = this.section.classList.toggle("unified");
     this.#press("layout", unified);
-    this.form.setView({ layout: unified ? "unified" : "side" });
+    this.form.set("layout", unified ? "unified" : "side");
   }
 
   toggleWide() {
     if (!this.section.querySelector('[data-act="wide"]').offsetParent) return "the window is too narrow for it.";
     const wide = this.work.classList.toggle("wide");
     this.#press("wide", wide);
-    this.form.setView({ wide });
+    this.form.set("wide", wide ? "yes" : "");
   }
 
   unfoldAll() {
@@ -50,13 +49,17 @@ export class Comparison {
   }
 
   async toggleWhitespace() {
-    const ignored = this.form.view.whitespace === "ignored" ? "shown" : "ignored";
-    const response = await fetch(`${this.work.dataset.page}?part=diff&whitespace=${ignored}`).catch(() => null);
-    if (!response?.ok) return "the site cannot be reached.";
-    const fetched = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("label-diff");
-    fetched.classList.toggle("unified", this.section.classList.contains("unified"));
-    this.section.replaceWith(fetched);
-    this.form.setView({ whitespace: ignored });
+    const ignored = this.form.fields.whitespace.value === "ignored" ? "shown" : "ignored";
+    const unified = this.section.classList.contains("unified");
+    const address = `${this.form.element.action}?part=diff&whitespace=${ignored}`;
+    try {
+      await htmx.ajax("GET", address, { target: this.section, swap: "outerHTML" });
+    } catch {
+      return "the site cannot be reached.";
+    }
+    this.section.classList.toggle("unified", unified);
+    this.form.fields.layout.value = unified ? "unified" : "side";
+    this.form.onchange();
     this.#refresh();
     this.section.querySelector('[data-act="whitespace"]').focus();
   }
@@ -81,7 +84,7 @@ export class Comparison {
     this.from = this.to = null;
     if (first) this.#choose(first, false);
     else this.#draw();
-    this.#drawFindings();
+    this.drawFindings();
   }
 
   #lines(side) { return [...this.work.querySelectorAll(`button.line[data-side="${side}"]`)]; }
@@ -152,7 +155,7 @@ export class Comparison {
     if (find) find.disabled = chosen === null;
   }
 
-  #drawFindings() {
+  drawFindings() {
     const findings = this.form.read().findings;
     for (const line of this.work.querySelectorAll("button.line")) {
       const has = findings.some(({ side, start, end }) =>

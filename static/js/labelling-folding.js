@@ -1,4 +1,6 @@
-// Runs of unchanged lines: folded at first, each with a button of its own.
+// Runs of unchanged lines: folded at first, each with a button of its own. On a locked label, the two layouts as well.
+document.documentElement.classList.add("has-js");
+
 export function startFolding(root) {
   root.addEventListener("click", (event) => {
     const button = event.target.closest('[data-act="fold"]');
@@ -21,4 +23,14 @@ export function foldAll(section, button) {
 function open(head, shown) {
   head.querySelector("button").setAttribute("aria-expanded", String(shown));
   head.nextElementSibling.classList.toggle("open", shown);
+}
+
+const section = document.getElementById("label-work") ? null : document.getElementById("label-diff");
+if (section) {
+  startFolding(section);
+  section.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-act]");
+    if (button?.dataset.act === "unfold") foldAll(section, button);
+    if (button?.dataset.act === "layout") button.setAttribute("aria-pressed", String(section.classList.toggle("unified")));
+  });
 }

@@ -1,93 +1,75 @@
-// What is typed: read as a draft, written back, with undo. Fields outside the <form> belong to it by their form attribute.
+// What is typed: findings that come and go, undo, and the fields that tell how the page is shown.
 const PARTS = ["side", "start", "end", "text", "error_class"];
+const TEXTS = ["text", "start", "end", "error_class"];
 
-export class LabelForm extends EventTarget {
-  constructor(element, draft) {
-    super();
-    this.element = element;
-    this.list = document.getElementById("findings");
-    this.template = document.getElementById("finding-template");
-    this.view = { ...(draft.view || {}) };
+export class LabelForm {
+  constructor(life) {
     this.current = null;
     this.onfinding = () => {};
-    this.list.querySelectorAll(".without-js").forEach((row) => row.remove());
+    this.onchange = () => {};
+    const blank = this.#rows().filter((row) => TEXTS.every((part) => !this.#part(row, part).value));
+    blank.forEach((row) => row.remove());
+    this.#number();
     this.past = [];
-    this.last = this.#snapshot();
-    this.#listen();
-    this.#drawUndo();
-  }
-
-  #listen() {
-    document.addEventListener("input", (event) => {
-      if (event.target.form === this.element) this.#changed();
-    });
-    document.addEventListener("change", (event) => {
-      if (event.target.form === this.element) this.#committed();
-    });
-    this.list.addEventListener("click", (event) => {
+    this.last = JSON.stringify(this.read());
+    const options = { signal: life.signal };
+    document.addEventListener("input", (event) => event.target.form === this.element && this.onchange(), options);
+    document.addEventListener("change", (event) => event.target.form === this.element && this.#committed(), options);
+    document.addEventListener("click", (event) => {
       const button = event.target.closest('[data-act="remove-finding"]');
       if (button) this.#remove(button.closest(".finding"));
-    });
-    this.list.addEventListener("focusin", (event) => {
-      this.current = event.target.closest(".finding");
-      this.onfinding(this.#finding(this.current));
-    });
+    }, options);
+    document.addEventListener("focusin", (event) => {
+      const row = event.target.closest("#findings .finding");
+      if (!row) return;
+      this.current = row;
+      this.onfinding(this.#finding(row));
+    }, options);
   }
+
+  // Found anew each time: what a lock refused comes back from the site with its errors.
+  get element() { return document.getElementById("label-form"); }
+
+  get fields() { return this.element.elements; }
 
   read() {
-    const fields = this.element.elements;
-    const confidence = fields.confidence.value;
-    return {
-      label: fields.label.value,
-      confidence: confidence ? Number(confidence) : null,
-      findings: this.#rows().map((row) => this.#finding(row)),
-      note: fields.note.value,
-      paper_page: Number(fields.paper_page.value) || 1,
-      view: this.view,
-    };
+    const { label, confidence, note } = this.fields;
+    const findings = this.#rows().map((row) => this.#finding(row));
+    return { label: label.value, confidence: confidence.value, note: note.value, findings };
   }
 
-  write(draft) {
-    const fields = this.element.elements;
+  write(typed) {
     for (const name of ["label", "confidence"]) {
-      for (const radio of fields[name]) radio.checked = radio.value === String(draft[name] ?? "");
+      for (const radio of this.fields[name]) radio.checked = radio.value === String(typed[name] ?? "");
     }
-    fields.note.value = draft.note ?? "";
-    this.list.replaceChildren();
-    for (const finding of draft.findings ?? []) this.#append(finding);
-    this.last = this.#snapshot();
-    this.#changed();
+    this.fields.note.value = typed.note ?? "";
+    document.getElementById("findings").replaceChildren();
+    for (const finding of typed.findings ?? []) this.#append(finding);
+    this.last = JSON.stringify(this.read());
+    this.onchange();
   }
 
-  choose(label) {
-    for (const radio of this.element.elements.label) radio.checked = radio.value === label;
+  choose(name, value) {
+    for (const radio of this.fields[name]) radio.checked = radio.value === value;
     this.#changed();
-    this.#committed();
   }
 
   // From low to high, and from there to low again.
   nextConfidence() {
-    const levels = [...this.element.elements.confidence];
-    levels[(levels.findIndex((radio) => radio.checked) + 1) % levels.length].checked = true;
-    this.#changed();
-    this.#committed();
+    const levels = [...this.fields.confidence];
+    this.choose("confidence", levels[(levels.findIndex((radio) => radio.checked) + 1) % levels.length].value);
   }
 
-  setView(part) {
-    this.view = { ...this.view, ...part };
-    this.#changed();
-  }
-
-  setPage(page) {
-    if (Number(this.element.elements.paper_page.value) === page) return;
-    this.element.elements.paper_page.value = page;
-    this.#changed();
+  // How the page is shown is saved with what is typed.
+  set(name, value) {
+    if (this.fields[name].value === String(value)) return;
+    this.fields[name].value = value;
+    this.onchange();
   }
 
   addFinding(finding) {
     const row = this.#append(finding);
     this.#changed();
-    this.#committed();
     return row;
   }
 
@@ -110,75 +92,50 @@ export class LabelForm extends EventTarget {
     this.#drawUndo();
   }
 
-  showErrors(errors) {
-    for (const old of document.querySelectorAll(".errorlist.by-script")) old.remove();
-    const marked = document.querySelectorAll(".has-errors");
-    marked.forEach((field) => field.classList.remove("has-errors"));
-    for (const id of ["label-error", "confidence-error"]) document.getElementById(id).textContent = "";
-    const rest = [];
-    for (const [field, message] of Object.entries(errors)) {
-      if (!this.#showError(field, message)) rest.push(message);
-    }
-    return rest;
-  }
-
-  #showError(field, message) {
-    const bar = document.getElementById(`${field}-error`);
-    if (field === "label" || field === "confidence") {
-      bar.textContent = message;
-      bar.closest("fieldset").classList.add("has-errors");
-      return true;
-    }
-    const number = /^finding-(\d+)$/.exec(field);
-    const places = { findings: this.list, note: this.element.elements.note };
-    const place = number ? this.#rows()[Number(number[1])] : places[field];
-    if (!place) return false;
-    const shown = document.createElement(number ? "p" : "div");
-    shown.className = "errorlist by-script";
-    shown.textContent = message;
-    if (number) place.append(shown);
-    else place.before(shown);
-    (number ? place : place.parentElement).classList.add("has-errors");
-    return true;
-  }
-
   #remove(row) {
     const rows = this.#rows();
     const place = rows.indexOf(row);
     row.remove();
+    this.#number();
     (rows[place + 1] ?? rows[place - 1] ?? document.querySelector('[data-act="add-finding"]')).focus();
     this.#changed();
-    this.#committed();
   }
 
   #append(finding) {
-    const number = this.list.children.length;
-    const row = this.template.content.firstElementChild.cloneNode(true);
-    for (const part of PARTS) {
-      const input = row.querySelector(`[name$="-${part}"]`);
-      input.name = `finding-${number}-${part}`;
-      if (finding[part] !== undefined && finding[part] !== null) input.value = finding[part];
-    }
-    this.list.append(row);
+    const row = document.getElementById("finding-template").content.firstElementChild.cloneNode(true);
+    for (const part of PARTS) this.#part(row, part).value = finding[part] ?? (part === "side" ? "candidate" : "");
+    document.getElementById("findings").append(row);
+    this.#number();
     return row;
   }
 
-  #rows() { return [...this.list.children]; }
-
-  #finding(row) {
-    return Object.fromEntries(PARTS.map((part) => [part, row.querySelector(`[name$="-${part}"]`).value]));
+  // Django's formsets count their rows.
+  #number() {
+    const rows = this.#rows();
+    rows.forEach((row, number) => {
+      for (const part of PARTS) {
+        const input = this.#part(row, part);
+        input.name = `finding-${number}-${part}`;
+        input.id = `id_${input.name}`;
+      }
+    });
+    this.fields["finding-TOTAL_FORMS"].value = rows.length;
   }
 
-  #snapshot() {
-    const { label, confidence, findings, note } = this.read();
-    return JSON.stringify({ label, confidence, findings, note });
-  }
+  #rows() { return [...document.getElementById("findings").children]; }
 
-  #changed() { this.dispatchEvent(new Event("changed")); }
+  #part(row, part) { return row.querySelector(`[name$="-${part}"]`); }
+
+  #finding(row) { return Object.fromEntries(PARTS.map((part) => [part, this.#part(row, part).value])); }
+
+  #changed() {
+    this.onchange();
+    this.#committed();
+  }
 
   // Typing is one change until the field is left, so that undo goes back by what one did and not by letters.
   #committed() {
-    const now = this.#snapshot();
+    const now = JSON.stringify(this.read());
     if (now === this.last) return;
     this.past.push(this.last);
     this.last = now;

@@ -1,22 +1,15 @@
-// Shortcuts: off while one types, remappable, and none of them where they are switched off.
+// Shortcuts: off while one types, and none where they are switched off.
 const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
 const WRITES = new Set(["find", "search_paper"]);
 const PAUSE = 1000;
 
-// As the profile writes keys: "Ctrl+Enter", "j", "?"; Shift only where the key does not say it already.
-export function named(event) {
-  const single = event.key.length === 1;
-  const key = event.key === " " ? "Space" : single ? event.key.toLowerCase() : event.key;
-  const letter = single && /[a-z]/i.test(event.key);
-  const parts = [];
-  if (event.ctrlKey || event.metaKey) parts.push("Ctrl");
-  if (event.altKey) parts.push("Alt");
-  if (event.shiftKey && (letter || !single)) parts.push("Shift");
-  return [...parts, key].join("+");
-}
+const named = (event) => {
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return event.ctrlKey || event.metaKey ? `Ctrl+${key}` : event.altKey ? `Alt+${key}` : key;
+};
 
 // An action that cannot act returns the reason, which `say` shows. `leave` is called when Escape ends typing.
-export function startKeys(keys, actions, { say, leave }) {
+export function startKeys(keys, actions, { say, leave, signal }) {
   const byKey = new Map(Object.entries(keys).filter(([, key]) => key).map(([action, key]) => [key, action]));
   let refused = -Infinity;
   document.addEventListener("keydown", async (event) => {
@@ -24,10 +17,10 @@ export function startKeys(keys, actions, { say, leave }) {
     const typing = event.target.matches?.(TYPING);
     if (event.key === "Escape" && typing && !event.target.closest("dialog")) return void leave();
     const name = named(event);
-    const commands = /^(Ctrl|Alt)\+/.test(name);
-    if (typing && !commands) return;
+    const command = /^(Ctrl|Alt)\+/.test(name);
+    if (typing && !command) return;
     // A key was refused that would have led to a field: the rest of the words that were meant for it do nothing.
-    if (!commands && event.key.length === 1 && performance.now() - refused < PAUSE) {
+    if (!command && event.key.length === 1 && performance.now() - refused < PAUSE) {
       refused = performance.now();
       return void event.preventDefault();
     }
@@ -39,5 +32,5 @@ export function startKeys(keys, actions, { say, leave }) {
     const why = dialog && dialog.id !== closes ? "Close this first, with Esc." : await actions[action]();
     if (why && WRITES.has(action)) refused = performance.now();
     say(why ? `${name}: ${why}` : "");
-  });
+  }, { signal });
 }

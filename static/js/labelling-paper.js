@@ -51,7 +51,7 @@ function wire(root, bus, viewer, pdf, form) {
   bus.on("pagesinit", () => {
     viewer.currentScaleValue = "page-width";
     viewer.currentPageNumber = Math.min(wanted, pdf.numPages);
-    bus.on("pagechanging", ({ pageNumber }) => { page.value = pageNumber; form.setPage(pageNumber); });
+    bus.on("pagechanging", ({ pageNumber }) => { page.value = pageNumber; form.set("paper_page", pageNumber); });
   });
   // The document's structure refers to links, which are not drawn here.
   const tidy = () => root.querySelectorAll(".structTree [aria-owns]").forEach((span) => {

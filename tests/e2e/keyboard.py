@@ -83,7 +83,7 @@ class Person:
 
     def label(self, label: str, *, typed: str = TYPED) -> None:
         """Give a label with high confidence, with a finding unless it is CC, and lock it."""
-        expect(self.page.locator("html.has-js")).to_have_count(1)
+        expect(self.page.locator("#label-work[data-started]")).to_have_count(1)
         self.choose(label)
         if label != "CC":
             self.find(typed)

@@ -31,7 +31,7 @@ print("waiting", open.count())
 MEASURED_SECONDS = 300
 SAMPLES = "/agreement/lmr-mini/?samples=1"
 NOTE = "To be looked at again."
-AGAIN = "form[action$='/resume/'] button"
+AGAIN = "button[name=act][value=resume]"
 
 
 @pytest.fixture(scope="module")

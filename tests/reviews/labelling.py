@@ -30,6 +30,27 @@ HIDDEN = (
 """What no page, header or file of labelling may say."""
 
 
+FINDING = {"side": "candidate", "start": "2", "end": "3", "text": "Twice, not once.", "error_class": "comprehension"}
+DRAFT: dict[str, Any] = {
+    "label": "LI",
+    "confidence": 3,
+    "findings": [FINDING],
+    "note": "A note.",
+    "paper_page": 2,
+    "view": {"tab": "pane-paper"},
+}
+HTMX: Any = {"HX-Request": "true"}
+
+
+def form_of(*findings: dict[str, str], **changes: str) -> dict[str, str]:
+    """What the page's form sends of :data:`DRAFT`, with ``findings`` and ``changes`` in their places."""
+    rows = [*(findings or (FINDING,)), {"side": "candidate", "start": "", "end": "", "text": "", "error_class": ""}]
+    fields = {"label": "LI", "confidence": "3", "note": "A note.", "paper_page": "2", "tab": "pane-paper"}
+    counts = {"finding-TOTAL_FORMS": str(len(rows)), "finding-INITIAL_FORMS": "0"}
+    sent = {f"finding-{number}-{part}": value for number, row in enumerate(rows) for part, value in row.items()}
+    return {**fields, **counts, **sent, "version": "0", "active_seconds": "0", "act": "save", **changes}
+
+
 def stored_task(settings: Settings, tmp_path: Path, **paper: Any) -> TaskRevision:
     """The task ``alpha/1`` of the suite ``small``, imported into a content store of its own."""
     settings.DATA_DIR = tmp_path / "data"

@@ -99,8 +99,6 @@ def test_several_reasons_are_kept_in_one_order(assignment: Assignment) -> None:
         ({"label": "LI", "reasons": ["judge_error", "equivalent"]}, {"reasons"}),
         ({"note": " too short  "}, {"note"}),
         ({"note": "x" * 10_001}, {"note"}),
-        ({"note": "with a NUL \0 in it"}, {"note"}),
-        ({"label": [], "reasons": None, "note": None}, {"label", "reasons", "note"}),
     ],
 )
 def test_an_incomplete_decision_is_refused_by_field(

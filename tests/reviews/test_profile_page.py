@@ -1,4 +1,4 @@
-"""A reviewer's own page: profile, conflicts of interest, keys."""
+"""A reviewer's own page: profile, conflicts of interest, and the switch of the keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from reviews.enums import AssignmentState, CaseState
-from reviews.labelling.keys import DEFAULT_KEYS, keys_of
+from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Conflict, Reviewer
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, ready
 from tests.submissions.factories import SystemFactory, UserFactory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
-PROFILE, CONFLICTS, KEYS = "/reviews/profile/", "/reviews/profile/conflicts/", "/reviews/profile/keys/"
+PROFILE, CONFLICTS = "/reviews/profile/", "/reviews/profile/conflicts/"
 TYPED = {"name": "Dana Doe", "affiliation": "Alpha Lab", "expertise": "Decoding.", "confirmed": "on"}
 
 
@@ -35,7 +35,7 @@ def as_dana(client: Client, dana: Reviewer) -> Client:
     return client
 
 
-@pytest.mark.parametrize("address", [PROFILE, CONFLICTS, KEYS, f"{CONFLICTS}1/remove/"])
+@pytest.mark.parametrize("address", [PROFILE, CONFLICTS, f"{CONFLICTS}1/remove/"])
 def test_it_is_for_reviewers(client: Client, address: str) -> None:
     assert client.post(address)["Location"] == f"/accounts/login/?next={PROFILE}"
     for person in (UserFactory(is_staff=True), ReviewerFactory(active=False).user):
@@ -150,48 +150,10 @@ class TestConflicts:
             as_dana.get(PROFILE)
 
 
-class TestKeys:
-    def test_changing_and_going_back(self, as_dana: Client, dana: Reviewer) -> None:
-        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "Z", "undo": ""})
+def test_the_keys_of_the_labelling_page_have_one_switch(as_dana: Client, dana: Reviewer) -> None:
+    assert set(keys_of(dana).values()) == {key.key for key in KEYS.values()}
+    for sent, off in (({"keys_off": "on"}, True), ({}, False)):
+        as_dana.post(PROFILE, {"affiliation": "none", "confirmed": "on", **sent})
         dana.refresh_from_db()
-        assert dana.keys == {"skip": "z", "undo": ""}
-        form = as_dana.get(PROFILE).context["keys_form"]
-        assert (form.initial["skip"], form.initial["undo"], form.initial["help"]) == ("z", "", "?")
-        as_dana.post(KEYS, {"reset": "1"})
-        dana.refresh_from_db()
-        assert dana.keys == {}
-
-    def test_a_key_that_another_action_was_shipped_with_shows_that_one_as_off(
-        self, as_dana: Client, dana: Reviewer
-    ) -> None:
-        Reviewer.objects.filter(pk=dana.pk).update(keys={"skip": "x"})
-        initial = as_dana.get(PROFILE).context["keys_form"].initial
-        assert (initial["skip"], initial["unfold"], initial["find"]) == ("x", "", "f")
-
-    def test_switching_them_off_keeps_them(self, as_dana: Client, dana: Reviewer) -> None:
-        as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "z", "off": "on"})
-        dana.refresh_from_db()
-        assert set(keys_of(dana).values()) == {""}
-        initial = as_dana.get(PROFILE).context["keys_form"].initial
-        assert (initial["off"], initial["skip"]) == (True, "z")
-
-    @pytest.mark.parametrize(
-        ("changes", "field", "said"),
-        [
-            ({"undo": "j"}, "undo", "“j” is the key of “Next finding” already."),
-            ({"undo": "J"}, "undo", "“j” is the key of “Next finding” already."),
-            ({"undo": "jj"}, "undo", "is not a key"),
-            ({"undo": "Enter"}, "undo", "needed by the page itself"),
-            ({"undo": "ctrl+W"}, "undo", "Browsers keep Ctrl+w for themselves"),
-            ({"undo": "f"}, "find", "“f” is the key of “Undo the last change” already."),
-        ],
-    )
-    def test_what_is_wrong_is_said_beside_its_field(
-        self, as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
-    ) -> None:
-        response = as_dana.post(KEYS, {**DEFAULT_KEYS, "skip": "z", **changes})
-        form = response.context["keys_form"]
-        dana.refresh_from_db()
-        assert (response.status_code, list(form.errors), dana.keys) == (422, [field], {})
-        assert said in " ".join(form.errors[field])
-        assert 'name="skip" value="z"' in response.content.decode()
+        assert (dana.keys_off, set(keys_of(dana).values()) == {""}) == (off, off)
+        assert as_dana.get(PROFILE).context["form"].initial["keys_off"] is off

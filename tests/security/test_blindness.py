@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections import Counter
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from submissions.models import Implementation, Submission, System, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.reviews.factories import assigned, case_of, ready, reviewed
+from tests.reviews.labelling import HTMX, form_of
 from tests.security.test_every_address import body
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UserFactory
 
@@ -160,11 +160,9 @@ def test_it_is_open_again_once_the_label_is_locked(case: Case, annotator: Review
 def test_answers_to_drafts_tell_nothing(case: Case, annotator: Reviewer) -> None:
     held = assigned(case, annotator)
     client = signed_in(annotator.user)
-    for version in (0, 0, "none"):
-        sent = {"version": version, "active_seconds": 1, "draft": {"label": "CC", "note": "reads well"}}
-        response = client.post(
-            reverse("label_draft", args=[held.pk]), json.dumps(sent), content_type="application/json"
-        )
+    for version in ("0", "0", "none"):
+        sent = form_of(version=version, label="CC", note="reads well")
+        response = client.post(reverse("label", args=[held.pk]), sent, headers=HTMX)
         text = f"{dict(response.headers)}{body(response)}"
         assert not {mark for mark in (SAID, MAKER, str(NUMBER), "Stern Judge") if mark in text}
 

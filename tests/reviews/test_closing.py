@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.cases.closing import settle
+from reviews.cases.closing import close_if_labelled
 from reviews.enums import CaseKind, CaseState, FinalSource, Role, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from reviews.signals import case_settled
@@ -41,7 +41,7 @@ def settled(*labels: str, **facts: Any) -> Case:
     case = case_of(**{"state": CaseState.LEASED, **facts})
     for label in labels:
         reviewed(case, ready(), label)
-    settle(case)
+    close_if_labelled(case)
     return Case.objects.get(pk=case.pk)
 
 
@@ -84,7 +84,7 @@ def test_labels_that_contradict_the_tests_go_to_an_adjudicator() -> None:
     TestRunFactory(implementation=case.implementation, done="wrong_output")
     reviewed(case, ready(), "CC")
     reviewed(case, ready(), "CC")
-    settle(case)
+    close_if_labelled(case)
     assert case.state == CaseState.DISPUTED
     assert Trigger.objects.get().kind == TriggerKind.TESTS_OPPOSE
 
@@ -94,7 +94,7 @@ def test_a_reason_that_the_case_was_opened_for_counts_and_is_not_stored_twice() 
     Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail="Look at line 3.")
     reviewed(case, ready(), "CC")
     reviewed(case, ready(), "CC")
-    settle(case)
+    close_if_labelled(case)
     assert (case.state, case.severity) == (CaseState.DISPUTED, Severity.APPEAL)
     assert Trigger.objects.get().detail == "Look at line 3."
 
@@ -108,7 +108,7 @@ def test_a_single_label_that_contradicts_the_tests_goes_to_an_adjudicator() -> N
     case = case_of(labels_wanted=1)
     TestRunFactory(implementation=case.implementation, done="passed")
     reviewed(case, ready(), "LI")
-    settle(case)
+    close_if_labelled(case)
     assert case.state == CaseState.DISPUTED
 
 
@@ -116,7 +116,7 @@ def test_an_adjudicators_label_settles_nothing(adjudicator: Reviewer) -> None:
     case = case_of(state=CaseState.ONE_LABEL)
     reviewed(case, ready(), "CC")
     reviewed(case, adjudicator, "CC", role=Role.ADJUDICATOR)
-    settle(case)
+    close_if_labelled(case)
     assert case.state == CaseState.ONE_LABEL
 
 
@@ -126,7 +126,7 @@ def test_a_repeat_ends_without_a_label_of_its_own(
     case = case_of(kind=CaseKind.REPEAT, reserved_for=annotator, labels_wanted=1)
     reviewed(case, annotator, "LI")
     with django_capture_on_commit_callbacks(execute=True):
-        settle(case)
+        close_if_labelled(case)
     assert (case.state, case.label, case.source) == (CaseState.AGREED, "", "")
     assert case.settled is not None
     assert told == []

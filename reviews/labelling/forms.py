@@ -1,0 +1,124 @@
+"""The form of the labelling page: what may be kept as a draft. What a label must have is checked when it is locked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+
+from evaluator.enums import LABEL_CHOICES
+from reviews.enums import Confidence, ErrorClass, FindingSide
+from reviews.labelling.findings import LONGEST_NOTE, LONGEST_TEXT, MAX_FINDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import QueryDict
+
+_VIEW: Final = ("layout", "whitespace", "wide", "tab")
+"""How the page is shown. Kept with the draft, so that it looks the same when one comes back."""
+_BLANK_FINDINGS: Final = 2
+_LONGEST_NUMBER: Final = 12
+_MOST_SECONDS: Final = 86_400
+
+
+class _TextField(forms.CharField):
+    """Text exactly as it was typed; browsers send other line ends than they show."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, strip=False, **options)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class FindingForm(forms.Form):
+    """One finding, complete or not: lines are kept as typed until they are mended."""
+
+    side = forms.ChoiceField(choices=FindingSide.choices, required=False, initial=FindingSide.CANDIDATE)
+    start = forms.CharField(required=False, max_length=_LONGEST_NUMBER)
+    end = forms.CharField(required=False, max_length=_LONGEST_NUMBER)
+    text = _TextField(max_length=LONGEST_TEXT)
+    error_class = forms.ChoiceField(choices=[("", "none"), *ErrorClass.choices], required=False)  # type: ignore[assignment] # forms have one of their own
+
+
+_Findings = forms.formset_factory(
+    FindingForm, extra=0, max_num=MAX_FINDINGS, absolute_max=MAX_FINDINGS + 1, validate_max=True
+)
+
+
+class LabelForm(forms.Form):
+    """A label as it is typed, with its ``findings``, how the page is shown, and which draft it was made from."""
+
+    label = forms.ChoiceField(choices=LABEL_CHOICES, required=False)
+    confidence = forms.TypedChoiceField(choices=Confidence.choices, required=False, coerce=int, empty_value=None)
+    note = _TextField(max_length=LONGEST_NOTE)
+    paper_page = forms.IntegerField(required=False, min_value=1, max_value=100_000)
+    layout = forms.CharField(required=False, max_length=20)
+    whitespace = forms.CharField(required=False, max_length=20)
+    wide = forms.CharField(required=False, max_length=20)
+    tab = forms.CharField(required=False, max_length=20)
+    version = forms.IntegerField(required=False, min_value=0)
+    active_seconds = forms.IntegerField(required=False, min_value=0, max_value=_MOST_SECONDS)
+
+    def __init__(self, data: QueryDict | None = None, *, draft: Mapping[str, Any] | None = None) -> None:
+        """What was sent, else what is stored."""
+        draft = draft or {}
+        super().__init__(data, initial={**draft, **(draft.get("view") or {})})
+        # Without a script, findings are added in blank rows; the page's script takes them away.
+        rows = [*(draft.get("findings") or []), *[{}] * _BLANK_FINDINGS][:MAX_FINDINGS]
+        self.findings = _Findings(data, initial=None if data else rows, prefix="finding")
+        self.findings.extra = len(rows)
+
+    def is_valid(self) -> bool:
+        """Whether everything can be kept."""
+        return super().is_valid() and self.findings.is_valid()
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The findings in the order in which they were sent, blank ones too."""
+        names = FindingForm.base_fields
+        return [{name: form.cleaned_data.get(name, "") for name in names} for form in self.findings.forms]
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        """What is kept: findings in which something was typed, and every other field."""
+        given = self.cleaned_data
+        return {
+            "label": given["label"],
+            "confidence": given["confidence"],
+            "findings": [row for row in self.rows if has_words(row)],
+            "note": given["note"],
+            "paper_page": given["paper_page"] or 1,
+            "view": {name: given[name] for name in _VIEW if given[name]},
+        }
+
+    @property
+    def typed(self) -> dict[str, Any]:
+        """What was sent, whether or not it can be kept."""
+        rows = [{name: form[name].value() or "" for name in FindingForm.base_fields} for form in self.findings.forms]
+        return {
+            "label": self["label"].value(),
+            "note": self["note"].value(),
+            "findings": [row for row in rows if has_words(row)],
+        }
+
+    def take_errors(self, errors: Mapping[str, str]) -> None:
+        """Show what keeps the label from being locked beside the fields that it is about."""
+        for name, text in errors.items():
+            number = name.removeprefix("finding-")
+            if number.isdigit():
+                self.findings.forms[int(number)].add_error(None, text)
+            else:
+                self.add_error(name if name in self.fields else None, text)
+
+    @property
+    def all_errors(self) -> list[str]:
+        """Every sentence, in the order of the page."""
+        lists = [*self.errors.values(), *(errors for form in self.findings.forms for errors in form.errors.values())]
+        return [str(text) for errors in lists for text in errors] + [str(e) for e in self.findings.non_form_errors()]
+
+
+def has_words(row: Mapping[str, str]) -> bool:
+    """Whether anything was typed into a finding."""
+    return any(row[name].strip() for name in ("start", "end", "text", "error_class"))
