@@ -101,8 +101,8 @@ def rate_lines(result: JudgeTrust) -> list[Line]:
 
 def sampling_sentence(result: JudgeTrust) -> str:
     """How many randomly audited answers the correction rests on."""
-    waiting = f", {result.waiting} more are not settled yet" if result.waiting else ""
-    return f"{result.sampled} of {result.population} judged answers were audited at random and settled{waiting}."
+    waiting = f", {result.waiting} more are not closed yet" if result.waiting else ""
+    return f"{result.sampled} of {result.population} judged answers were audited at random and closed{waiting}."
 
 
 def _coefficient_line(coefficient: Coefficient, name: str, meaning: str, written: Callable[[float], str]) -> Line:

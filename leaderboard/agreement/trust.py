@@ -30,7 +30,7 @@ LEAST_PEOPLE: Final = 3
 """Of two people the table of first and second labels says all."""
 
 MOST_WAITING: Final = 0.1
-"""Of the randomly drawn answers: above it those that are settled are no random sample any more."""
+"""Of the randomly drawn answers: above it those that are closed are no random sample any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class PeopleAgreement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTrust:
-    """One judge against the final labels that people settled, and the share of CC that it reports put right.
+    """One judge against the final labels that people closed, and the share of CC that it reports put right.
 
     ``n`` answers have both a final label and this judge's word, which was an abstention for ``abstained`` of them. The
-    correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are settled and
+    correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are closed and
     ``waiting`` that are not; ``raw`` is the share of CC that the judge gives them.
     """
 
@@ -113,12 +113,12 @@ def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
 
 
 def _unsettled(sampled: int, drawn: int) -> Coefficient | None:
-    """Why nothing is corrected while too many of the drawn answers wait: agreements are settled before disputes, so
-    those that are settled first flatter the judge.
+    """Why nothing is corrected while too many of the drawn answers wait: agreements are closed before disputes, so
+    those that are closed first flatter the judge.
     """
     if sampled < LEAST_LABELS or drawn - sampled <= MOST_WAITING * drawn:
         return None
-    why = f"too few of the randomly drawn answers are settled ({sampled} of {drawn}): those that take longer differ"
+    why = f"too few of the randomly drawn answers are closed ({sampled} of {drawn}): those that take longer differ"
     return Coefficient(None, None, why)
 
 

@@ -17,13 +17,13 @@ from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
-from evaluator.models import Judgement, ShownJudge
+from evaluator.models import Judgement
 from evaluator.queue.progress import passed_trials
 from leaderboard.board.labels import (
     COUNTED,
     count_labels,
     distributions,
-    push_recount,
+    recount_batch,
     recount_labels,
     reviewed_since,
     shown_judge,
@@ -177,9 +177,6 @@ def _metrics(
         yield metric
 
 
-BATCH: Final = 100
-"""So many rows of another judge are counted in one sweep, which has other things to do; a worker counts the rest."""
-
 _CAUGHT_UP: Final = "board-rows-caught-up"
 _IN_FLIGHT: Final = timedelta(minutes=10)
 """How long before its commit a transaction may have noted its time."""
@@ -196,15 +193,8 @@ def catch_up() -> int:
     done = sum(recompute_submission(pk) is not None for pk in recomputed)
     done += sum(recount_labels(pk) for pk in {*_judged_since(since), *reviewed_since(since)} - recomputed)
     done += recount_batch()
-    if _of_another_judge():
-        push_recount()
     cache.set(_CAUGHT_UP, started, timeout=None)
     return done
-
-
-def recount_batch() -> int:
-    """Count the labels of some rows whose suite shows another judge since they were counted; return how many."""
-    return sum(recount_labels(pk) for pk in _of_another_judge())
 
 
 def _without_row(since: datetime | None) -> list[int]:
@@ -235,14 +225,3 @@ def _judged_since(since: datetime | None) -> list[int]:
     if since is not None:
         verdicts = verdicts.filter(finished__gt=since)
     return list(verdicts.order_by().values_list(answer, flat=True).distinct())
-
-
-def _of_another_judge() -> list[int]:
-    """Some submissions whose row was counted before their suite's board showed its judge."""
-    found: list[int] = []
-    # Were a clock ahead, a row that is counted now would be outdated still, and counted for ever.
-    for shown in ShownJudge.objects.filter(changed__lte=timezone.now()):
-        older = Entry.objects.filter(suite_version__suite=shown.suite_id, computed__lt=shown.changed)
-        scored = older.filter(submission__state=SubmissionState.SCORED).order_by("computed")
-        found += scored.values_list("submission__pk", flat=True)[: BATCH - len(found)]
-    return found

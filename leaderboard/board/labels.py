@@ -14,14 +14,13 @@ from evaluator.enums import WorkState
 from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
-from evaluator.queue.queueing import AUDITS, push_once
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
 from reviews.models import CaseEvent
 from submissions.domain.audit import record
-from submissions.enums import Verb
+from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Implementation
 
@@ -45,7 +44,7 @@ def people_shares(
 ) -> dict[str, dict[tuple[int | None, int], dict[str, float]]]:
     """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
 
-    The final ones also say how much comes from each source. Empty where people have settled no answer: then the
+    The final ones also say how much comes from each source. Empty where annotators have decided no answer: then the
     judge's labels, which stand beside it, are the final ones. Four queries.
     """
     answers = Implementation.objects.filter(submission=submission).order_by("pk")
@@ -80,7 +79,8 @@ def reviewed_since(since: datetime | None) -> list[int]:
 
 log = structlog.get_logger(__name__)
 
-RECOUNT_JOB: Final = "leaderboard.jobs.recount_rows"
+BATCH: Final = 100
+"""So many rows of another judge are counted at once; the sweep counts the rest."""
 LABELS: Final = tuple(label.value for label in (Label.CC, Label.LC, Label.LI))
 ABSTAINED: Final = "abstained"
 COUNTED: Final = (*LABELS, ABSTAINED)
@@ -158,7 +158,7 @@ def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | N
 def recount_labels(submission_id: int) -> bool:
     """Count what judge and humans say in the row of a submission anew; say whether it has a row.
 
-    Cheap, since nothing but labels is touched: this happens after every verdict and every settled case. Two at once
+    Cheap, since nothing but labels is touched: this happens after every verdict and every closed case. Two at once
     count one after the other, and the row is as old as what was read for it: what comes later makes it outdated.
     """
     with transaction.atomic():
@@ -182,7 +182,7 @@ def recount_labels(submission_id: int) -> bool:
 
 
 def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -> int:
-    """Make ``config`` the judge of a suite's board; return how many rows a worker has to count anew.
+    """Make ``config`` the judge of a suite's board; return how many rows are to be counted anew.
 
     Until it has, a row shows the labels of the judge before, with that judge's name. Raises ``NotAllowedError`` for
     whoever is no maintainer, ``WrongStateError`` when it is the shown one already or has judged nothing on the suite.
@@ -209,13 +209,24 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
             reason=reason,
             data={"changed": {"judge": [before.slug if before else "", config.slug]}},
         )
-        transaction.on_commit(push_recount)
+        transaction.on_commit(recount_batch)
     return Entry.objects.filter(suite_version__suite=suite, submission__isnull=False).count()
 
 
-def push_recount() -> None:
-    """Have a worker that nobody's answer waits for count the rows of another judge; if it is lost, the sweep asks."""
-    push_once(AUDITS, RECOUNT_JOB, job_id="recount-rows", at_front=True)
+def recount_batch() -> int:
+    """Count the labels of some rows whose suite shows another judge since they were counted; return how many."""
+    return sum(recount_labels(pk) for pk in _of_another_judge())
+
+
+def _of_another_judge() -> list[int]:
+    """Some submissions whose row was counted before their suite's board showed its judge."""
+    found: list[int] = []
+    # Were a clock ahead, a row that is counted now would be outdated still, and counted for ever.
+    for shown in ShownJudge.objects.filter(changed__lte=timezone.now()):
+        older = Entry.objects.filter(suite_version__suite=shown.suite_id, computed__lt=shown.changed)
+        scored = older.filter(submission__state=SubmissionState.SCORED).order_by("computed")
+        found += scored.values_list("submission__pk", flat=True)[: BATCH - len(found)]
+    return found
 
 
 def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evaluator.judging.labels import Label
 from evaluator.judging.shown_judgements import judges_of
@@ -27,27 +27,26 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
 
-    from evaluator.judging.shown_judgements import AnswerJudgement
     from leaderboard.models import ReportedResult
-    from reviews.cases.evidence import ShownLabel, ShownTests, WhyHere
+    from reviews.cases.evidence import ShownLabel
     from reviews.cases.final_labels import FinalLabel
     from reviews.comparison import Comparison
-    from reviews.models import Decision, Review, TaskFlag
+    from reviews.models import Review, TaskFlag
     from submissions.models import Implementation, User
 
 _HISTORY: Final[Mapping[str, str]] = {
     CaseState.ONE_LABEL: "the first label was locked",
     CaseState.TWO_LABELS: "the second label was locked",
-    CaseState.AGREED: "settled: the annotators agree",
+    CaseState.AGREED: "closed: the annotators agree",
     CaseState.DISPUTED: "it went to an adjudicator",
-    CaseState.FINAL: "settled: an adjudicator decided",
+    CaseState.FINAL: "closed: an adjudicator decided",
     CaseState.REOPENED: "an appeal opened the next round",
 }
 """What everybody is told of a case's life. Who took it when, and gave it back, is nobody's business."""
 
 
 def public_cases() -> QuerySet[Case]:
-    """The cases that have a page: reviews that are settled, of answers that everybody may see."""
+    """The cases that have a page: reviews that are closed, of answers that everybody may see."""
     return Case.objects.filter(
         kind=CaseKind.REVIEW,
         state__in=CLOSED,
@@ -56,46 +55,19 @@ def public_cases() -> QuerySet[Case]:
     ).exclude(label="")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedLabel:
+class NamedLabel(NamedTuple):
     """An annotator's label under the name that the annotator chose to be known by."""
 
     name: str
     shown: ShownLabel
 
 
-@dataclass(frozen=True, slots=True)
-class CasePage:
-    """One case. ``judge`` is the one that the board shows, else the newest active one that judged the answer.
+def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
+    """Everything on the page of a public case. The number of queries is constant.
 
-    Without ``sees_code`` notes, findings and code are left out. The answer stands alone where the golden function is
-    not public (``hides_golden``).
+    ``judges`` is the one that the board shows, else the newest active one that judged the answer. Without ``sees_code``
+    notes, findings and code are left out. The answer stands alone where the golden function is not public.
     """
-
-    case: Case
-    answer: Implementation
-    sees_code: bool
-    hides_golden: bool
-    code: Comparison | None
-    other_changes: str
-    tests: ShownTests
-    judge: AnswerJudgement | None
-    labels: tuple[NamedLabel, ...]
-    decision: Decision | None
-    whys: tuple[WhyHere, ...]
-    history: tuple[tuple[datetime, str], ...]
-    earlier: Case | None
-    later: Case | None
-    flags: tuple[TaskFlag, ...]
-
-    @property
-    def judge_alone(self) -> tuple[AnswerJudgement, ...]:
-        """The judge in the form that the answer's page shows judges in."""
-        return (self.judge,) if self.judge else ()
-
-
-def case_page(case: Case, *, sees_code: bool) -> CasePage:
-    """Everything on the page of a public case. The number of queries is constant."""
     answer = case.implementation
     golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) else ""
     candidate = shown_candidate(answer) if sees_code else ""
@@ -107,23 +79,21 @@ def case_page(case: Case, *, sees_code: bool) -> CasePage:
         NamedLabel(review.reviewer.public_name, _public_label(review, answer, sees_code=sees_code))
         for review in reviews
     )
-    return CasePage(
-        case=case,
-        answer=answer,
-        sees_code=sees_code,
-        hides_golden=not golden,
-        code=_code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else None,
-        other_changes=shown_other_changes(answer) if sees_code else "",
-        tests=shown_tests(answer),
-        judge=judges[0] if judges else None,
-        labels=labels,
-        decision=decision,
-        whys=tuple(why_here(trigger) for trigger in case.triggers.all()),
-        history=_history(case),
-        earlier=rounds.get(case.round - 1),
-        later=rounds.get(case.round + 1),
-        flags=tuple(decision.flags.filter(lifted=None)) if decision else (),
-    )
+    return {
+        "sees_code": sees_code,
+        "hides_golden": not golden,
+        "code": _code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else None,
+        "other_changes": shown_other_changes(answer) if sees_code else "",
+        "tests": shown_tests(answer),
+        "judges": judges[:1],
+        "labels": labels,
+        "decision": decision,
+        "whys": [why_here(trigger) for trigger in case.triggers.all()],
+        "history": _history(case),
+        "earlier": rounds.get(case.round - 1),
+        "later": rounds.get(case.round + 1),
+        "flags": list(decision.flags.filter(lifted=None)) if decision else [],
+    }
 
 
 def _public_label(review: Review, answer: Implementation, *, sees_code: bool) -> ShownLabel:
@@ -175,9 +145,8 @@ def disagreements(result: ReportedResult) -> tuple[str, ...]:
 _ENDED: Final = (*CLOSED, CaseState.VOID)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerReview:
-    """``final`` is empty while nobody has settled it; ``case`` has a page of its own; ``opened`` is under review.
+class AnswerReview(NamedTuple):
+    """``final`` is empty while it is open; ``case`` has a page of its own; ``opened`` is under review.
 
     Of an open review nothing is told but that there is one: not a label that somebody has locked in it, and not the
     judge's as the final one, which it may not stay.

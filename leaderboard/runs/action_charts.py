@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import F
-from django.urls import reverse
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun, Trajectory
@@ -71,41 +70,31 @@ def counts_by_outcome(each: Iterable[tuple[bool, Mapping[str, int]]]) -> dict[bo
     return {passed: total_counts(counts) for passed, counts in sorted_out.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A part of a bar that is 100 wide. ``number`` is what it stands for, a share or a mean."""
+class Bar(NamedTuple):
+    """One bar with its data: ``numbers`` (shares or means) are in the order of :data:`ACTIONS`.
 
-    action: str
-    x: float
-    width: float
-    number: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar with its data: ``counts`` are in the order of :data:`ACTIONS`, over ``answers`` answers."""
+    ``parts`` are the actions that were taken, with x and width of their part of a bar that is 100 wide.
+    """
 
     name: str
     address: str
-    answers: int
-    total: int
-    counts: tuple[int, ...]
-    segments: tuple[Segment, ...]
+    counted: ActionCounts
+    numbers: list[float]
+    parts: list[tuple[str, float, float]]
 
     @property
-    def numbers(self) -> tuple[float, ...]:
-        """What the segments stand for, in the order of :data:`ACTIONS`."""
-        return tuple(segment.number for segment in self.segments)
+    def total(self) -> int:
+        """All actions together."""
+        return sum(self.counted.counts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCharts:
+class ActionCharts(NamedTuple):
     """``shares`` has a bar a submission, percentages of its actions; ``outcomes`` one for answers that passed and one
     for those that did not, mean numbers of actions for one answer, drawn on one scale.
     """
 
-    shares: tuple[Bar, ...]
-    outcomes: tuple[Bar, ...]
+    shares: list[Bar]
+    outcomes: list[Bar]
 
 
 def has_trajectories(version: SuiteVersion) -> bool:
@@ -140,14 +129,21 @@ def _charts(submissions: Iterable[Submission]) -> ActionCharts:
     by_submission: dict[int, list[Mapping[str, int]]] = defaultdict(list)
     for submission, _, counts in rows:
         by_submission[submission].append(counts)
-    shares = [
-        _share_bar(each.system.name, reverse("submission", args=[each.pk]), total_counts(by_submission[each.pk]))
-        for each in listed
-        if by_submission[each.pk]
-    ]
+    shares = []
+    for each in listed:
+        if by_submission[each.pk]:
+            counted = total_counts(by_submission[each.pk])
+            percent = {action: 100 * share for action, share in counted.shares.items()}
+            shares.append(_bar(each.system.name, each.get_absolute_url(), counted, percent, scale=1.0))
     # An answer whose tests have not ended is neither.
     decided = counts_by_outcome((passed[answer], counts) for _, answer, counts in rows if answer in passed)
-    return ActionCharts(tuple(shares), _outcome_bars(decided))
+    longest = max(sum(each.means.values()) for each in decided.values())
+    outcomes = [
+        _bar("passed" if ended else "failed", "", decided[ended], decided[ended].means, scale=100 / (longest or 1))
+        for ended in (True, False)
+        if decided[ended].answers
+    ]
+    return ActionCharts(shares, outcomes)
 
 
 def _passed(implementations: Iterable[int]) -> dict[int, bool]:
@@ -158,32 +154,11 @@ def _passed(implementations: Iterable[int]) -> dict[int, bool]:
     return {answer: outcome == Outcome.PASSED for answer, outcome in runs.values_list("implementation_id", "outcome")}
 
 
-def _share_bar(name: str, address: str, counted: ActionCounts) -> Bar:
-    shares = counted.shares
-    return _bar(name, address, counted, {action: 100 * shares[action] for action in ACTIONS}, scale=1.0)
-
-
-def _outcome_bars(decided: Mapping[bool, ActionCounts]) -> tuple[Bar, ...]:
-    longest = max(sum(counted.means.values()) for counted in decided.values())
-    scale = 100 / longest if longest else 0.0
-    return tuple(
-        _bar("passed" if passed else "failed", "", decided[passed], decided[passed].means, scale=scale)
-        for passed in (True, False)
-        if decided[passed].answers
-    )
-
-
 def _bar(name: str, address: str, counted: ActionCounts, numbers: Mapping[str, float], *, scale: float) -> Bar:
-    segments, x = [], 0.0
+    parts, x = [], 0.0
     for action in ACTIONS:
         width = numbers[action] * scale
-        segments.append(Segment(action, round(x, 2), round(width, 2), numbers[action]))
+        if width:
+            parts.append((action, round(x, 2), round(width, 2)))
         x += width
-    return Bar(
-        name=name,
-        address=address,
-        answers=counted.answers,
-        total=sum(counted.counts.values()),
-        counts=tuple(counted.counts[action] for action in ACTIONS),
-        segments=tuple(segments),
-    )
+    return Bar(name, address, counted, [numbers[action] for action in ACTIONS], parts)

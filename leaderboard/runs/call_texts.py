@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from submissions.highlighting import with_visible_marks
 
 LONGEST_TURN: Final = 60_000
 LONGEST_JSON: Final = 200_000
+LONGEST_FACT: Final = 300
 MOST_TURNS: Final = 200
 _DEEPEST: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One turn of a conversation. ``left_out`` counts the characters that are not shown."""
 
     role: str
@@ -27,16 +26,7 @@ class Turn:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """A text, cut at a bound. ``left_out`` counts the characters that are not shown."""
-
-    text: str
-    left_out: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Indented:
+class Indented(NamedTuple):
     """The start of a body as indented JSON. ``is_cut`` says that there is more."""
 
     text: str
@@ -77,9 +67,8 @@ def other_facts(body: Any) -> list[tuple[str, str]]:
         if name == "tools":
             facts.append((name, ", ".join(_tool_name(tool) for tool in value) if isinstance(value, list) else ""))
         elif name not in {"messages", "input", "system", "instructions"}:
-            facts.append(
-                (name, _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 300).text)
-            )
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            facts.append((name, text[:LONGEST_FACT]))
     return facts
 
 
@@ -108,7 +97,7 @@ def _conversation(messages: Any) -> list[Turn]:
 
 def _role(message: Mapping[str, Any]) -> str:
     kind = message.get("type")
-    if kind in {"function_call", "reasoning"}:
+    if kind in ("function_call", "reasoning"):
         return "assistant"
     if kind == "function_call_output" or _only_results(message.get("content")):
         return "tool"
@@ -177,9 +166,4 @@ def _tool_name(tool: Any) -> str:
 
 
 def _turn(role: str, text: str) -> Turn:
-    cut = _cut(text, LONGEST_TURN)
-    return Turn(role, with_visible_marks(cut.text), cut.left_out)
-
-
-def _cut(text: str, most: int) -> Bounded:
-    return Bounded(text[:most], max(0, len(text) - most))
+    return Turn(role, with_visible_marks(text[:LONGEST_TURN]), max(0, len(text) - LONGEST_TURN))

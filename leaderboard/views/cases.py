@@ -5,10 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -22,9 +21,8 @@ from leaderboard.models import ReportedResult
 from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.views.submissions import answer_page, open_answer
 from reviews.cases.appeals import appeal as appeal_against
-from submissions.exceptions import SubmissionError
-from submissions.models import User
-from submissions.views.acting import action
+from reviews.views.guards import user_of
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -48,7 +46,7 @@ def cases(request: HttpRequest) -> HttpResponse:
 @require_safe
 @closes
 def case(request: HttpRequest, pk: int) -> HttpResponse:
-    """One settled case. An open one has no page, for nobody: a maintainer may label too."""
+    """One closed case. An open one has no page, for nobody: a maintainer may label too."""
     found = public_cases().select_related(
         "decision__adjudicator",
         "decision__guideline",
@@ -103,15 +101,18 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
 def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""
     shown, answer = open_answer(request, pk, paper, index, trial)
-    if not isinstance(request.user, User) or not may_appeal(request.user, answer):
+    if not may_appeal(request.user, answer):
         raise Http404
     form = AppealForm(request.POST)
-    if form.is_valid():
-        try:
-            appeal_against(actor=request.user, implementation=answer, evidence=form.cleaned_data["evidence"])
-        except SubmissionError as error:
-            form.add_error("evidence", str(error))
-        else:
-            messages.success(request, "Your appeal is in: the answer is reviewed with what you wrote.")
-            return redirect(f"{answer.get_absolute_url()}#review")
-    return answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    def act() -> None:
+        appeal_against(actor=user_of(request), implementation=answer, evidence=form.cleaned_data["evidence"])
+
+    return perform(
+        request,
+        act,
+        back=f"{answer.get_absolute_url()}#review",
+        done="Your appeal is in: the answer is reviewed with what you wrote.",
+        form=form,
+        again=lambda: answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY),
+    )

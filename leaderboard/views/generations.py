@@ -34,7 +34,6 @@ from submissions.views.acting import action, perform
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
     from submissions.models import Endpoint, Submission
 
@@ -52,53 +51,20 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "leaderboard/generation_new.html", {"endpoint": endpoint})
     if slug not in {"", version.suite.slug}:
         raise Http404(f"No suite “{slug[:50]}” takes answers now.")
-    if request.method != "POST":
-        return _order_page(request, endpoint, version, versions, RunForm(endpoint=endpoint, version=version))
-    form = RunForm(request.POST, endpoint=endpoint, version=version)
-    if not form.is_valid():
-        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    if "start" in request.POST:
-        if form.seen_estimate() is not None:
-            return _start(request, endpoint, version, versions, form)
-        messages.warning(request, "The order has changed since its estimate. Look at the new one, then start.")
-    return _estimate_page(request, endpoint, version, versions, form)
-
-
-def _start(
-    request: HttpRequest, endpoint: Endpoint, version: SuiteVersion, versions: list[SuiteVersion], form: RunForm
-) -> HttpResponse:
-    try:
-        made = generating.start(owner=user_of(request), endpoint=endpoint, order=form.order())
-    except SubmissionError as error:
-        form.add_error(None, str(error))
-        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, "Started: the model is being asked.")
-    return redirect(made)
-
-
-def _estimate_page(
-    request: HttpRequest, endpoint: Endpoint, version: SuiteVersion, versions: list[SuiteVersion], form: RunForm
-) -> HttpResponse:
-    try:
-        estimate = estimating.estimate(endpoint=endpoint, order=form.order())
-    except SubmissionError as error:
-        form.add_error(None, str(error))
-        return _order_page(request, endpoint, version, versions, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    signed, is_agent = form.signed(estimate), form.cleaned_data["scaffold"] == Scaffold.AGENT
-    return _order_page(request, endpoint, version, versions, form, estimate=estimate, signed=signed, is_agent=is_agent)
-
-
-def _order_page(
-    request: HttpRequest,
-    endpoint: Endpoint,
-    version: SuiteVersion,
-    versions: list[SuiteVersion],
-    form: RunForm,
-    *,
-    status: int = HTTPStatus.OK,
-    **estimated: Any,
-) -> HttpResponse:
-    user = user_of(request)
+    user, form, estimated = user_of(request), RunForm(endpoint=endpoint, version=version), {}
+    if request.method == "POST":
+        form = RunForm(request.POST, endpoint=endpoint, version=version)
+        if form.is_valid():
+            try:
+                if "start" in request.POST and form.seen_estimate() is not None:
+                    made = generating.start(owner=user, endpoint=endpoint, order=form.order())
+                    messages.success(request, "Started: the model is being asked.")
+                    return redirect(made)
+                estimated = _estimated(endpoint, form)
+            except SubmissionError as error:
+                form.add_error(None, str(error))
+        if estimated and "start" in request.POST:
+            messages.warning(request, "The order has changed since its estimate. Look at the new one, then start.")
     context = {
         "endpoint": endpoint,
         "version": version,
@@ -108,7 +74,15 @@ def _order_page(
         "quota_limit": quotas.limit(user),
         **estimated,
     }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render(request, "leaderboard/generation_new.html", context, status=status)
+
+
+def _estimated(endpoint: Endpoint, form: RunForm) -> dict[str, Any]:
+    """What the order would cost, and that signed, so that it comes back when the run is started."""
+    estimate = estimating.estimate(endpoint=endpoint, order=form.order())
+    is_agent = form.cleaned_data["scaffold"] == Scaffold.AGENT
+    return {"estimate": estimate, "signed": form.signed(estimate), "is_agent": is_agent}
 
 
 @never_cache

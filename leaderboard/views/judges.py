@@ -173,8 +173,8 @@ def judge_show(request: HttpRequest, slug: str) -> HttpResponse:
             raise WrongStateError("The board shows another judge by now. Look at the differences again, then confirm.")
         rows = show_judge(suite=suite, config=config, actor=user_of(request), reason=form.cleaned_data["reason"])
         return (
-            f"The board of {suite.title} shows {config.name} now. Its labels are being counted in {rows} "
-            f"row{'s' if rows != 1 else ''}; until then a row names the judge whose labels it shows."
+            f"The board of {suite.title} shows {config.name} now, in {rows} row{'s' if rows != 1 else ''}. "
+            "A row that is not counted yet names the judge whose labels it shows."
         )
 
     def again() -> HttpResponse:

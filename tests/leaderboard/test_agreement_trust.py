@@ -1,4 +1,4 @@
-"""Judges against what people settled, and their share of CC put right: on the page, in JSON, and for whom closed."""
+"""Judges against final labels, and their share of CC corrected: on the page, and for whom it is hidden."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def judged_answers(version: SuiteVersion, labels: list[str]) -> list[Implementat
     return answers
 
 
-def settled(answers: list[Implementation], truths: list[str], *, audited: float = 0.5) -> None:
+def closed(answers: list[Implementation], truths: list[str], *, audited: float = 0.5) -> None:
     """Settled cases of the first answers, drawn by the audit with that probability (0: disputes)."""
     cases = Case.objects.bulk_create(
         Case(implementation=answer, state=CaseState.AGREED, label=truth, source="agreed", settled=timezone.now())
@@ -88,7 +88,7 @@ TRUTH = ["CC", "CC", "LC", "LC", "LI", "LI", "CC", "CC", "LI", "CC", "LI", "LI"]
 
 
 def test_accuracy_by_label_counts_abstentions_as_misses(version: SuiteVersion) -> None:
-    settled(judged_answers(version, SAYS), TRUTH, audited=0)
+    closed(judged_answers(version, SAYS), TRUTH, audited=0)
     found = trust(version)
     assert (found.n, found.abstained) == (12, 1)
     counts = {each.label: (each.truths, each.judged, each.right) for each in found.classes}
@@ -101,8 +101,8 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
     says = ["CC", "LI", "", "CC", "LC"] * 20
     answers = judged_answers(version, says)
     truths = ["CC", "LI", "CC", "LI", "LC"] * 12
-    settled(answers[:30], truths[:30], audited=0.5)
-    settled(answers[30:60], truths[30:], audited=0.1)
+    closed(answers[:30], truths[:30], audited=0.5)
+    closed(answers[30:60], truths[30:], audited=0.1)
     waiting = case_of(answers[60], state=CaseState.ONE_LABEL)
     Trigger.objects.create(case=waiting, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     found = trust(version)
@@ -122,26 +122,26 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
 
 
 def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> None:
-    """Agreements are settled before disputes: sixty of the easy ones are no random sample."""
+    """Agreements are closed before disputes: sixty of the easy ones are no random sample."""
     answers = judged_answers(version, ["CC", "LI"] * 40)
-    settled(answers[:60], ["CC", "LI"] * 30)
+    closed(answers[:60], ["CC", "LI"] * 30)
     for answer in answers[60:67]:
         Trigger.objects.create(case=case_of(answer), kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     found = trust(version)
     assert (found.sampled, found.waiting) == (60, 7)
-    why = "too few of the randomly drawn answers are settled (60 of 67): those that take longer differ"
+    why = "too few of the randomly drawn answers are closed (60 of 67): those that take longer differ"
     assert (found.prediction_powered.why, found.rogan_gladen.why) == (why, why)
     Trigger.objects.filter(case__implementation=answers[66])._raw_delete(using="default")
     assert trust(version).prediction_powered.value is not None
 
 
 def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client, version: SuiteVersion) -> None:
-    settled(judged_answers(version, SAYS), TRUTH)
+    closed(judged_answers(version, SAYS), TRUTH)
     text = words(client)
     assert "Judges against decisions" in text
     assert "n = 12 answers; the judge abstained on 1 of them, which counts as a miss." in text
     assert "LI 5 in truth, 4 by the judge, 4 by both 80.0 %" in text
-    assert "12 of 12 judged answers were audited at random and settled." in text
+    assert "12 of 12 judged answers were audited at random and closed." in text
     assert "too few randomly sampled human labels (12 of at least 60)" in text
     assert "Judge's share of CC Of the answers that the audit draws from. 41.7 %" in text
     assert "Judges against decisions" not in words(client, binary="1")

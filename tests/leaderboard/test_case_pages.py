@@ -169,7 +169,7 @@ class TestPage:
         reviewed(case, ReviewerFactory(pseudonym="Bright Wren"), "LI", findings=findings)
         rows = [
             (row.right.number if row.right else None, [(who, finding.text) for who, finding in row.below])
-            for row in page(client, case).context["page"].code.rows
+            for row in page(client, case).context["page"]["code"].rows
         ]
         wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
         assert wren == [(2, "second"), (3, "third"), (3, "beyond the end")]
@@ -182,11 +182,11 @@ class TestPage:
         for before, after in ((queued, leased), (leased, queued), (leased, one), (one, two), (two, CaseState.AGREED)):
             note(case, before=before, after=after, reviewer=someone, what="a secret what")
         response = page(client, case)
-        assert [what for _, what in response.context["page"].history] == [
+        assert [what for _, what in response.context["page"]["history"]] == [
             "the review was opened",
             "the first label was locked",
             "the second label was locked",
-            "settled: the annotators agree",
+            "closed: the annotators agree",
         ]
         assert "Hidden Heron" not in response.content.decode()
         assert "a secret what" not in response.content.decode()

@@ -145,7 +145,7 @@ class TestPage:
         typed = {"suite": "lmr-mini", "instead_of": judges[0].slug, "reason": "Healthier."}
         response = client.post(reverse("judge_show", args=[judges[1].slug]), typed, follow=True)
         assert response.redirect_chain == [("/board/lmr-mini/", 302)]
-        assert "shows New Judge now. Its labels are being counted in 1 row;" in response.content.decode()
+        assert "shows New Judge now, in 1 row." in response.content.decode()
         assert ShownJudge.objects.get().config == judges[1]
         for config in judges:
             page = client.get(config.get_absolute_url()).content.decode()

@@ -21,6 +21,8 @@ from submissions.models import Submission, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import (
+    SubmissionFactory,
+    SystemFactory,
     UserFactory,
     with_answers,
 )
@@ -184,3 +186,23 @@ def test_the_bundle_is_downloaded_never_shown(
         assert response.getvalue() == start
         assert response["Content-Disposition"] == f'attachment; filename="submission-{submission.pk}.{ending}"'
         assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
+
+
+def test_ones_own_submissions_are_filtered_sorted_and_paged_by_the_address(as_alice: Client, alice: User) -> None:
+    for number in range(26):
+        SubmissionFactory(owner=alice, system=SystemFactory(name=f"Alpha {number:02}"))
+    beta = SystemFactory(name="Beta", backbone="none")
+    SubmissionFactory(owner=alice, system=beta, state=SubmissionState.HELD)
+    SubmissionFactory(system=SystemFactory(name="Alpha of others"))
+
+    def names(query: str) -> list[str]:
+        return [row.system.name for row in as_alice.get(f"/my/{query}").context["page"]]
+
+    assert names("")[0] == "Beta"
+    assert names("?q=alpha&sort=-system")[:2] == ["Alpha 25", "Alpha 24"]
+    assert names("?q=alpha&sort=system&page=2") == ["Alpha 25"]
+    assert names("?state=held") == ["Beta"]
+    assert len(names("?state=absent&sort=absent")) == 25
+    page = as_alice.get("/my/?q=alpha&sort=system").content.decode()
+    assert 'aria-sort="ascending"><a href="?q=alpha&amp;sort=-system">System' in page
+    assert 'rel="next" href="?q=alpha&amp;sort=system&amp;page=2"' in page
