@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run setup test chaos lint audit password reset lock format
+.PHONY: help run setup test attacks chaos lint audit password reset lock format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,10 @@ setup: ## Make .venv, migrate, load suites and results, prepare the boxes
 
 test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
 	@exec scripts/test.sh
+
+attacks: ## Fire every known attack at both sandboxes, and audit every shipped task
+	@scripts/environment.sh dev
+	@exec .venv/bin/python -m pytest -m attacks tests
 
 chaos: ## Kill workers and servers while runs are under way (TIMES=3: three rounds; CHAOS_SEED=…: the same faults)
 	@exec scripts/chaos.sh

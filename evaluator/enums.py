@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from django.db.models import TextChoices
 
 from evaluator.judging.labels import Label
@@ -54,8 +56,17 @@ class BuildState(TextChoices):
     FAILED = "failed", "failed"
 
 
+class AttackGroup(StrEnum):
+    """What an attack is after. ``CONTROL`` is none: what must be so for the others to mean anything."""
+
+    CONTROL = "control"
+    RESOURCES = "resources"
+    ESCAPE = "escape"
+    TAMPERING = "tampering"
+
+
 class SelfCheckKind(TextChoices):
-    """How thorough a round of attacks was: before the first job, now and then, or by hand with everything."""
+    """How thorough a round of attacks was: before the first job, now and then, or by hand with all of them."""
 
     CANARY = "canary", "canary"
     SHORT = "short", "short"

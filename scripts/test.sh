@@ -60,10 +60,10 @@ fi
 stage "lint" scripts/lint.sh
 stage "PyTorch for the boxes" make_torch
 start_docker && stage "images for the Docker box" make_images
-stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos"
+stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks"
 if start_postgres; then
   database=$POSTGRES_URL
-  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup -m "postgres or both_databases"
+  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup -m "(postgres or both_databases) and not attacks"
   database=
 fi
 # Alone: it starts servers of its own, kills them, and counts what is left. One round; make chaos has one on Docker, too.

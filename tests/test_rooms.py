@@ -20,8 +20,7 @@ PURE = {
     "benchmark_tasks/facts": set[str](),
     "submissions/answers": set[str](),
     "submissions/endpoints": set[str](),
-    "evaluator/attacks": set[str](),
-    "evaluator/auditing": {"auditing", "measurements", "self_checks"},
+    "evaluator/auditing": {"auditing", "canary_round", "measurements", "self_checks"},
     "evaluator/generation": {
         *("agent_answers", "answers", "asking", "estimating", "generating", "generation_progress", "prompt_tasks"),
         "reading_trajectories",
@@ -43,7 +42,6 @@ WORKERS_LIBRARIES = (
 """What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
 WORKERS_PACKAGES = {
     # Package of machinery: the modules of it that pages show something from.
-    "evaluator.attacks": {"types"},
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
     "evaluator.sandbox": {"configuration", "environment_list", "ownership", "settings", "task_environments", "types"},

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -13,27 +17,37 @@ from django.utils import timezone
 from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite
-from evaluator.attacks import corpus, goals, library
-from evaluator.attacks.rounds import fire, open_range
-from evaluator.attacks.upstream import upstream_graders
+from evaluator.auditing.canary_round import (
+    ATTACKS,
+    FORGED_REPORT,
+    GOAL,
+    GOLDEN_SEARCH,
+    MASKED,
+    PRIVATE_SEEDS,
+    RIGHT_ANSWER,
+    SIGNATURE,
+    STUB,
+    hostile_file,
+    write_task,
+    write_tree,
+)
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
 from evaluator.queue.claims import job_label
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.queue.queueing import RUNS, push_once
-from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, scratch_folder
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, golden_folder, scratch_folder
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.graders import Grader, writable_copy
-from evaluator.testing.types import Outcome
-from submissions.answers.splice import splice
+from evaluator.testing.golden import GoldenFolder
+from evaluator.testing.graders import Grader, retried, writable_copy
+from evaluator.testing.sealed import grade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
-    from evaluator.attacks.types import Attack, AttackResult
-    from evaluator.testing.types import Verdict
+    from evaluator.auditing.canary_round import Attack
 
 log = structlog.get_logger(__name__)
 
@@ -43,26 +57,27 @@ KEPT: Final = 30
 SOON: Final = timedelta(minutes=10)
 """When a round that could not be made is tried again."""
 ENVIRONMENT: Final = "numpy"
-"""What the corpus's own task is graded in; shipped with the site."""
+"""What the site's own task is graded in."""
 
 
 class CanaryError(Exception):
     """The evaluator does not tell right from wrong, or cannot be tried. The message says what was found."""
 
 
-def run_full(attacks: Sequence[Attack], *, told: Callable[[AttackResult], object], store: bool = True) -> SelfCheck:
-    """Fire ``attacks`` (after the controls) at the configured sandbox by every protocol, and ``store`` what came of it.
+def run_full(
+    attacks: Sequence[Attack] = ATTACKS, *, report: Callable[[dict[str, object]], object] = lambda _: None
+) -> SelfCheck:
+    """Fire ``attacks`` (after the controls) at the configured sandbox, and keep the round where it was all of them.
 
-    Raises :class:`SandboxError` when there is no sandbox.
+    ``report`` gets each row as it is made. Raises :class:`SandboxError` when there is no sandbox.
     """
-    sandbox = configured_sandbox()
     started = timezone.now()
-    with open_range(sandbox, scratch_folder(), label=job_label(), more=upstream_graders) as target:
-        results = fire((*corpus.CONTROLS, *attacks), target, told=told)
-    check = _check(SelfCheckKind.FULL, started, [result.as_data() for result in results])
-    if store:
-        _keep(check)
-    return check
+    rows = []
+    for row in _fire((RIGHT_ANSWER, MASKED, *attacks)):
+        rows.append(row)
+        report(row)
+    check = _check(SelfCheckKind.FULL, started, rows)
+    return _keep(check) if len(attacks) == len(ATTACKS) else check
 
 
 def run_canary() -> SelfCheck:
@@ -72,14 +87,13 @@ def run_canary() -> SelfCheck:
     """
     started = timezone.now()
     try:
-        with open_range(configured_sandbox(), scratch_folder(), label=job_label(), private=False) as target:
-            results = [result.as_data() for result in fire(corpus.CONTROLS, target)]
+        rows = list(_fire((RIGHT_ANSWER, MASKED), private=False))
     except (SandboxError, OSError) as error:
         note_unavailable(error)
         raise CanaryError(str(error)) from None
-    check = _keep(_check(SelfCheckKind.CANARY, started, results))
+    check = _keep(_check(SelfCheckKind.CANARY, started, rows))
     if not check.ok:
-        raise CanaryError("; ".join(_describe(row) for row in results if not row["repelled"]))
+        raise CanaryError("; ".join(_describe(row) for row in rows if not row["repelled"]))
     return check
 
 
@@ -93,13 +107,14 @@ def note_unavailable(error: Exception) -> None:
 def run_short() -> SelfCheck:
     """Try one of the scored tasks, whichever: golden answer, stub, forged report, golden search.
 
-    It goes the way of every submission, private seeds included. Where there is no scored task, the corpus's own is
-    taken. A fault of ours is kept as the round's error; nothing is raised.
+    It goes the way of every submission, private seeds included. Where there is no scored task, the site's own is taken.
+    An infrastructure error is kept as the round's error; nothing is raised.
     """
     started = timezone.now()
     try:
         scored = list(_scored())
-        rows = _try_task(*secrets.choice(scored)) if scored else _try_corpus()
+        attacks = (FORGED_REPORT, GOLDEN_SEARCH)
+        rows = _try_task(*secrets.choice(scored), attacks) if scored else list(_fire((RIGHT_ANSWER, MASKED, *attacks)))
     except (SandboxError, OSError) as error:
         log.warning("self_check_failed", error=str(error))
         return _keep(_check(SelfCheckKind.SHORT, started, [], error=str(error)))
@@ -137,43 +152,50 @@ def _scored() -> Iterable[tuple[TaskRevision, SeedEpoch]]:
                 yield revision, version.seed_epoch
 
 
-def _try_corpus() -> list[dict[str, object]]:
-    with open_range(configured_sandbox(), scratch_folder(), label=job_label()) as target:
-        attacks = corpus.choose(names=("forged log", "golden search"))
-        return [result.as_data() for result in fire((*corpus.CONTROLS, *attacks), target)]
+def _fire(attacks: Iterable[Attack], *, private: bool = True) -> Iterator[dict[str, object]]:
+    """Grade each of ``attacks`` as an answer to the site's own task; without ``private`` by the public seeds alone."""
+    sandbox = configured_sandbox()
+    label = f"{job_label()}-{secrets.token_hex(4)}"
+    with tempfile.TemporaryDirectory(prefix="attacks-", dir=scratch_folder()) as scratch:
+        folder = Path(scratch)
+        folder.chmod(0o755)
+        task = write_task(folder / "task")
+        for attack in attacks:
+            tree = task.reference_repository if attack is RIGHT_ANSWER else task.repository
+            if attack.body:
+                tree = folder / secrets.token_hex(4)
+                text = hostile_file(attack, STUB.encode(), GOAL, STUB[STUB.index(SIGNATURE) :], own=())
+                write_tree(tree, text.decode())
+            verdict = retried(
+                partial(
+                    grade,
+                    sandbox=sandbox,
+                    task=replace(task, check=replace(task.check, wall_seconds=attack.wall_seconds)),
+                    candidate_tree=tree,
+                    private_seeds=PRIVATE_SEEDS if private else (),
+                    golden=GoldenFolder(golden_folder()),
+                    label=label,
+                )
+            )
+            yield attack.result(verdict)
 
 
-def _try_task(revision: TaskRevision, epoch: SeedEpoch) -> list[dict[str, object]]:
+def _try_task(revision: TaskRevision, epoch: SeedEpoch, attacks: Iterable[Attack]) -> list[dict[str, object]]:
     grader = Grader(revision, epoch)
     own = {path.name for path in grader.masked_tree.rglob("*")}
-    hostile = {"forged report": goals.FORGED_REPORT, "golden search": goals.golden_search(own)}
     label = f"{job_label()}-check"
-    rows = [
-        _row("golden answer", revision, grader.grade(grader.reference_tree, label=label), passes=True),
-        _row("stub", revision, grader.grade(grader.masked_tree, label=label)),
+    of = f"{revision.task.suite.slug} {revision.task.slug}"
+    verdicts = [
+        (RIGHT_ANSWER, grader.grade(grader.reference_tree, label=label)),
+        (MASKED, grader.grade(grader.masked_tree, label=label)),
     ]
-    for name, body in hostile.items():
-        source = goals.with_body(revision.masked_source, body)
+    masked = (grader.masked_tree / revision.goal_file).read_bytes()
+    for attack in attacks:
         with writable_copy(grader.masked_tree) as tree:
-            goal_file = tree / revision.goal_file
-            goal_file.write_bytes(splice(goal_file.read_bytes(), goal_of(revision), source.encode()))
-            rows.append(_row(name, revision, grader.grade(tree, label=label)))
-    return rows
-
-
-def _row(name: str, revision: TaskRevision, verdict: Verdict, *, passes: bool = False) -> dict[str, object]:
-    """In the form of ``AttackResult.as_data``. No reason is kept: it may quote a task's values."""
-    escaped = any(line.startswith(library.ESCAPED) for line in verdict.log.splitlines())
-    return {
-        "attack": f"{name} ({revision.task.suite.slug} {revision.task.slug})",
-        "group": "control" if name in ("golden answer", "stub") else "tampering",
-        "protocol": revision.protocol,
-        "expected": Outcome.PASSED.value if passes else "any failure",
-        "outcome": "escaped" if escaped else verdict.outcome.value,
-        "repelled": (verdict.outcome is Outcome.PASSED) is passes and not escaped,
-        "reason": "",
-        "seconds": round(verdict.seconds, 3),
-    }
+            text = hostile_file(attack, masked, goal_of(revision), revision.masked_source, own=own)
+            (tree / revision.goal_file).write_bytes(text)
+            verdicts.append((attack, grader.grade(tree, label=label)))
+    return [attack.result(verdict, protocol=revision.protocol, of=of) for attack, verdict in verdicts]
 
 
 def _check(kind: SelfCheckKind, started: datetime, rows: list[dict[str, object]], *, error: str = "") -> SelfCheck:

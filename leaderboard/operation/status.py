@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.attacks.types import Group
-from evaluator.enums import SelfCheckKind
+from evaluator.enums import AttackGroup, SelfCheckKind
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.operation.queue_state import QueueState, infra_summary, queue_state
@@ -25,7 +24,7 @@ from submissions.models import Submission
 DIGEST_CHARACTERS: Final = 12
 STANDSTILL: Final = timedelta(minutes=3)
 _KINDS: Final = {
-    SelfCheckKind.FULL: "Every known attack",
+    SelfCheckKind.FULL: "Every attack that ships with the site",
     SelfCheckKind.SHORT: "Short round on a scored task",
     SelfCheckKind.CANARY: "Before the first run of a worker",
 }
@@ -64,7 +63,7 @@ class Round:
         """Way, repelled, fired: of attacks alone, without the controls."""
         counted: dict[str, list[int]] = {}
         for row in self.check.results if self.check else []:
-            if row["group"] != Group.CONTROL:
+            if row["group"] != AttackGroup.CONTROL:
                 tally = counted.setdefault(row["protocol"], [0, 0])
                 tally[0] += bool(row["repelled"])
                 tally[1] += 1

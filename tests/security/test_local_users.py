@@ -132,14 +132,3 @@ def test_a_data_folder_of_another_user_gets_a_warning(open_folder: Path) -> None
     modules = ("leaderboard/supervision/data_folder.py", "leaderboard/supervision/__init__.py")
     said = run_by_nobody(code, *modules, folder=open_folder)
     assert said.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
-
-
-@AS_ROOT
-def test_attacks_are_judged_by_workers_that_are_not_root_too(open_folder: Path) -> None:
-    code = """
-import tempfile
-from evaluator.attacks import bait
-with tempfile.TemporaryDirectory() as folder, bait.Bait(bait.Path(folder)) as laid:
-    print(laid.taken())
-"""
-    assert run_by_nobody(code, "evaluator/attacks/bait.py", folder=open_folder) == "[]\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluator.attacks.library import answer
-from evaluator.attacks.types import AnswerAttack, Attack, Expected, Group, ProgramAttack, Way, ends
 from evaluator.sandbox.types import Limits
+from tests.attacks.corpus.kinds import AnswerAttack, Attack, Expected, Group, ProgramAttack, Way, ends
+from tests.attacks.corpus.library import answer
 
 SHORT_SECONDS: Final = 3.0
 _SOON: Final = Limits(wall_seconds=SHORT_SECONDS, cpu_seconds=20)
@@ -49,32 +49,27 @@ def hoard(number, size):
 """
 
 
-def _attack(
-    name: str, tries: str, body: str, expected: Expected, *, before: str = "", wall_seconds: float = 20.0
-) -> AnswerAttack:
-    return AnswerAttack(
-        name, Group.RESOURCES, tries, {Way.SEALED: expected}, source=answer(body, before), wall_seconds=wall_seconds
-    )
+def _attack(name: str, body: str, expected: Expected, *, before: str = "", wall_seconds: float = 20.0) -> AnswerAttack:
+    source = answer(body, before)
+    return AnswerAttack(name, Group.RESOURCES, {Way.SEALED: expected}, source=source, wall_seconds=wall_seconds)
 
 
-def _program(name: str, tries: str, code: str, ending: str, limits: Limits, stdin_bytes: int = 0) -> ProgramAttack:
+def _program(name: str, code: str, ending: str, limits: Limits, stdin_bytes: int = 0) -> ProgramAttack:
     return ProgramAttack(
-        name, Group.RESOURCES, tries, {Way.BOX: ends(ending)}, code=code, limits=limits, stdin_bytes=stdin_bytes
+        name, Group.RESOURCES, {Way.BOX: ends(ending)}, code=code, limits=limits, stdin_bytes=stdin_bytes
     )
 
 
 RESOURCES: Final[tuple[Attack, ...]] = (
     _attack(
         "fork bomb",
-        "Forks without end, in every child too.",
         "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
         _LATE,
         wall_seconds=SHORT_SECONDS,
     ),
-    _attack("sleep", "Sleeps past its time.", "time.sleep(600)", _LATE, wall_seconds=SHORT_SECONDS),
+    _attack("sleep", "time.sleep(600)", _LATE, wall_seconds=SHORT_SECONDS),
     _attack(
         "ignored signals",
-        "Ignores every signal that can be ignored, and sleeps.",
         (
             "for number in set(range(1, 65)) - {9, 19, 32, 33}:\n"
             "    signal.signal(number, signal.SIG_IGN)\n"
@@ -85,27 +80,16 @@ RESOURCES: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "SIGSTOP",
-        "Stops its own parent, so that nobody is left to end it.",
         "if os.fork() == 0:\n    os.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)",
         _LATE,
         wall_seconds=SHORT_SECONDS,
     ),
+    _attack("closed stdout", "os.closerange(0, 256)\ntime.sleep(600)", _LATE, wall_seconds=SHORT_SECONDS),
     _attack(
-        "closed stdout",
-        "Closes everything it could say something on, and sleeps.",
-        "os.closerange(0, 256)\ntime.sleep(600)",
-        _LATE,
-        wall_seconds=SHORT_SECONDS,
-    ),
-    _attack(
-        "memory bomb",
-        "Takes more memory than it may have.",
-        "return len(b'x' * 700_000_000)",
-        ends("out_of_memory", says="used more than 256 MiB of memory"),
+        "memory bomb", "return len(b'x' * 700_000_000)", ends("out_of_memory", says="used more than 256 MiB of memory")
     ),
     _attack(
         "memory bomb in children",
-        "Takes little memory in each of many processes at once.",
         "if once():\n    hoard(20, 40_000_000)\nreturn guess(scores, names)",
         # Where the kernel kills the children alone, the answer itself is judged.
         ends("out_of_memory", "wrong_output"),
@@ -113,27 +97,23 @@ RESOURCES: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "deep recursion",
-        "Calls itself until the stack is gone, with Python's own limit taken away.",
         "sys.setrecursionlimit(2**31 - 1)\n\ndef deeper(n):\n    return [deeper(n + 1)]\n\nreturn deeper(0)",
         ends("out_of_memory", "raised"),
     ),
     _attack(
         "full /tmp",
-        "Fills its only disk.",
         "fill('/tmp', 20_000_000, 9)\nreturn scores, names",
         ends("raised", says="No space left on device"),
         before=_FILL,
     ),
     _attack(
         "full /dev/shm",
-        "Fills the shared memory.",
         "fill('/dev/shm', 5_000_000, 20)\nreturn scores, names",
         ends("raised", says="No space left on device"),
         before=_FILL,
     ),
     _attack(
         "inodes",
-        "Makes empty files without end.",
         "fill('/tmp', 0, 10_000_000)\nreturn scores, names",
         # bubblewrap can only bound the memory and the time that they take (SANDBOX, "Settings: bwrap").
         ends("raised", "out_of_memory", "timeout"),
@@ -142,57 +122,44 @@ RESOURCES: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "large file",
-        "Writes one file that is larger than any may be.",
         "open('/tmp/large', 'wb').write(bytes(50_000_000))\nreturn scores, names",
         ends("raised", says="File too large"),
     ),
     _program(
         "stdout flood",
-        "Writes to its output without end.",
         "import os\nwhile True:\n    os.write(1, bytes(65536))",
         "output_limit",
         Limits(wall_seconds=20.0, cpu_seconds=20),
     ),
     _attack(
         "frame flood",
-        "Writes frames without end to where its answers go.",
         "frames = b'{}\\n' * 1000\nwhile True:\n    send(frames)",
         ends("tampering", "output_limit"),
     ),
-    _attack(
-        "stderr flood",
-        "Fills the log.",
-        "os.write(2, b'x' * 5_000_000)\nreturn guess(scores, names)",
-        _WRONG,
-    ),
+    _attack("stderr flood", "os.write(2, b'x' * 5_000_000)\nreturn guess(scores, names)", _WRONG),
     _program(
         "busy loop",
-        "Computes for nothing, and ignores the warning.",
         "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass",
         "cpu_timeout",
         Limits(wall_seconds=30.0, cpu_seconds=1),
     ),
     _attack(
         "threads",
-        "Starts threads without end.",
         "while True:\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
         ends("raised", says="can't start new thread"),
     ),
     _attack(
         "zombies",
-        "Lets children end and collects none.",
         "while True:\n    if os.fork() == 0:\n        os._exit(0)",
         ends("raised", says="Resource temporarily unavailable"),
     ),
     _attack(
         "open files",
-        "Opens files without end.",
         "kept = [open('/dev/null') for _ in range(100_000)]\nreturn kept",
         ends("raised", says="Too many open files"),
     ),
     _attack(
         "daemon",
-        "Leaves a process behind that has cut every tie.",
         (
             "if os.fork() == 0:\n"
             "    os.setsid()\n"
@@ -206,16 +173,10 @@ RESOURCES: Final[tuple[Attack, ...]] = (
     ),
     _program(
         "unread input",
-        "Never reads the 4 MB that it is sent, and answers as much.",
         "import sys\nsys.stdout.write('x' * 4_000_000)",
         "exited",
         Limits(wall_seconds=20.0, cpu_seconds=20),
         stdin_bytes=4_000_000,
     ),
-    _attack(
-        "segmentation fault",
-        "Reads where no memory is.",
-        "ctypes.string_at(0)",
-        ends("raised", says="killed by SIGSEGV"),
-    ),
+    _attack("segmentation fault", "ctypes.string_at(0)", ends("raised", says="killed by SIGSEGV")),
 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluator.attacks.library import tries
-from evaluator.attacks.types import AnswerAttack, Attack, Group, Way, ends
+from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, Way, ends
+from tests.attacks.corpus.library import tries
 
 _CONNECT = """
 def connect(address, family=socket.AF_INET):
@@ -73,11 +73,10 @@ def others():
 _BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK
 
 
-def _attack(name: str, what: str, held: int, *lines: str, runs: int = 1) -> AnswerAttack:
+def _attack(name: str, held: int, *lines: str, runs: int = 1) -> AnswerAttack:
     return AnswerAttack(
         name,
         Group.ESCAPE,
-        what,
         {Way.SEALED: ends("wrong_output")},
         source=tries(*lines, before=_BEFORE),
         runs=runs,
@@ -88,22 +87,15 @@ def _attack(name: str, what: str, held: int, *lines: str, runs: int = 1) -> Answ
 ESCAPE: Final[tuple[Attack, ...]] = (
     _attack(
         "network",
-        "Connects to the world, by IPv4, IPv6 and UDP.",
         3,
         "attempt('1.1.1.1', connect, ('1.1.1.1', 443))",
         "attempt('IPv6', connect, ('2606:4700:4700::1111', 443), socket.AF_INET6)",
         "attempt('UDP', lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53)))",
     ),
-    _attack("names", "Asks for a host's address.", 1, "attempt('DNS', socket.getaddrinfo, 'example.org', 443)"),
-    _attack(
-        "metadata service",
-        "Asks the cloud's metadata service for keys.",
-        1,
-        "attempt('169.254.169.254', connect, ('169.254.169.254', 80))",
-    ),
+    _attack("names", 1, "attempt('DNS', socket.getaddrinfo, 'example.org', 443)"),
+    _attack("metadata service", 1, "attempt('169.254.169.254', connect, ('169.254.169.254', 80))"),
     _attack(
         "host's port",
-        "Connects to a port that listens on every address of the host.",
         3,
         "attempt('loopback', connect, ('127.0.0.1', HOST_PORT))",
         "attempt('loopback, IPv6', connect, ('::1', HOST_PORT), socket.AF_INET6)",
@@ -111,7 +103,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "host's sockets",
-        "Connects to an abstract socket of the host, and to the sockets of engine and system.",
         5,
         "attempt('abstract', connect, chr(0) + HOST_SOCKET, socket.AF_UNIX)",
         "for path in ('/var/run/docker.sock', '/run/docker.sock', '/run/systemd/private', '/run/dbus/system_bus'):",
@@ -119,7 +110,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "rare sockets",
-        "Opens sockets of families that lead around the network's walls: vsock, packets, netlink, kernel crypto.",
         4,
         "attempt('vsock', socket.socket, 40, socket.SOCK_STREAM)",
         "attempt('packet', socket.socket, socket.AF_PACKET, socket.SOCK_RAW)",
@@ -128,7 +118,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "write elsewhere",
-        "Writes everywhere but where it may.",
         13,
         "for folder in ('/', '/usr', '/usr/lib', '/etc', '/var', '/box', '/box/repository', '/dev', '/proc', '/sys'):",
         "    attempt(folder, make, folder)",
@@ -137,14 +126,12 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "kernel settings",
-        "Opens the kernel's switches for writing.",
         4,
         "for file in ('sys/kernel/core_pattern', 'sys/vm/overcommit_memory', 'sysrq-trigger', 'sys/kernel/modprobe'):",
         "    attempt(file, open, '/proc/' + file, 'r+b', 0)",
     ),
     _attack(
         "become root",
-        "Becomes another user, by calls, by su and by a file with the set-uid bit.",
         5,
         "attempt('setuid', os.setuid, 0)",
         "attempt('setgid', os.setgid, 0)",
@@ -154,7 +141,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "set-uid file and devices",
-        "Makes a set-uid program of another owner, and device files.",
         4,
         "open('/tmp/program', 'w').close()",
         "attempt('chown', os.chown, '/tmp/program', 0, 0)",
@@ -162,22 +148,15 @@ ESCAPE: Final[tuple[Attack, ...]] = (
         "attempt('disk', os.mknod, '/tmp/disk', 0o60666, os.makedev(8, 0))",
         "attempt('chroot', os.chroot, '/tmp')",
     ),
-    _attack(
-        "mounts",
-        "Mounts, unmounts and changes the root.",
-        4,
-        "denied(mount=(0, 0, 0, 0, 0), umount2=(0, 0), pivot_root=(0, 0), swapon=(0, 0))",
-    ),
+    _attack("mounts", 4, "denied(mount=(0, 0, 0, 0, 0), umount2=(0, 0), pivot_root=(0, 0), swapon=(0, 0))"),
     _attack(
         "namespaces",
-        "Makes namespaces of its own, in which it would be root, and enters others.",
         4,
         "denied(unshare=(0x10000000,), setns=(0, 0), clone=(0x10000000 | 17, 0, 0, 0, 0))",
         "attempt('unshare, mounts', call, 'unshare', 0x00020000)",
     ),
     _attack(
         "kernel calls",
-        "Uses calls of the kernel that have opened doors before: keyctl, bpf, io_uring, userfaultfd and others.",
         10,
         "denied(ptrace=(0, 0, 0, 0), keyctl=(0, -3, 0), add_key=(0, 0, 0), bpf=(0, 0, 0), io_uring_setup=(1, 0))",
         "denied(userfaultfd=(0,), perf_event_open=(0, 0, -1, -1, 0), process_vm_readv=(1, 0, 0, 0, 0, 0))",
@@ -185,7 +164,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "shared state",
-        "Uses calls of the kernel that set or read what it keeps for all boxes: cached pages, locks, notifications.",
         14,
         "denied(fadvise64=(0, 0, 0, 4), preadv2=(0, 0, 0, 0, 0, 8), mincore=(0, 0, 0), cachestat=(0, 0, 0, 0))",
         "denied(flock=(0, 6), io_setup=(1, 0), inotify_init1=(0,), fanotify_init=(0, 0))",
@@ -197,15 +175,9 @@ ESCAPE: Final[tuple[Attack, ...]] = (
         "    attempt(f'fcntl {command}', fcntl.fcntl, file, command, 0)",
         "attempt('pages out', mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ).madvise, 21)",
     ),
-    _attack(
-        "the machine itself",
-        "Loads a module, sets clock and name, restarts the machine.",
-        3,
-        "denied(init_module=(0, 0, 0), settimeofday=(0, 0), sethostname=(0, 0))",
-    ),
+    _attack("the machine itself", 3, "denied(init_module=(0, 0, 0), settimeofday=(0, 0), sethostname=(0, 0))"),
     _attack(
         "host's secrets",
-        "Looks for a file and a variable of the host, for its password file and root's home.",
         6,
         "attempt('path', open, HOST_FILE)",
         "attempt('file', find, '/', os.path.basename(HOST_FILE))",
@@ -214,12 +186,6 @@ ESCAPE: Final[tuple[Attack, ...]] = (
         "attempt('shadow', open, '/etc/shadow')",
         "attempt('root', os.listdir, '/root')",
     ),
-    _attack("other processes", "Looks for processes besides its own.", 1, "attempt('others', others)"),
-    _attack(
-        "second run",
-        "Leaves notes for the next run, and looks for those of the last.",
-        1,
-        "attempt('notes', earlier)",
-        runs=2,
-    ),
+    _attack("other processes", 1, "attempt('others', others)"),
+    _attack("second run", 1, "attempt('notes', earlier)", runs=2),
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 VARIABLE: Final = "LMR_BOARD_BAIT"
-_WRITABLE_PLACES: Final = ("/", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/lib", "/root", "/home")  # noqa: S108 - looked at only
+_WRITABLE_PLACES: Final = ("/", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/lib", "/root", "/home")
 
 
 class Bait:
@@ -34,7 +34,7 @@ class Bait:
         self.file.write_text(self.mark)
         self.file.chmod(0o644)
         os.environ[VARIABLE] = self.mark
-        self._listener = socket.create_server(("0.0.0.0", 0))  # noqa: S104 - a box must be refused on every address
+        self._listener = socket.create_server(("0.0.0.0", 0))
         self._abstract = socket.socket(socket.AF_UNIX)
         self._abstract.bind(f"\0{self._socket_name}")
         self._abstract.listen()

@@ -1,4 +1,4 @@
-"""What an attack is, what must come of it, and what came of it."""
+"""What an attack is, and what must come of it. Imported by the lists of attacks; ``firing`` fires them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Group(StrEnum):
-    """What an attack is after. ``CONTROL`` is none: what must be so for the others to mean anything."""
+    """What an attack is after."""
 
     CONTROL = "control"
     RESOURCES = "resources"
@@ -33,11 +33,7 @@ class Way(StrEnum):
     CHECKER = "upload check"
 
 
-REFUSED = "refused"
-BAD_PATCH = "bad_patch"
-ACCEPTED = "accepted"
-INFRA = "infra"
-ESCAPED = "escaped"
+REFUSED, BAD_PATCH, ACCEPTED, INFRA, ESCAPED = "refused", "bad_patch", "accepted", "infra", "escaped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +43,6 @@ class Expected:
     outcomes: frozenset[str]
     says: str = ""
 
-    def __str__(self) -> str:
-        return " or ".join(sorted(self.outcomes))
-
 
 def ends(*outcomes: str, says: str = "") -> Expected:
     """``Expected`` in short."""
@@ -58,20 +51,18 @@ def ends(*outcomes: str, says: str = "") -> Expected:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One hostile thing: a short unique name, a sentence about what it tries, and its end by each way it goes."""
+    """One hostile thing: a short unique name, and its end by each way it goes."""
 
     name: str
     group: Group
-    tries: str
     expected: Mapping[Way, Expected]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerAttack(Attack):
-    """A goal file that is graded like any answer.
+    """A goal file that is graded like any answer, ``runs`` times.
 
-    ``wall_seconds`` is the time of one box. It is graded ``runs`` times, and its log must then say at least ``held``
-    times that something was refused (``library`` has the functions for that) and never that something was not.
+    Its log must then report at least ``held`` tries that failed, and none that did not (``library``).
     """
 
     source: str = ""
@@ -104,7 +95,7 @@ class PairAttack(Attack):
 
 @dataclass(frozen=True, slots=True)
 class PatchAttack(Attack):
-    """A diff, to be applied to the masked repository of ``task``."""
+    """A diff, to be applied to the masked repository of the task."""
 
     diff: bytes = b""
 
@@ -114,28 +105,3 @@ class UploadAttack(Attack):
     """A file as it would be uploaded; it is made when needed, since some are large."""
 
     make: Callable[[], bytes] = bytes
-
-
-@dataclass(frozen=True, slots=True)
-class AttackResult:
-    """What came of one attack by one way. ``reason`` is the evaluator's, or says what is unexpected."""
-
-    attack: Attack
-    way: Way
-    outcome: str
-    repelled: bool
-    reason: str
-    seconds: float
-
-    def as_data(self) -> dict[str, object]:
-        """Plain data, as stored and as printed by ``manage.py attack --json``."""
-        return {
-            "attack": self.attack.name,
-            "group": self.attack.group.value,
-            "protocol": self.way.value,
-            "expected": str(self.attack.expected[self.way]),
-            "outcome": self.outcome,
-            "repelled": self.repelled,
-            "reason": self.reason,
-            "seconds": round(self.seconds, 3),
-        }

@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from evaluator.attacks.types import ESCAPED, REFUSED, Attack, Group, PairAttack, Way, ends
 from evaluator.sandbox.types import BoxSpec, Feed, Limits, SandboxError
+from tests.attacks.corpus.kinds import ESCAPED, REFUSED, Attack, Group, PairAttack, Way, ends
 
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
@@ -72,11 +72,10 @@ print("".join("?" if bit is None else str(int(bit)) for bit in bits))
 """
 
 
-def _pair(name: str, what: str, sender: str, receiver: str, *, exhausts: bool = False) -> PairAttack:
+def _pair(name: str, sender: str, receiver: str, *, exhausts: bool = False) -> PairAttack:
     return PairAttack(
         name,
         Group.ESCAPE,
-        what,
         {Way.BOX: ends(REFUSED)},
         sender=f"{_COMMON}{sender}{_SENT}",
         receiver=f"{_COMMON}{receiver}{_BITS_OF}",
@@ -87,7 +86,6 @@ def _pair(name: str, what: str, sender: str, receiver: str, *, exhausts: bool = 
 BETWEEN: Final[tuple[Attack, ...]] = (
     _pair(
         "page cache",
-        "Drops pages of a file that boxes share from the cache, reads some back, and asks in the next box which.",
         """
 file = os.open(large_file(), os.O_RDONLY)
 tried(os.posix_fadvise, file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -114,7 +112,6 @@ bits = [resident(number) for number in range(64)]
     ),
     _pair(
         "file locks",
-        "Locks some of the files that boxes share, and tries in the next box which are locked.",
         """
 kept = [os.open(path, os.O_RDONLY) for path, _ in zip(shared_files(), SECRET)]
 for file, bit in zip(kept, SECRET):
@@ -138,7 +135,6 @@ bits = [locked(path) for path, _ in zip(shared_files(), range(64))]
     ),
     _pair(
         "range locks",
-        "Locks some bytes of one file that boxes share, and asks in the next box which are locked.",
         """
 file = os.open(list(shared_files())[-1], os.O_RDONLY)
 for number, bit in enumerate(SECRET):
@@ -153,7 +149,6 @@ bits = [None if answer is None else answer[:2] != lock(fcntl.F_UNLCK, 0)[:2] for
     ),
     _pair(
         "asynchronous input",
-        "Takes all that the machine has for asynchronous input and output; the next box finds nothing left.",
         """
 events = 32768
 while events:
@@ -170,7 +165,6 @@ except OSError as error:
     ),
     _pair(
         "file notifications",
-        "Takes all of a user's file notifications; the next box, of the same user, finds none left.",
         "\nkept = [tried(call, 'inotify_init1', 0) for _ in range(200)]\n",
         """
 try:
@@ -190,7 +184,7 @@ class _Sender:
         self.feed = Feed()
         self.sent = threading.Event()
 
-    def received(self, data: bytes) -> None:  # noqa: ARG002 - that it says anything is the message
+    def received(self, data: bytes) -> None:
         self.sent.set()
 
 

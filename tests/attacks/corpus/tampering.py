@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluator.attacks.library import answer
-from evaluator.attacks.types import AnswerAttack, Attack, Expected, Group, Way, ends
+from tests.attacks.corpus.kinds import AnswerAttack, Attack, Expected, Group, Way, ends
+from tests.attacks.corpus.library import answer
 
 _FAILED: Final = ends("wrong_output", "raised", "tampering")
 _WRONG: Final = ends("wrong_output")
@@ -18,16 +18,10 @@ GUESS: Final = "return guess(scores, names)"
 
 
 def _attack(
-    name: str,
-    what: str,
-    source: str,
-    sealed: Expected,
-    *,
-    ways: frozenset[Way] = _EVERYWHERE,
-    wall_seconds: float = 20.0,
+    name: str, source: str, sealed: Expected, *, ways: frozenset[Way] = _EVERYWHERE, wall_seconds: float = 20.0
 ) -> AnswerAttack:
     expected = {way: sealed if way is Way.SEALED else _FAILED for way in ways}
-    return AnswerAttack(name, Group.TAMPERING, what, expected, source=source, wall_seconds=wall_seconds)
+    return AnswerAttack(name, Group.TAMPERING, expected, source=source, wall_seconds=wall_seconds)
 
 
 _READS_TEST = """
@@ -175,48 +169,32 @@ _DEFAULT = answer(GUESS).replace(
 )
 
 TAMPERING: Final[tuple[Attack, ...]] = (
-    _attack("os._exit", "Ends the process with success before anything is compared.", answer("os._exit(0)"), _EARLY),
-    _attack("os._exit at import", "The same while it is imported.", answer(GUESS, "os._exit(0)"), _EARLY),
-    _attack("sys.exit", "Leaves politely, with success.", answer("sys.exit(0)"), ends("raised", says="SystemExit: 0")),
-    _attack(
-        "sys.exit at import",
-        "The same while it is imported.",
-        answer(GUESS, "sys.exit(0)"),
-        ends("raised", says="SystemExit: 0"),
-    ),
-    _attack("patched allclose", "Makes NumPy's comparisons say yes.", answer(GUESS, _TOP_LEVEL), _WRONG),
-    _attack("patched unittest", "Makes unittest's assertions say yes.", answer(GUESS, _UNITTEST), _WRONG),
-    _attack("patched pytest", "Puts a pytest in place that finds no failure.", answer(GUESS, _PYTEST), _WRONG),
-    _attack("decorator", "Patches comparisons in a decorator of the function.", _DECORATED, _WRONG),
-    _attack("default value", "Patches comparisons in a default value of the function.", _DEFAULT, _WRONG),
+    _attack("os._exit", answer("os._exit(0)"), _EARLY),
+    _attack("os._exit at import", answer(GUESS, "os._exit(0)"), _EARLY),
+    _attack("sys.exit", answer("sys.exit(0)"), ends("raised", says="SystemExit: 0")),
+    _attack("sys.exit at import", answer(GUESS, "sys.exit(0)"), ends("raised", says="SystemExit: 0")),
+    _attack("patched allclose", answer(GUESS, _TOP_LEVEL), _WRONG),
+    _attack("patched unittest", answer(GUESS, _UNITTEST), _WRONG),
+    _attack("patched pytest", answer(GUESS, _PYTEST), _WRONG),
+    _attack("decorator", _DECORATED, _WRONG),
+    _attack("default value", _DEFAULT, _WRONG),
     _attack(
         "AlwaysEqual",
-        "Answers with objects that equal everything.",
         answer("return AlwaysEqual(), AlwaysEqual()", _ALWAYS_EQUAL),
         ends("wrong_output", says="is not plain data"),
     ),
     _attack(
-        "__array_function__",
-        "Answers with an array that takes over the comparison.",
-        answer("return np.zeros(len(scores)).view(Agreeable), list(names)", _AGREEABLE),
-        _WRONG,
+        "__array_function__", answer("return np.zeros(len(scores)).view(Agreeable), list(names)", _AGREEABLE), _WRONG
     ),
-    _attack("golden search", "Looks for the golden function and the cases in its files.", answer(_SEARCH), _WRONG),
-    _attack(
-        "reads the test",
-        "Takes the expected values from the unit test's own text.",
-        answer(_READS_TEST),
-        _WRONG,
-        ways=_EVERYWHERE - {Way.IN_PROCESS},
-    ),
-    _attack("frame and gc walk", "Looks for expected values in memory and in callers' frames.", answer(_WALK), _WRONG),
-    _attack("forged log", "Writes and overwrites logs that say passed.", answer(_FORGED_LOG), _WRONG),
-    _attack("forged JUnit", "Writes a report without failures.", answer(_JUNIT), _WRONG),
-    _attack("NaN", "Answers with what compares as nothing.", answer("return scores * np.nan, list(names)"), _WRONG),
-    _attack("empty array", "Answers with nothing to compare.", answer("return np.zeros(0), []"), _WRONG),
+    _attack("golden search", answer(_SEARCH), _WRONG),
+    _attack("reads the test", answer(_READS_TEST), _WRONG, ways=_EVERYWHERE - {Way.IN_PROCESS}),
+    _attack("frame and gc walk", answer(_WALK), _WRONG),
+    _attack("forged log", answer(_FORGED_LOG), _WRONG),
+    _attack("forged JUnit", answer(_JUNIT), _WRONG),
+    _attack("NaN", answer("return scores * np.nan, list(names)"), _WRONG),
+    _attack("empty array", answer("return np.zeros(0), []"), _WRONG),
     _attack(
         "pickle",
-        "Answers with a pickle that runs a command.",
         answer(
             "return pickle.dumps(Bomb()), list(names)",
             "class Bomb:\n    def __reduce__(self): return os.system, ('touch /tmp/' + MARK,)\n",
@@ -225,22 +203,19 @@ TAMPERING: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "object dtype",
-        "Answers with an array of objects.",
         answer("return np.array([None] * len(scores), dtype=object), list(names)"),
         ends("wrong_output", says="is not plain data"),
     ),
-    _attack("kill parent", "Kills its parent and the box's first process.", answer(_KILL_PARENT), _WRONG),
+    _attack("kill parent", answer(_KILL_PARENT), _WRONG),
     _attack(
         "kill everybody",
-        "Kills whatever it can.",
         answer("try:\n    os.kill(-1, 9)\nexcept OSError:\n    pass\nreturn guess(scores, names)"),
         _WRONG,
     ),
-    _attack("overwritten first process", "Overwrites the box's first process's memory.", answer(_OVERWRITE), _WRONG),
-    _attack("late writer", "Writes from a thread when its answers are given.", answer(_LAST + GUESS, _LATE), _FORGED),
+    _attack("overwritten first process", answer(_OVERWRITE), _WRONG),
+    _attack("late writer", answer(_LAST + GUESS, _LATE), _FORGED),
     _attack(
         "forged frame",
-        "Sends an answer in the driver's form with wrong numbers, and leaves.",
         answer(
             "send(frame(kind='output', case=0, status='ok', output={'weights': scores, 'order': list(names)}))\n"
             "os._exit(0)",
@@ -250,32 +225,23 @@ TAMPERING: Final[tuple[Attack, ...]] = (
     ),
     _attack(
         "forged verdict",
-        "Sends a frame that says passed.",
         answer("send(frame(kind='verdict', outcome='passed', passed=True))\n" + GUESS, _FRAME),
         _FORGED,
     ),
-    _attack("forged bytes", "Sends what is no frame at all.", answer("send(b'Test Passed\\n')\n" + GUESS), _FORGED),
-    _attack(
-        "huge frame",
-        "Begins a message that never ends.",
-        answer('send(b\'{"dict":{"kind":"\' + b\'x\' * 2**20)\n' + GUESS),
-        _FORGED,
-    ),
+    _attack("forged bytes", answer("send(b'Test Passed\\n')\n" + GUESS), _FORGED),
+    _attack("huge frame", answer('send(b\'{"dict":{"kind":"\' + b\'x\' * 2**20)\n' + GUESS), _FORGED),
     _attack(
         "huge array",
-        "Answers with an array of terabytes.",
         answer("return np.broadcast_to(np.float64(0), (10**6, 10**6)), list(names)"),
         ends("wrong_output", says="is not plain data"),
     ),
     _attack(
         "nested without end",
-        "Answers with a list that holds itself.",
         answer("deep = []\ndeep.append(deep)\nreturn deep, list(names)"),
         ends("wrong_output", says="is not plain data"),
     ),
     _attack(
         "public answers",
-        "Knows the answers of the public cases by heart, and nothing else.",
         answer(
             "known = float(scores[0]) in PUBLIC or len(names) == 7\n"
             "return truth(scores, names) if known else guess(scores, names) if len(names) > 1 else (scores, ['?'])",
@@ -288,11 +254,7 @@ TAMPERING: Final[tuple[Attack, ...]] = (
 
 KNOWN_GAPS: Final[tuple[AnswerAttack, ...]] = (
     AnswerAttack(
-        "reads the test beside it",
-        Group.TAMPERING,
-        "Takes the expected values from the unit test's own text, which lies in its box.",
-        {Way.IN_PROCESS: ends("passed")},
-        source=answer(_READS_TEST),
+        "reads the test beside it", Group.TAMPERING, {Way.IN_PROCESS: ends("passed")}, source=answer(_READS_TEST)
     ),
 )
 """What the in-process mode of upstream's protocol cannot repel, and says so on every page of such a task."""

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluator.attacks.task import GOLDEN_BODY, SIGNATURE
-
-HELD: Final = "attack: held "
-ESCAPED: Final = "attack: ESCAPED "
+from evaluator.auditing.canary_round import ESCAPED, GOLDEN_BODY, HELD, SIGNATURE
 
 _TRYING: Final = f'''
 import ctypes, errno, fcntl, gc, mmap, os, pickle, resource, signal, socket, struct, subprocess, sys, threading, time
