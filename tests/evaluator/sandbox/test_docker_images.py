@@ -71,11 +71,6 @@ def test_volumes_of_an_image_are_empty_and_cannot_be_written(papers_own: DockerS
     assert len(client.volumes.list()) == before
 
 
-def test_an_images_health_check_does_not_run(papers_own: DockerSandbox) -> None:
-    code = "import os, time; time.sleep(2.5); print(os.listdir('/tmp'))"
-    assert in_own(papers_own, code) == b"[]\n"
-
-
 def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerSandbox, state_dir: Path) -> None:
     environments = EnvironmentList((EnvironmentEntry("own", image="lmr-board-no-such-image"),))
     sandbox = DockerSandbox(state_dir, environments=environments)

@@ -97,11 +97,6 @@ def test_the_source_is_the_requirements_the_base_and_the_recipe(tmp_path: Path) 
         image_source_digest(entry, BASE)
 
 
-def test_an_unknown_environment_ends_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--environment", "fortran"]) == 1
-    assert "environment 'fortran'" in capsys.readouterr().err
-
-
 @pytest.fixture
 def source(tmp_path: Path) -> PaperSource:
     """A paper with what people leave in repositories, data and litter included."""

@@ -201,8 +201,3 @@ def test_hard_coded_public_answers_fail_the_private_seeds(grade_goal: Grade) -> 
     assert verdict.outcome is Outcome.WRONG_OUTPUT
     assert all(case.outcome is Outcome.PASSED for case in verdict.cases if case.public)
     assert verdict.reason == "4 of 6 private cases passed"
-
-
-def test_stdin_is_empty_for_the_candidate(grade_goal: Grade) -> None:
-    goal = IMPORTS + GOLDEN.replace("    weights = ", "    assert sys.stdin.buffer.read() == b''\n    weights = ")
-    assert grade_goal(goal).outcome is Outcome.PASSED
