@@ -9,23 +9,23 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-from uuid import UUID
 
 from django.db.models import Prefetch
 
 from reviews.enums import CLOSED, CaseKind, Role
-from reviews.models import Case, Decision, Review
+from reviews.models import Case, Review
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from datetime import datetime
 
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite
-    from reviews.models import Reviewer
+    from reviews.models import Decision, Reviewer
 
 Format: TypeAlias = Literal["csv", "jsonl"]
 _KINDS: Final = (CaseKind.REVIEW, CaseKind.REPEAT)
@@ -36,131 +36,84 @@ _AT_A_TIME: Final = 200
 _HEAVY: Final = ("files", "deleted", "diff", "goal_source", "raw_answer", "answer_error", "set_aside", "usage")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRow:
-    """A locked label (``record`` is ``review``) or a decision, with everything that it refers to.
-
-    ``at`` is when it was locked or made. ``submission`` is the number on the site that wrote the row. What a decision
-    does not have (confidence, findings, active seconds) is null or empty, as is a review's ``reason``: reason codes,
-    separated by commas.
-    """
-
-    record: str
-    identifier: UUID
-    case: UUID
-    kind: str
-    round: int
-    state: str
-    case_label: str
-    case_source: str
-    case_created: datetime
-    case_settled: datetime
-    triggers: list[dict[str, Any]]
-    suite: str
-    suite_version: int
-    submission: int
-    bundle_digest: str
-    task: str
-    trial: int
-    system: str
-    reviewer: UUID
-    pseudonym: str
-    name: str
-    role: str
-    label: str
-    confidence: int | None
-    findings: list[dict[str, Any]]
-    note: str
-    reason: str
-    guideline: int
-    active_seconds: int | None
-    at: datetime
-
-
-COLUMNS: Final = tuple(field.name for field in fields(LabelRow))
+COLUMNS: Final = (
+    *("record", "identifier", "case", "kind", "round", "state", "case_label", "case_source"),
+    *("case_created", "case_settled", "triggers", "suite", "suite_version", "submission", "bundle_digest"),
+    *("task", "trial", "system", "reviewer", "pseudonym", "name", "role", "label", "confidence", "findings"),
+    *("note", "reason", "guideline", "active_seconds", "at"),
+)
+"""What docs/reviewing.md says of each. What a decision does not have (confidence, active seconds) is null."""
 
 
 def export(*, form: Format, suite: Suite | None = None, without: Collection[int] = ()) -> Iterator[str]:
     """The file in pieces, read from the database as they are taken; ``without`` are ids of answers to leave out.
 
-    Open, void and practice cases are left out. Cases come in the order in which they were settled.
+    Open, void and practice cases are left out. Cases come in the order in which they were closed.
     """
-    cases = settled_cases().exclude(implementation__in=without)
+    cases = _closed_cases().exclude(implementation__in=without)
     if suite is not None:
         cases = cases.filter(implementation__submission__suite_version__suite=suite)
-    found = cases.order_by("settled", "identifier").iterator(chunk_size=_AT_A_TIME)
-    return _written((row for case in found for row in rows_of(case)), form)
+    rows = (row for case in cases.iterator(chunk_size=_AT_A_TIME) for row in _rows_of(case))
+    if form == "jsonl":
+        return (json.dumps({name: row[name] for name in COLUMNS}, ensure_ascii=False) + "\n" for row in rows)
+    return map(_csv_line, chain([COLUMNS], ([_as_cell(row[name]) for name in COLUMNS] for row in rows)))
 
 
-def settled_cases() -> QuerySet[Case]:
-    """Settled cases with all that :func:`rows_of` needs; a constant number of queries for each chunk."""
+def _closed_cases() -> QuerySet[Case]:
+    """With all that :func:`_rows_of` needs; a constant number of queries for each chunk."""
     said = Review.objects.select_related("reviewer", "guideline").order_by("locked", "identifier")
-    cases = Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, settled__isnull=False).select_related(
-        "implementation__submission__system",
-        "implementation__submission__suite_version__suite",
-        "implementation__revision__task",
-        "decision__adjudicator",
-        "decision__guideline",
+    return (
+        Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, settled__isnull=False)
+        .select_related(
+            "implementation__submission__system",
+            "implementation__submission__suite_version__suite",
+            "implementation__revision__task",
+            "decision__adjudicator",
+            "decision__guideline",
+        )
+        .defer(*(f"implementation__{field}" for field in _HEAVY))
+        .prefetch_related("triggers", Prefetch("reviews", said))
+        .order_by("settled", "identifier")
     )
-    heavy = [f"implementation__{field}" for field in _HEAVY]
-    return cases.defer(*heavy).prefetch_related("triggers", Prefetch("reviews", said))
 
 
-def rows_of(case: Case) -> list[LabelRow]:
+def _rows_of(case: Case) -> Iterator[dict[str, Any]]:
     """A case's labels in the order in which they were locked, then its decision."""
-    rows = [_of_review(case, review) for review in case.reviews.all()]
+    for review in case.reviews.all():
+        yield {
+            **_of_case(case),
+            **_common("review", review, review.reviewer, review.locked),
+            "role": review.role,
+            "confidence": review.confidence,
+            "findings": [{name: finding.get(name, "") for name in _FINDING} for finding in review.findings],
+            "reason": "",
+            "active_seconds": review.active_seconds,
+        }
     decision: Decision | None = getattr(case, "decision", None)
-    return [*rows, _of_decision(case, decision)] if decision is not None else rows
-
-
-def _of_review(case: Case, review: Review) -> LabelRow:
-    return LabelRow(
-        record="review",
-        identifier=review.identifier,
-        **_of_case(case),
-        **_of_person(review.reviewer),
-        role=review.role,
-        label=review.label,
-        confidence=review.confidence,
-        findings=[{name: finding.get(name, "") for name in _FINDING} for finding in review.findings],
-        note=review.note,
-        reason="",
-        guideline=review.guideline.number,
-        active_seconds=review.active_seconds,
-        at=review.locked,
-    )
-
-
-def _of_decision(case: Case, decision: Decision) -> LabelRow:
-    return LabelRow(
-        record="decision",
-        identifier=decision.identifier,
-        **_of_case(case),
-        **_of_person(decision.adjudicator),
-        role=Role.ADJUDICATOR.value,
-        label=decision.label,
-        confidence=None,
-        findings=[],
-        note=decision.note,
-        reason=",".join(decision.reasons),
-        guideline=decision.guideline.number,
-        active_seconds=None,
-        at=decision.decided,
-    )
+    if decision is not None:
+        yield {
+            **_of_case(case),
+            **_common("decision", decision, decision.adjudicator, decision.decided),
+            "role": Role.ADJUDICATOR.value,
+            "confidence": None,
+            "findings": [],
+            "reason": ",".join(decision.reasons),
+            "active_seconds": None,
+        }
 
 
 def _of_case(case: Case) -> dict[str, Any]:
     answer = case.implementation
     submission = answer.submission
     return {
-        "case": case.identifier,
+        "case": str(case.identifier),
         "kind": case.kind,
         "round": case.round,
         "state": case.state,
         "case_label": case.label,
         "case_source": case.source,
-        "case_created": case.created,
-        "case_settled": case.settled,
+        "case_created": _time(case.created),
+        "case_settled": _time(case.settled),
         "triggers": [
             {"kind": trigger.kind, "inclusion_probability": trigger.inclusion_probability}
             for trigger in case.triggers.all()
@@ -175,35 +128,22 @@ def _of_case(case: Case) -> dict[str, Any]:
     }
 
 
-def _of_person(person: Reviewer) -> dict[str, Any]:
+def _common(record: str, said: Review | Decision, person: Reviewer, at: datetime) -> dict[str, Any]:
     return {
-        "reviewer": person.identifier,
+        "record": record,
+        "identifier": str(said.identifier),
+        "reviewer": str(person.identifier),
         "pseudonym": person.pseudonym,
         "name": person.name if person.shows_name else "",
+        "label": said.label,
+        "note": said.note,
+        "guideline": said.guideline.number,
+        "at": _time(at),
     }
 
 
-def _written(rows: Iterable[LabelRow], form: Format) -> Iterator[str]:
-    """The file in pieces, a row each; CSV begins with its header."""
-    if form == "jsonl":
-        for row in rows:
-            yield json.dumps(_as_data(row), ensure_ascii=False) + "\n"
-        return
-    yield _csv_line(COLUMNS)
-    for row in rows:
-        yield _csv_line(_as_cell(value) for value in _as_data(row).values())
-
-
-def _as_data(row: LabelRow) -> dict[str, Any]:
-    return {name: _plain(getattr(row, name)) for name in COLUMNS}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return value
+def _time(at: datetime | None) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z") if at else ""
 
 
 def _as_cell(value: Any) -> str:

@@ -21,29 +21,21 @@ from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LabelError, LeaseLostError
 from reviews.labelling import holding
 from reviews.labelling.items import blind_item
-from reviews.labelling.keys import keys_of
+from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Case, TaskFlag
 from reviews.people.guidelines import current
 from reviews.people.reviewers import reviewer_of
 from submissions.exceptions import SubmissionError
 from submissions.models import User
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.http import HttpRequest
 
-_KEYS: Final = {
-    "label_li": "Logically incorrect (LI)",
-    "label_lc": "Logically correct (LC)",
-    "label_cc": "Completely correct (CC)",
-    "note": "Write the note",
-    "guidelines": "Guidelines",
-    "help": "Show the keys",
-    "submit": "Decide",
-}
-"""Those actions of the labelling page that there are here too, and what they do here."""
+_KEYS: Final = ("label_li", "label_lc", "label_cc", "note", "guidelines", "help", "submit")
+"""Those actions of the labelling page that there are here too."""
 
 
 def _address(pk: int) -> str:
@@ -142,7 +134,7 @@ def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, sta
         "guideline": current(),
         "form": form,
         "keys": {name: keys[name] for name in _KEYS},
-        "key_rows": [(keys[name], text) for name, text in _KEYS.items()],
+        "key_rows": [(keys[name], "Decide" if name == "submit" else KEYS[name].does) for name in _KEYS],
     }
     return render(request, "reviews/adjudicate.html", context, status=status)
 
@@ -187,16 +179,18 @@ def flag_lift(request: HttpRequest, pk: int) -> HttpResponse:
 def _because(request: HttpRequest, *, title: str, act: Callable[[str], object], done: str) -> HttpResponse:
     """Do it and go back to where the form was; or show the form by itself, with what is wrong."""
     form = BecauseForm(request.POST)
-    if form.is_valid():
-        try:
-            act(form.cleaned_data["reason"])
-        except SubmissionError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, done)
-            return redirect(_back(request, form.cleaned_data["next"]))
-    context = {"form": form, "title": title, "back": _back(request, form.data.get("next", ""))}
-    return render(request, "reviews/adjudicate_because.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    back = _back(request, form.data.get("next", ""))
+    context = {"form": form, "title": title, "back": back}
+    return perform(
+        request,
+        lambda: act(form.cleaned_data["reason"]) and None,
+        back=back,
+        done=done,
+        form=form,
+        again=lambda: render(
+            request, "reviews/adjudicate_because.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
+        ),
+    )
 
 
 def _back(request: HttpRequest, address: str) -> str:
