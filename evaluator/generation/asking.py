@@ -15,7 +15,7 @@ from benchmark_tasks.domain.content import ContentMissingError
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation.agent_answers import answer_by_agent
 from evaluator.generation.answers import Answer, answer_by_prompt, store_answer
-from evaluator.generation.generating import settle_generation, stop, time_is_up
+from evaluator.generation.generating import finish_generation, stop, time_is_up
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.calling import (
     CallBusyError,
@@ -120,8 +120,8 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         raise
     except Exception:  # a bug of ours must be retried and shown, never lose a run
         log.exception("asking_failed", request=request.pk)
-        patiently(partial(fault, reason="a fault of this site"))
-    settle_generation(generation.pk)
+        patiently(partial(fault, reason="an infrastructure error of this site"))
+    finish_generation(generation.pk)
 
 
 def _note(generation: Generation, state: EndpointCheck, message: str) -> None:

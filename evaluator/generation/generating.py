@@ -198,7 +198,7 @@ def resume(
         waiting.update(not_before=None)
         record(verb=Verb.RESUMED, subject=generation.submission, actor=actor)
         transaction.on_commit(partial(push_models, waiting.count()))
-        transaction.on_commit(partial(settle_generation, generation.pk))
+        transaction.on_commit(partial(finish_generation, generation.pk))
     generation.refresh_from_db()
 
 
@@ -232,7 +232,7 @@ def cancel_generation(submission_id: int) -> None:
     _forget_key(generation)
 
 
-def settle_generation(generation_id: int) -> None:
+def finish_generation(generation_id: int) -> None:
     """When nothing is left to ask: have the answers tested, or hold the run where a question had to be given up."""
     requests = AnswerRequest.objects.filter(generation=generation_id)
     with transaction.atomic():
@@ -253,7 +253,7 @@ def settle_generation(generation_id: int) -> None:
         transaction.on_commit(partial(_forget_key, generation))
 
 
-def unsettled_generations() -> list[int]:
+def unfinished_generations() -> list[int]:
     """Runs under way of which nothing is left to ask: nobody moved them on."""
     open_requests = AnswerRequest.objects.filter(state__in=_UNFINISHED).values("generation")
     running = Generation.objects.filter(state=GenerationState.RUNNING).exclude(pk__in=open_requests)

@@ -175,7 +175,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         raise
     except Exception:  # a bug of ours must be retried and shown, never lose a judgement
         log.exception("judging_failed", judgement=row.pk)
-        patiently(partial(fault, reason="a fault of this site"))
+        patiently(partial(fault, reason="an infrastructure error of this site"))
 
 
 class _StaleError(Exception):
@@ -199,7 +199,7 @@ def _decide(
         sensitive = label is not None and _is_surface_sensitive(row, asking, shown, label)
     finally:
         client.close()
-    patiently(partial(_settle, row, token, label=label, split=split, surface_sensitive=sensitive))
+    patiently(partial(_finish, row, token, label=label, split=split, surface_sensitive=sensitive))
 
 
 def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, label: Label) -> bool:
@@ -256,7 +256,7 @@ def _supersede_votes_on_other_texts(row: Judgement, token: uuid.UUID, found: str
             row.input_digest = found
 
 
-def _settle(row: Judgement, token: uuid.UUID, *, label: Label | None, split: bool, surface_sensitive: bool) -> None:
+def _finish(row: Judgement, token: uuid.UUID, *, label: Label | None, split: bool, surface_sensitive: bool) -> None:
     calls = ModelCall.objects.filter(votes__judgement=row, votes__superseded="").distinct()
     prices = [price for _, price in calls.values_list("pk", "dollars")]
     with transaction.atomic():
@@ -274,11 +274,8 @@ def _settle(row: Judgement, token: uuid.UUID, *, label: Label | None, split: boo
             infra_count=0,
         )
         if done:
-            transaction.on_commit(partial(_tell, row.implementation))
-
-
-def _tell(implementation: Implementation) -> None:
-    implementation_rated.send(sender=Judgement, implementation=implementation)
+            send = partial(implementation_rated.send, sender=Judgement, implementation=row.implementation)
+            transaction.on_commit(send)
 
 
 def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Submission | None = None) -> int:

@@ -125,7 +125,7 @@ def call(
     :class:`StoppedError`.
     """
     for number in range(SENDINGS):
-        stored = _settled(order, client.settings.request_seconds)
+        stored = _answered_call(order, client.settings.request_seconds)
         if stored is not None:
             assert stored.response is not None  # noqa: S101 - an answered call has one
             return stored, client.read(stored.response)
@@ -153,7 +153,7 @@ def is_under_way(row: ModelCall, seconds: float) -> bool:
     return timezone.now() < row.started + timedelta(seconds=seconds + _SLACK_SECONDS)
 
 
-def _settled(order: Order, seconds: float) -> ModelCall | None:
+def _answered_call(order: Order, seconds: float) -> ModelCall | None:
     """The answered call, if any, after what lost senders left has been marked as in doubt."""
     calls = list(ModelCall.objects.filter(key=order.key).order_by("number"))
     for each in calls:
@@ -233,7 +233,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> boo
     open_call = ModelCall.objects.filter(pk=row.pk).exclude(state=CallState.ANSWERED)
     try:
         with transaction.atomic():
-            # True also for a repetition of this very commit, whose success was not heard of.
+            # True also for a repetition of this very commit, whose success was not reported.
             open_call.update(state=CallState.ANSWERED, error="", message="", **facts)
     except IntegrityError:
         open_call.update(state=CallState.FAILED, message="Another call had been answered first.", **facts)

@@ -49,7 +49,7 @@ def check(endpoint_id: int) -> None:
     endpoint = Endpoint.objects.filter(pk=endpoint_id).first()
     if endpoint is None:
         return
-    state, message = EndpointCheck.FAILED, "A fault of this site stopped the test; try it again."
+    state, message = EndpointCheck.FAILED, "An infrastructure error of this site stopped the test; try it again."
     try:
         state, message = _try(endpoint)
     finally:

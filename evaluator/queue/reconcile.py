@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluator.auditing.auditing import waiting
 from evaluator.enums import GenerationState, RunState
-from evaluator.generation.generating import settle_generation, unsettled_generations
+from evaluator.generation.generating import finish_generation, unfinished_generations
 from evaluator.judging.rechecking import recheck_shown
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
@@ -56,8 +56,8 @@ def reconcile() -> Sweep:
     pushed = top_up(due.count()) + top_up(_waiting_for_models(), MODELS)
     for pk in ready_to_finalise():
         finalise(pk)
-    for pk in unsettled_generations():
-        settle_generation(pk)
+    for pk in unfinished_generations():
+        finish_generation(pk)
     for pk in reevaluations_to_finalise():
         finalise_reevaluation(pk)
     if waiting():
@@ -83,7 +83,7 @@ def expire_leases() -> int:
     """
     runs, requests, judgements = expire_runs(), leases.expire(AnswerRequest), leases.expire(Judgement)
     for pk in set(AnswerRequest.objects.filter(pk__in=requests).values_list("generation", flat=True)):
-        settle_generation(pk)
+        finish_generation(pk)
     return len(runs) + len(requests) + len(judgements)
 
 

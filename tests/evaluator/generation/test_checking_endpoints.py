@@ -80,7 +80,7 @@ def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: 
         check(made.pk)
     made.refresh_from_db()
     assert (made.check_state, made.check_message) == (
-        EndpointCheck.FAILED, "A fault of this site stopped the test; try it again.",
+        EndpointCheck.FAILED, "An infrastructure error of this site stopped the test; try it again.",
     )  # fmt: skip
 
 

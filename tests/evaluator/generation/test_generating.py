@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation import generating
-from evaluator.generation.generating import RunOrder, pause, resume, settle_generation, start
+from evaluator.generation.generating import RunOrder, finish_generation, pause, resume, start
 from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue.queueing import plan
 from evaluator.queue.results import retry_held
@@ -180,7 +180,7 @@ def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
     assert generation.endpoint is not None
     endpoints.store_key(endpoint=generation.endpoint, actor=generation.submission.owner, key="sk-x")
     generation.requests.update(state=WorkState.DONE)
-    settle_generation(generation.pk)
+    finish_generation(generation.pk)
     assert states(generation)[:2] == (GenerationState.DONE, SubmissionState.SCORED)
     generation.endpoint.refresh_from_db()
     assert generation.endpoint.has_key is keep
@@ -193,11 +193,11 @@ def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
     generation = start_run(small_version, "right")
     first, second = generation.requests.order_by("pk")
     AnswerRequest.objects.filter(pk=first.pk).update(state=WorkState.HELD, reason="the provider failed")
-    settle_generation(generation.pk)
+    finish_generation(generation.pk)
     assert states(generation)[0] == GenerationState.RUNNING
     AnswerRequest.objects.filter(pk=second.pk).update(state=WorkState.DONE)
-    assert generating.unsettled_generations() == [generation.pk]
-    settle_generation(generation.pk)
+    assert generating.unfinished_generations() == [generation.pk]
+    finish_generation(generation.pk)
     assert states(generation)[:2] == (GenerationState.HELD, SubmissionState.HELD)
     assert generation.reason == "the provider failed"
     # A maintainer's retry goes on with asking as well: tested now, what was not asked would count as not attempted.

@@ -121,4 +121,4 @@ def test_a_fault_of_ours_is_retried_and_then_held(
 
     monkeypatch.setattr(judgements, "_decide", breaks)
     (row,) = judged(small_version, judge(provider), WRONG)
-    assert (row.state, row.infra_count, row.reason) == (WorkState.HELD, 3, "a fault of this site")
+    assert (row.state, row.infra_count, row.reason) == (WorkState.HELD, 3, "an infrastructure error of this site")

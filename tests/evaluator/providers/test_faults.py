@@ -50,6 +50,7 @@ def fault_of(client_of: Connect, api: str, model: str) -> ProviderFault:
     return raised.value
 
 
+@pytest.mark.parametrize("api", ["chat", "messages"])
 @pytest.mark.parametrize(("model", "kind", "message", "openai", "anthropic"), SAID)
 def test_what_a_failing_provider_means(
     model: str,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
 
 COMPRESSED = "a compressed body, although plain text was asked for"
+each_sdk = pytest.mark.parametrize("api", ["chat", "messages"])
 
 
 def fault_of(client: Any) -> ProviderFault:
@@ -51,6 +52,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
     return told, asked
 
 
+@each_sdk
 def test_a_name_is_resolved_once_and_the_checked_address_is_called(
     api: str, client_of: Connect, provider_server: ProviderServer, resolver: tuple[list[str], list[str]]
 ) -> None:
@@ -73,6 +75,7 @@ def test_a_name_that_turns_to_the_loopback_is_not_followed(
     assert (asked, provider_server.log) == (["models.example"], [])
 
 
+@each_sdk
 @pytest.mark.parametrize("model", ["redirect", "redirect-away"])
 def test_redirects_are_not_followed(api: str, model: str, client_of: Connect, provider_server: ProviderServer) -> None:
     fault = fault_of(client_of(api, model))
@@ -110,6 +113,7 @@ def test_without_a_key_none_is_sent(client_of: Connect, provider_server: Provide
     assert provider_server.log[0].key == ""
 
 
+@each_sdk
 @pytest.mark.parametrize(
     ("model", "kind", "error"),
     [
@@ -119,10 +123,7 @@ def test_without_a_key_none_is_sent(client_of: Connect, provider_server: Provide
         ("flood-headers", FaultKind.HOSTILE, "headers without end"),
         ("endless", FaultKind.HOSTILE, "more than 4 MB"),
         ("huge", FaultKind.HOSTILE, "more than 4 MB"),
-        *(
-            (bomb, FaultKind.HOSTILE, "a compressed body, although plain text was asked for")
-            for bomb in ("bomb", *BOMBS)
-        ),
+        *((bomb, FaultKind.HOSTILE, COMPRESSED) for bomb in ("bomb", *BOMBS)),
     ],
 )
 def test_a_hostile_server_costs_bounded_time_and_memory(
@@ -163,6 +164,7 @@ def test_a_resolver_that_hangs_ends_with_the_deadline(client_of: Connect, monkey
     assert time.monotonic() - begun < 5
 
 
+@each_sdk
 def test_a_server_that_is_not_there_was_sent_nothing(api: str, client_of: Connect) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
