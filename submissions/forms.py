@@ -15,8 +15,8 @@ from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.types import hidden_character
-from submissions.domain.described import described_by
 from submissions.domain.publishing import CODE_LICENCES
+from submissions.domain.uploads import described_by
 from submissions.enums import Inputs
 from submissions.models import Upload, User
 from submissions.upload_limits import tree_limits

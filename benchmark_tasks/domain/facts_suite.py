@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.domain.revisions import PaperContent, TaskContent, store_papers
+from benchmark_tasks.domain.revisions import store_papers
 from benchmark_tasks.enums import Protocol
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from benchmark_tasks.models import Category, Suite, TaskRevision
+from benchmark_tasks.models import Category, Paper, Suite, Task, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from benchmark_tasks.domain.revisions import SuiteChanges
+    from benchmark_tasks.domain.revisions import NewPaper, SuiteChanges
     from benchmark_tasks.facts.lmr_bench import PaperFacts
 
 FACTS_SUITE: Final = "lmr-bench"
@@ -64,13 +64,13 @@ def load_facts(*, actor: Any = None) -> SuiteChanges | None:
         return store_papers(suite=suite, papers=facts_papers(), actor=actor)
 
 
-def facts_papers(*, without: Collection[str] = ()) -> list[PaperContent]:
+def facts_papers(*, without: Collection[str] = ()) -> list[NewPaper]:
     """The papers of the benchmark, but for those with the slugs ``without``; all their tasks are not runnable."""
     return [_facts_content(paper) for paper in lmr_bench().papers if paper.slug not in without]
 
 
-def _facts_content(paper: PaperFacts) -> PaperContent:
-    return PaperContent(
+def _facts_content(paper: PaperFacts) -> NewPaper:
+    row = Paper(
         slug=paper.slug,
         instance_id=str(paper.instance_id),
         folder_name=paper.folder_name,
@@ -79,16 +79,17 @@ def _facts_content(paper: PaperFacts) -> PaperContent:
         year=paper.year,
         repository_address=paper.repository_address,
         repository_folder=paper.repo_folder_name,
-        tasks=tuple(
-            TaskContent(
-                index=task.index,
-                goal_file=task.goal_file,
-                goal_function=task.goal_function,
-                class_name=task.class_name,
-                category=task.category,
-                category_source=task.category_source,
-                not_runnable_reasons=(CODE_NOT_SHIPPED,),
-            )
-            for task in paper.tasks
-        ),
     )
+    tasks = [
+        TaskRevision(
+            task=Task(index=task.index),
+            goal_file=task.goal_file,
+            goal_function=task.goal_function,
+            class_name=task.class_name,
+            category=Category(slug=task.category),
+            category_source=task.category_source,
+            not_runnable_reasons=[CODE_NOT_SHIPPED],
+        )
+        for task in paper.tasks
+    ]
+    return row, tasks

@@ -20,16 +20,16 @@ from benchmark_tasks.domain.facts_suite import (
 )
 from benchmark_tasks.domain.problems import ImportProblem, ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, revisions_of
-from benchmark_tasks.domain.revisions import PaperContent, TaskContent, store_papers
+from benchmark_tasks.domain.revisions import store_papers
 from benchmark_tasks.domain.task_files import UpstreamFiles
-from benchmark_tasks.models import Paper, Suite
+from benchmark_tasks.models import Category, Paper, Suite, Task, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from benchmark_tasks.domain.content import Content
-    from benchmark_tasks.domain.revisions import SuiteChanges
+    from benchmark_tasks.domain.revisions import NewPaper, SuiteChanges
     from benchmark_tasks.domain.suite_folder import SuiteFolder
     from benchmark_tasks.domain.task_files import GradingFiles, PaperFolder, TaskFolder
     from benchmark_tasks.models import SuiteVersion
@@ -88,7 +88,7 @@ def import_suite(
         suite = _store_suite(slug, title, read)
         kept = _kept(suite, read)
         if slug == FACTS_SUITE:
-            papers += facts_papers(without={paper.slug for paper in papers} | kept)
+            papers += facts_papers(without={paper.slug for paper, _ in papers} | kept)
         changes = store_papers(suite=suite, papers=papers, kept=kept, news=_news(suite, read), actor=actor)
         report = _report(suite, changes, read)
         transaction.set_rollback(dry_run)
@@ -100,7 +100,7 @@ def _refuse_faulty(read: SuiteFolder, *, strict: bool) -> None:
         raise ImportRefusedError(read.problems)
 
 
-def _stored(read: SuiteFolder, keeper: _Keeper) -> list[PaperContent]:
+def _stored(read: SuiteFolder, keeper: _Keeper) -> list[NewPaper]:
     """The contents of all papers; one whose files cannot be read after all is left out."""
     found = []
     for paper in tuple(read.papers):
@@ -188,7 +188,7 @@ class _Keeper:
         return files if self.dry_run else dict(tree_files(tree))
 
 
-def _paper_content(paper: PaperFolder, keeper: _Keeper) -> PaperContent:
+def _paper_content(paper: PaperFolder, keeper: _Keeper) -> NewPaper:
     """Everything that is stored of a paper. Raises OSError where a file cannot be read or kept."""
     repository: Mapping[str, Content] = {}
     if paper.repository is not None:
@@ -201,7 +201,7 @@ def _paper_content(paper: PaperFolder, keeper: _Keeper) -> PaperContent:
     if repository:
         repository = keeper.kept(hashes["repository_hash"], repository)
     info = paper.info
-    return PaperContent(
+    row = Paper(
         slug=info.slug,
         instance_id=info.instance_id,
         folder_name=info.folder_name,
@@ -210,8 +210,8 @@ def _paper_content(paper: PaperFolder, keeper: _Keeper) -> PaperContent:
         year=info.year,
         repository_address=info.repo_url,
         repository_folder=info.repo_folder_name,
-        tasks=tuple(_task_content(task, repository, hashes, keeper) for task in paper.tasks),
     )
+    return row, [_task_content(task, repository, hashes, keeper) for task in paper.tasks]
 
 
 def _grading_tree(
@@ -234,29 +234,29 @@ def _grading_tree(
 
 def _task_content(
     task: TaskFolder, repository: Mapping[str, Content], hashes: dict[str, str], keeper: _Keeper
-) -> TaskContent:
+) -> TaskRevision:
     info = task.info
     settings = info.check.settings if info.check else {}
     grading_hash = ""
     if task.grading is not None:
         grading_hash = keeper.tree(_grading_tree(repository, info.goal_file, task.grading, settings))
-    return TaskContent(
-        index=info.index,
+    return TaskRevision(
+        task=Task(index=info.index),
+        category=Category(slug=info.category) if info.category else None,
+        category_source=info.category_source,
+        instruction=info.instruction,
         goal_file=info.goal_file,
         goal_function=info.goal_function,
         class_name=info.class_name,
-        category=info.category,
-        category_source=info.category_source,
-        instruction=info.instruction,
-        retrieval_context=tuple(info.context),
+        retrieval_context=info.context,
         protocol=info.protocol,
         environment=info.environment,
         check_settings=settings,
         unit_test_file=task.unit_test_file,
-        equivalent_mutants=tuple(mutant.model_dump() for mutant in info.mutants),
+        equivalent_mutants=[mutant.model_dump() for mutant in info.mutants],
         masked_source=task.masked_source,
         masked_line=task.masked_line,
         grading_hash=grading_hash,
-        not_runnable_reasons=task.reasons,
+        not_runnable_reasons=list(task.reasons),
         **hashes,
     )

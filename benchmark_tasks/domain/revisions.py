@@ -1,79 +1,34 @@
-"""Turning task contents into revisions, and revisions into a suite version. Same content, same revision."""
+"""Store papers and tasks as revisions, and revisions as a suite version. Same content, same revision."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.db import transaction
 from django.db.models import Max
 
 from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.enums import CategorySource, Protocol
 from benchmark_tasks.models import Category, Paper, SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
 from benchmark_tasks.signals import suite_imported
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-_OWN_FIELDS: Final = frozenset({"index", "category", "equivalent_mutants"})
+NewPaper: TypeAlias = "tuple[Paper, list[TaskRevision]]"
+"""A paper and its tasks, none of them saved: each revision has an unsaved task, and category, of its own."""
 
-
-@dataclass(frozen=True, slots=True)
-class TaskContent:
-    """Everything of one task that a revision fixes; field names are TaskRevision's. ``category`` is a slug or empty."""
-
-    index: int
-    goal_file: str
-    goal_function: str
-    class_name: str
-    category: str
-    category_source: str = CategorySource.NONE
-    instruction: str = ""
-    retrieval_context: tuple[str, ...] = ()
-    protocol: str = Protocol.NONE
-    environment: str = ""
-    check_settings: dict[str, Any] = field(default_factory=dict)
-    unit_test_file: str = ""
-    equivalent_mutants: tuple[dict[str, str], ...] = ()
-    masked_source: str = ""
-    masked_line: int = 0
-    repository_hash: str = ""
-    grading_hash: str = ""
-    paper_hash: str = ""
-    dockerfile_hash: str = ""
-    not_runnable_reasons: tuple[str, ...] = ()
-
-    @property
-    def statement_hash(self) -> str:
-        """SHA-256 of what a system is told: instruction, goal, context and publication."""
-        told = [
-            self.instruction,
-            self.goal_file,
-            self.goal_function,
-            self.class_name,
-            list(self.retrieval_context),
-            self.paper_hash,
-        ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class PaperContent:
-    """A paper's own data, and its tasks."""
-
-    slug: str
-    instance_id: str
-    folder_name: str
-    title: str
-    address: str
-    year: int | None
-    repository_address: str
-    repository_folder: str
-    tasks: tuple[TaskContent, ...]
+_PAPER: Final = ("instance_id", "folder_name", "title", "address", "year", "repository_address", "repository_folder")
+_STATEMENT: Final = ("instruction", "goal_file", "goal_function", "class_name", "retrieval_context", "paper_hash")
+_CONTENT: Final = (
+    *(*_STATEMENT, "category", "category_source", "protocol", "environment", "check_settings", "unit_test_file"),
+    *("masked_source", "masked_line", "statement_hash", "repository_hash", "grading_hash", "dockerfile_hash"),
+    "not_runnable_reasons",
+)
+"""What makes a revision another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +45,7 @@ class SuiteChanges:
 def store_papers(
     *,
     suite: Suite,
-    papers: Sequence[PaperContent],
+    papers: Sequence[NewPaper],
     kept: Collection[str] = (),
     news: str = "",
     actor: Any = None,
@@ -109,8 +64,8 @@ def store_papers(
         known = set(Task.objects.filter(suite=suite).values_list("slug", flat=True))
         revisions = [
             _store_task(stored, task, categories)
-            for stored, paper in [(_store_paper(suite, paper), paper) for paper in papers]
-            for task in paper.tasks
+            for stored, tasks in [(_store_paper(suite, paper), tasks) for paper, tasks in papers]
+            for task in tasks
         ]
         if current and kept:
             revisions += current.revisions.filter(task__paper__slug__in=kept).select_related("task")
@@ -124,34 +79,33 @@ def store_papers(
         return SuiteChanges(version, **changes)
 
 
-def _store_paper(suite: Suite, content: PaperContent) -> Paper:
-    data = {name: value for name, value in asdict(content).items() if name not in {"slug", "tasks"}}
-    return Paper.objects.update_or_create(suite=suite, slug=content.slug, defaults=data)[0]
+def _store_paper(suite: Suite, paper: Paper) -> Paper:
+    data = {name: getattr(paper, name) for name in _PAPER}
+    return Paper.objects.update_or_create(suite=suite, slug=paper.slug, defaults=data)[0]
 
 
-def _store_task(paper: Paper, content: TaskContent, categories: dict[str, Category]) -> TaskRevision:
-    slug = f"{paper.slug}/{content.index}"
+def _store_task(paper: Paper, content: TaskRevision, categories: dict[str, Category]) -> TaskRevision:
+    """The revision with this content: one that the task had before, or ``content`` itself as a new one."""
+    index = content.task.index
     task, _ = Task.objects.update_or_create(
-        suite=paper.suite, slug=slug, defaults={"paper": paper, "index": content.index}
+        suite=paper.suite, slug=f"{paper.slug}/{index}", defaults={"paper": paper, "index": index}
     )
-    data = {name: value for name, value in asdict(content).items() if name not in _OWN_FIELDS}
-    mutants = list(content.equivalent_mutants)
-    data |= {
-        "category": categories[content.category] if content.category else None,
-        "statement_hash": content.statement_hash,
-        "retrieval_context": list(content.retrieval_context),
-        "not_runnable_reasons": list(content.not_runnable_reasons),
-    }
+    content.category = categories[content.category.slug] if content.category else None
+    # SHA-256 of what a system is told: instruction, goal, context and publication.
+    told = json.dumps([getattr(content, name) for name in _STATEMENT])
+    content.statement_hash = hashlib.sha256(told.encode()).hexdigest()
     # A task that returns to what it once was returns to that revision, with all that was measured on it.
     for revision in task.revisions.select_related("category"):
-        if all(getattr(revision, name) == value for name, value in data.items()):
-            if revision.equivalent_mutants != mutants:
+        if all(getattr(revision, name) == getattr(content, name) for name in _CONTENT):
+            if revision.equivalent_mutants != content.equivalent_mutants:
                 # What is said about the test is no content of the task: answers keep their version.
-                revision.equivalent_mutants = mutants
+                revision.equivalent_mutants = content.equivalent_mutants
                 revision.save(update_fields=["equivalent_mutants"])
             return revision
     last = task.revisions.aggregate(last=Max("number"))["last"] or 0
-    return TaskRevision.objects.create(task=task, number=last + 1, equivalent_mutants=mutants, **data)
+    content.task, content.number = task, last + 1
+    content.save()
+    return content
 
 
 def _compare(

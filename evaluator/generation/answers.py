@@ -18,7 +18,6 @@ from evaluator.providers.calling import CallRejectedError, Order, call, call_key
 from evaluator.providers.types import Finish
 from evaluator.queue import leases
 from evaluator.queue.storable import storable, storable_text
-from submissions.domain.taking import take
 from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
         implementation.answer_error = storable(answer.error)
         implementation.set_aside = storable(answer.aside)
         if answer.applied is not None:
-            take(implementation, answer.applied)
+            implementation.take(answer.applied)
         implementation.save()
         if answer.trajectory is not None:
             _keep_trajectory(implementation, answer.trajectory)

@@ -17,7 +17,6 @@ from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.taking import take
 from submissions.domain.uploads import CheckedBundle, check_file, checked_bundle, discard
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -216,7 +215,7 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     implementation.usage = answer.usage
     implementation.set_aside = [asdict(aside) for aside in answer.aside]
     if answer.applied is not None:
-        take(implementation, answer.applied)
+        implementation.take(answer.applied)
         return
     implementation.answer_error = {
         "message": answer.problem.message if answer.problem else "The answer could not be applied.",

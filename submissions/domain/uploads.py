@@ -29,13 +29,15 @@ from submissions.answers.types import (
 )
 from submissions.domain.audit import record
 from submissions.domain.media import scratch_place
-from submissions.enums import Verb
+from submissions.enums import Inputs, Kind, Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
 from submissions.signals import upload_waiting
 from submissions.upload_limits import tree_limits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.core.files.uploadedfile import UploadedFile
 
 KEPT_FOR = timedelta(days=1)
@@ -293,6 +295,25 @@ def recheck(*, upload: Upload) -> Upload:
 
 def _plain(described: Manifest | None) -> dict[str, Any] | None:
     return asdict(described) | {"links": list(described.links)} if described else None
+
+
+def described_by(options: Mapping[str, Any]) -> Manifest | None:
+    """The manifest that these options (or form fields) describe; ``None`` when no suite is named."""
+    if not options.get("suite"):
+        return None
+    links = options.get("links") or ()
+    return Manifest(
+        suite=options["suite"],
+        suite_version=None,
+        system=options.get("system") or "",
+        backbone=options.get("backbone") or "",
+        scaffold=options.get("scaffold") or "none",
+        inputs=options.get("inputs") or Inputs.FULL.value,
+        organisation=options.get("organisation") or "",
+        links=tuple(links),
+        notes=options.get("notes") or "",
+        kind=options.get("kind") or Kind.RANKED.value,
+    )
 
 
 def described_by_upload(upload: Upload) -> Manifest | None:

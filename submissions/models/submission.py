@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Lower
@@ -9,6 +11,9 @@ from django.urls import reverse
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
+
+if TYPE_CHECKING:
+    from submissions.answers.types import AppliedAnswer
 
 
 class System(models.Model):
@@ -157,3 +162,11 @@ class Implementation(models.Model):
     def get_absolute_url(self) -> str:
         task = self.revision.task
         return reverse("implementation", args=[self.submission_id, task.paper.slug, task.index, self.trial])
+
+    def take(self, applied: AppliedAnswer) -> None:
+        """Set the code, and whether it is the reference's. Does not save."""
+        self.files = applied.files
+        self.deleted = list(applied.deleted)
+        self.diff = applied.diff
+        self.goal_source = applied.goal_source
+        self.identical_to_reference = applied.identical

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.models import Suite
-from tests.benchmark_tasks.factories import INFO, info, write_paper
+from tests.benchmark_tasks.factories import write_paper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,19 +58,6 @@ def test_the_task_kit_is_made_at_once(suite_folder: Path, data_dir: Path) -> Non
     assert [kit.name.startswith("small-v1-") for kit in (data_dir / "kits").iterdir()] == [True]
 
 
-def test_removed_tasks_are_listed(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("import_suite", suite_folder, "--slug", "small")
-    capsys.readouterr()
-    write_paper(suite_folder, info=info(implementations=INFO["implementations"][:1]))
-    call_command("import_suite", suite_folder, "--slug", "small")
-    assert capsys.readouterr().out.splitlines()[:4] == [
-        "Small Suite (small): new version 2",
-        "  runnable: alpha/1",
-        "  removed: alpha/2",
-        "Tasks: 1; 1 runnable, 0 not runnable; 0 created, 0 changed, 1 unchanged, 1 removed",
-    ]
-
-
 def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
     assert capsys.readouterr().out.splitlines() == [
@@ -97,13 +84,6 @@ def test_a_broken_paper_is_left_out(suite_folder: Path, capsys: pytest.CaptureFi
         f"Left out: 02-Beta. {advice}",
     ]
     assert err == "02-Beta/info.json:2:6: is not JSON: Expecting ':' delimiter\n"
-
-
-def test_nothing_changed(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("import_suite", suite_folder, "--slug", "small", "--title", "Titled")
-    capsys.readouterr()
-    call_command("import_suite", suite_folder, "--slug", "small")
-    assert capsys.readouterr().out.splitlines()[0] == "Titled (small): nothing changed"
 
 
 def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,21 +147,6 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
     with pytest.raises(SystemExit):
         call_command("import_suite", folder, "--slug", "small", *options)
     return capsys.readouterr().err.splitlines()
-
-
-def test_several_errors_are_counted(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("02-Beta", "03-Gamma"):
-        write_paper(suite_folder, name, info=b"[")
-    assert refused(suite_folder, capsys, "--strict")[-1] == (
-        "Nothing was imported: 2 errors. Correct them and run this again."
-    )
-
-
-def test_a_missing_folder_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(tmp_path / "nowhere", capsys) == [
-        f"{tmp_path}/nowhere: there is no such folder",
-        "Nothing was imported: 1 error. Correct it and run this again.",
-    ]
 
 
 def test_a_papers_own_folder_is_recognised(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,12 +85,6 @@ class TestGoodFolder:
         assert task.grading == GradingFiles(GOLDEN_1.encode(), CASES.encode(), RUN_1.encode())
         assert task.unit_test_file == ""
 
-    def test_a_method_is_found(self, suite_folder: Path) -> None:
-        task = read_suite(suite_folder).papers[0].tasks[1]
-        assert task.reasons == ()
-        assert task.masked_line == 20
-        assert task.masked_source.startswith("    def score(self, x):\n")
-
     def test_the_check_alone_makes_a_task_sealed(self, tmp_path: Path) -> None:
         task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"protocol": ..., "environment": ...}))))
         assert (task.info.protocol, task.info.environment, task.reasons) == ("sealed", "numpy", ())
@@ -186,18 +180,6 @@ class TestTraps:
         assert suite.papers[0].info.slug == slug
         assert suite.papers[0].tasks[0].info.slug == f"{slug}/1"
 
-    @pytest.mark.parametrize(
-        ("spelling", "slug"),
-        [
-            ("loss function", "training-objectives-optimization"),
-            ("Evaluation Metrics & Benchmarking", "evaluation-metrics"),
-            ("Decoding & Search Strategies", "decoding-search-strategies"),
-        ],
-    )
-    def test_category_spellings(self, tmp_path: Path, spelling: str, slug: str) -> None:
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"category": spelling}))))
-        assert (task.info.category, task.info.category_source) == (slug, "upstream")
-
     @pytest.mark.parametrize("spelling", ["", None, ...])
     def test_an_empty_category_outside_the_28(self, tmp_path: Path, spelling: object) -> None:
         task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"category": spelling}))))
@@ -207,10 +189,6 @@ class TestTraps:
         given = info({"category": "", "goal_function": "spacy_result_to_conll"})
         task = first_task(read_suite(write_suite(tmp_path / "s", folder="31-Syn-Chain", info=given)))
         assert (task.info.category, task.info.category_source) == ("information-extraction", "ours")
-
-    def test_another_function_of_that_folder_stays_outside(self, tmp_path: Path) -> None:
-        task = first_task(read_suite(write_suite(tmp_path / "s", folder="31-Syn-Chain", info=info({"category": ""}))))
-        assert task.info.category == ""
 
     def test_a_byte_order_mark(self, tmp_path: Path) -> None:
         data = b"\xef\xbb\xbf" + json.dumps(INFO).encode()

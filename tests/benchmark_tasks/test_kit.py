@@ -139,14 +139,6 @@ def test_equal_content_gives_equal_bytes(suite_folder: Path) -> None:
     assert kit.read_bytes() == first
 
 
-def test_made_once(suite_folder: Path) -> None:
-    version = version_of(suite_folder)
-    kit = build_kit(version)
-    made = kit.stat().st_mtime_ns
-    assert build_kit(version).stat().st_mtime_ns == made
-    assert list(kit.parent.iterdir()) == [kit]
-
-
 def test_a_new_version_has_a_kit_of_its_own(suite_folder: Path) -> None:
     first = build_kit(version_of(suite_folder))
     write_paper(suite_folder, files={"scoring-repo/README.md": "Changed.\n"})

@@ -84,13 +84,6 @@ class TestReading:
         data = mark + json.dumps(PAPER, indent=1).replace("\n", "\r\n").encode()
         assert task_of(write_dataset(tmp_path, {"05-SimPO": data})).reasons == ()
 
-    @pytest.mark.parametrize("folder_name", [..., None, 5, "17-Other", ["x"]])
-    def test_what_a_folder_calls_itself_does_not_count(self, tmp_path: Path, folder_name: object) -> None:
-        given = {**PAPER, "folder_name": folder_name}
-        if folder_name is ...:
-            del given["folder_name"]
-        assert task_of(write_dataset(tmp_path, {"05-SimPO": json.dumps(given).encode()})).info.slug == "simpo/1"
-
     @pytest.mark.parametrize(
         "task",
         [

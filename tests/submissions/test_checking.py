@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from submissions.domain import checking, uploads
-from submissions.domain.described import described_by
+from submissions.domain.uploads import described_by
 from submissions.models import Upload
 from tests.submissions.factories import bundle, checked_by_worker
 

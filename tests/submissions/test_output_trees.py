@@ -17,9 +17,9 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.domain import uploads
-from submissions.domain.described import described_by
-from submissions.domain.packing import packed
+from submissions.domain.command_line import packed
 from submissions.domain.submitting import submit
+from submissions.domain.uploads import described_by
 from submissions.exceptions import SubmissionError
 from submissions.models import Implementation, Submission, Upload
 from tests.benchmark_tasks.factories import FILES, GOLDEN_1, GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY, MASKED, STUB
@@ -114,26 +114,10 @@ def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, al
     assert [remark.task for remark in submitted.remarks] == ["alpha/2", "alpha/1"]
 
 
-def test_the_golden_answer_is_recognised(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
-    file = tmp_path / "tree.zip"
-    file.write_bytes(zipped(tree()))
-    submit(owner=alice, path=file, described=described_by(DESCRIBED))
-    assert list(Implementation.objects.values_list("identical_to_reference", flat=True)) == [True, True]
-
-
 def test_a_tree_in_which_no_goal_is_changed_is_refused(tmp_path: Path, small: SuiteVersion) -> None:
     checked = check(tmp_path, tree(MASKED, **{"README.md": "Another text.\n"}))
     message = "No goal is changed in any of these repositories, so there is nothing to submit."
     assert (checked.acceptable, messages(checked)) == (False, [("refuse", "", message)])
-
-
-def test_a_bad_answer_is_the_senders_risk(tmp_path: Path, small: SuiteVersion) -> None:
-    checked = check(tmp_path, tree("def double(x:\n"))
-    assert checked.acceptable
-    assert [(severity, task) for severity, task, _ in messages(checked)] == [
-        ("bad_answer", "alpha/1"),
-        ("bad_answer", "alpha/2"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -157,25 +141,6 @@ def test_a_suite_whose_content_is_gone_is_a_clear_refusal(
     settings.DATA_DIR = tmp_path / "elsewhere"
     (problem,) = check(tmp_path, tree()).problems
     assert problem.message == "The files of the suite 'small' are missing here; an operator must import it again."
-
-
-def test_answers_to_tasks_that_take_none_are_left_out_with_a_remark(tmp_path: Path, small: SuiteVersion) -> None:
-    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
-    checked = check(tmp_path, tree())
-    assert (checked.acceptable, list(applied(checked))) == (True, [("alpha/2", 1)])
-    message = f"This task takes no answers ({FAILED}), so what is here for it was left out."
-    assert messages(checked) == [("remark", "alpha/1", message)]
-
-
-def test_a_tree_of_nothing_else_is_refused_with_the_reasons(tmp_path: Path, small: SuiteVersion) -> None:
-    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
-    checked = check(tmp_path, tree(HALF))
-    assert not checked.acceptable
-    assert messages(checked)[0] == (
-        "refuse",
-        "",
-        f"There is nothing to submit: every answer here is to a task that takes none: alpha/1 ({FAILED}).",
-    )
 
 
 def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small: SuiteVersion) -> None:

@@ -19,13 +19,11 @@ from evaluator.queue.progress import summary
 from evaluator.queue.queueing import opened, plan
 from evaluator.queue.reconcile import expire_leases
 from evaluator.testing.evaluate import evaluate_next
-from submissions.domain.described import add_manifest_arguments, described_by
+from submissions.domain.command_line import add_manifest_arguments, lines, packed, problem_lines
 from submissions.domain.operators import OPERATOR, local_operator
-from submissions.domain.packing import packed
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.reports import lines, problem_lines
 from submissions.domain.submitting import submit
-from submissions.domain.uploads import BundleRefusedError
+from submissions.domain.uploads import BundleRefusedError, described_by
 from submissions.enums import SubmissionState
 from submissions.exceptions import QuotaExceededError, SubmissionError
 from submissions.models import Submission, User

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from submissions.domain.described import add_manifest_arguments, described_by
-from submissions.domain.packing import packed
-from submissions.domain.reports import lines
-from submissions.domain.uploads import check_file
+from submissions.domain.command_line import add_manifest_arguments, lines, packed
+from submissions.domain.uploads import check_file, described_by
 from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:

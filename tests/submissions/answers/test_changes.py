@@ -102,10 +102,6 @@ def test_only_the_part_of_the_goals_file_is_left_out(others: list[str], expected
     assert other_changes(diff, path="a.py", others=others) == expected
 
 
-def test_nothing_else_is_nothing() -> None:
-    assert other_changes(_part("a.py", "x"), path="a.py", others=[]) == ""
-
-
 IN_REPOSITORY = {"a.py": MODULE, "b.py": "A = 1\nB = 2\n", "run.sh": "#!/bin/sh\n"}
 SOLVED = MODULE.replace(STUB, GOLDEN)
 

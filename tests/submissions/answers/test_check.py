@@ -76,23 +76,6 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
     ]
 
 
-@pytest.mark.parametrize(
-    ("source", "limit"),
-    [
-        (b"def a(): pass\n" * 17_800, "defines more than 2,000 functions and classes"),
-        (b"X = (" + b"a," * 120_000 + b")\n", "has more than 200,000 syntax nodes"),
-    ],
-    ids=["definitions", "nodes"],
-)
-def test_a_file_above_a_limit_names_itself_and_the_limit(
-    tasks: dict[str, TaskFiles], source: bytes, limit: str
-) -> None:
-    problem = try_answers((answer("dpo/1", source + RIGHT),), tasks)[0].problem
-    assert problem is not None
-    assert (problem.severity, problem.file) == (Severity.BAD_ANSWER, "answers/dpo/1/1")
-    assert problem.message == f"The answer {limit}, which is the limit of a file"
-
-
 def test_what_is_the_golden_definition_is_known(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
     golden = tmp_path / "golden.py"
     golden.write_text("def f(x):\n    '''Explained.'''\n    return x\n")
