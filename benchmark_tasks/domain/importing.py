@@ -145,7 +145,7 @@ def _store_suite(slug: str, title: str, read: SuiteFolder) -> Suite:
 
 
 def _news(suite: Suite, read: SuiteFolder) -> str:
-    """The author's newest changelog line, unless an earlier version has told it already."""
+    """The author's newest changelog line, unless an earlier version shows it already."""
     newest = read.info.changelog[-1] if read.info.changelog else ""
     current = current_version(suite)
     return "" if current is not None and newest in current.changes else newest

@@ -91,9 +91,9 @@ def _store_task(paper: Paper, content: TaskRevision, categories: dict[str, Categ
         suite=paper.suite, slug=f"{paper.slug}/{index}", defaults={"paper": paper, "index": index}
     )
     content.category = categories[content.category.slug] if content.category else None
-    # SHA-256 of what a system is told: instruction, goal, context and publication.
-    told = json.dumps([getattr(content, name) for name in _STATEMENT])
-    content.statement_hash = hashlib.sha256(told.encode()).hexdigest()
+    # SHA-256 of what a system is given: instruction, goal, context and publication.
+    statement = json.dumps([getattr(content, name) for name in _STATEMENT])
+    content.statement_hash = hashlib.sha256(statement.encode()).hexdigest()
     # A task that returns to what it once was returns to that revision, with all that was measured on it.
     for revision in task.revisions.select_related("category"):
         if all(getattr(revision, name) == getattr(content, name) for name in _CONTENT):

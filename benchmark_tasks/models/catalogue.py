@@ -118,7 +118,7 @@ class Task(models.Model):
 class TaskRevision(models.Model):
     """Immutable content of a task. Three hashes say which kind of change made a new revision.
 
-    ``statement_hash`` covers what a system is told, ``repository_hash`` the masked repository, ``grading_hash``
+    ``statement_hash`` covers what a system is given, ``repository_hash`` the masked repository, ``grading_hash``
     golden file, cases, runner and check. The files themselves lie in the content store under these hashes.
     Only tasks of the upstream protocol have a ``unit_test_file`` (a path in the repository) and a Dockerfile.
     ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that change nothing one can see.

@@ -15,8 +15,8 @@ from submissions.answers.archives import FOLDER, TREE_LIMITS, ArchiveLimits, ent
 from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
 from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
 from submissions.answers.predictions import read_predictions
-from submissions.answers.task_names import LARGEST_TRIAL, paper_slug
 from submissions.answers.types import (
+    LARGEST_TRIAL,
     AnswerKind,
     BundleError,
     BundleReading,
@@ -25,6 +25,7 @@ from submissions.answers.types import (
     ProblemList,
     RawAnswer,
     Severity,
+    paper_slug,
     refuse,
 )
 from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory

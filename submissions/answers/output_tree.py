@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from submissions.answers.archives import FOLDER, LINK, MAX_FILE_BYTES, entries, readable, shown_name
 from submissions.answers.manifest import MANIFEST_FILE
 from submissions.answers.protection import Protection, too_long, unsafe_name
-from submissions.answers.task_names import paper_slug
 from submissions.answers.tree_answers import CACHES, TreeFolder, answers_of, noise_of_content, noise_of_name, remarks_on
 from submissions.answers.trees import read_tree
-from submissions.answers.types import BundleError, Problem, Severity, closed_message, refuse
+from submissions.answers.types import BundleError, Problem, Severity, closed_message, paper_slug, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from benchmark_tasks.domain.foreign_json import JsonError, given, read_json, wrongs
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.manifest import Usage
-from submissions.answers.task_names import LARGEST_TRIAL, task_slug
-from submissions.answers.types import AnswerKind, RawAnswer, refuse
+from submissions.answers.types import LARGEST_TRIAL, AnswerKind, RawAnswer, refuse, task_slug
 
 if TYPE_CHECKING:
     from submissions.answers.types import ProblemList

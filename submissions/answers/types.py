@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,10 @@ from typing import ClassVar
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.protection import Protection
+
+LARGEST_TRIAL = 20
+_PAPER = re.compile(r"(?:[0-9]+-)?([a-z0-9][a-z0-9._-]{0,79})")
+_TASK = re.compile(r"([^/]+)/0*([1-9][0-9]{0,2})")
 
 
 class Severity(StrEnum):
@@ -212,6 +217,19 @@ def hidden_character(text: str, *, multiline: bool = False) -> str:
     unshowable = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
     bad = next((c for c in text if unicodedata.category(c) in unshowable and c not in shown), "")
     return f"U+{ord(bad):04X}" if bad else ""
+
+
+def paper_slug(folder: str) -> str:
+    """The slug of a paper's folder: small letters, upstream's leading number removed; empty if it is no such name."""
+    match = _PAPER.fullmatch(folder.lower())
+    return match[1] if match else ""
+
+
+def task_slug(written: str) -> str:
+    """``01-DPO/1`` and ``DPO/01`` as ``dpo/1``; empty if ``written`` is no task name."""
+    match = _TASK.fullmatch(written.strip())
+    paper = paper_slug(match[1]) if match else ""
+    return f"{paper}/{match[2]}" if match and paper else ""
 
 
 def closed_message(reason: str) -> str:

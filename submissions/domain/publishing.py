@@ -44,7 +44,7 @@ def _require_manager(actor: User, submission: Submission) -> None:
 def _move(
     *, submission: Submission, to: Visibility, allowed_from: list[Visibility], verb: Verb, actor: User, reason: str
 ) -> None:
-    """Change the visibility by conditional update, record it, and tell the higher rooms."""
+    """Change the visibility by conditional update, record it, and send the higher rooms a signal."""
     moved = Submission.objects.filter(pk=submission.pk, visibility__in=allowed_from).update(
         visibility=to, visibility_reason=reason
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from submissions.models import Implementation, Submission, System, Upload, User
 from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from django.db.models.fields.files import FieldFile
 
@@ -105,9 +105,10 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
         code_licence=publish_licence,
         publish_when_scored=bool(publish_licence),
     )
-    with _stored_files() as stored:
+    # Copying takes long, so it is done before the transaction; what fails after it leaves no file behind.
+    with ExitStack() as stored:
         with path.open("rb") as stream:
-            stored.save(submission.bundle, f"{digest}.bundle", File(stream))
+            _save(submission.bundle, f"{digest}.bundle", File(stream), stored)
         implementations = _implementations(submission, reading.answers, stored)
         try:
             with transaction.atomic():
@@ -122,36 +123,16 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
             existing = _existing(owner, digest, version)
             if existing is None:
                 raise
-            stored.remove()
             return Submitted(existing, created=False)
+        stored.pop_all()
     remarks = tuple(problem for problem in checked.problems if problem.severity is Severity.REMARK)
     return Submitted(submission, created=True, remarks=remarks)
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredFiles:
-    """Files that were stored before the rows that name them."""
-
-    files: list[FieldFile] = field(default_factory=list)
-
-    def save(self, place: FieldFile, name: str, content: File[bytes]) -> None:
-        place.save(name, content, save=False)
-        self.files.append(place)
-
-    def remove(self) -> None:
-        while self.files:
-            self.files.pop().delete(save=False)
-
-
-@contextmanager
-def _stored_files() -> Iterator[_StoredFiles]:
-    """Copying takes long, so it is done before the transaction; what fails after it leaves no file behind."""
-    stored = _StoredFiles()
-    try:
-        yield stored
-    except BaseException:
-        stored.remove()
-        raise
+def _save(place: FieldFile, name: str, content: File[bytes], stored: ExitStack) -> None:
+    """Store a file; it is removed again unless ``stored`` is emptied before it ends."""
+    place.save(name, content, save=False)
+    stored.callback(place.delete, save=False)
 
 
 def cancel(*, submission: Submission, actor: User) -> None:
@@ -161,7 +142,7 @@ def cancel(*, submission: Submission, actor: User) -> None:
         raise NotAllowedError(msg)
     with transaction.atomic():
         mine = Submission.objects.filter(pk=submission.pk)
-        # A held submission was stopped by a fault of ours, whatever it had used by then.
+        # A held submission was stopped by an infrastructure error, whatever it had used by then.
         unused = mine.filter(state__in=[SubmissionState.QUEUED, SubmissionState.HELD])
         used = mine.filter(state__in=[SubmissionState.RUNNING, SubmissionState.GENERATING])
         if not unused.update(state=SubmissionState.CANCELLED) and not used.update(
@@ -188,9 +169,7 @@ def _existing(owner: User, digest: str, version: SuiteVersion) -> Submission | N
     return same.exclude(state=SubmissionState.CANCELLED).first()
 
 
-def _implementations(
-    submission: Submission, answers: Sequence[RawAnswer], stored: _StoredFiles
-) -> list[Implementation]:
+def _implementations(submission: Submission, answers: Sequence[RawAnswer], stored: ExitStack) -> list[Implementation]:
     """An implementation for every task and trial, also where there is no answer; none is in the database yet."""
     by_place = {(answer.task, answer.trial): answer for answer in answers}
     implementations = []
@@ -203,7 +182,7 @@ def _implementations(
                 if answer.trajectory is not None:
                     # Stored under a name of ours; the submitted one is only shown.
                     name = f"{submission.bundle_digest[:16]}-{revision.pk}-{trial}.trajectory"
-                    stored.save(implementation.trajectory, name, ContentFile(answer.trajectory))
+                    _save(implementation.trajectory, name, ContentFile(answer.trajectory), stored)
             implementations.append(implementation)
     return implementations
 

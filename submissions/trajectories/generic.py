@@ -39,7 +39,7 @@ _WORDS: Final = (
 
 
 def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, int]:
-    """The steps that ``objects`` tell of, and how many of them have no known field (those become ``other``)."""
+    """The steps in ``objects``, and how many of these have no known field (those become ``other``)."""
     steps: list[Step] = []
     unknown = 0
     for item in objects:

@@ -68,14 +68,14 @@ def perform(
     """
     if form is None or form.is_valid():
         try:
-            told = act()
+            message = act()
         except SubmissionError as error:
             if form is None:
                 messages.warning(request, str(error))
             else:
                 form.add_error(None, str(error))
         else:
-            if text := told if isinstance(told, str) else done:
+            if text := message if isinstance(message, str) else done:
                 messages.success(request, text)
             return redirect(back)
     return again() if again else redirect(back)

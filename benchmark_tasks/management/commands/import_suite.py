@@ -56,7 +56,7 @@ class Command(BaseCommand):
         if json:
             self._print_json(_as_json(report, dry_run=dry_run))
         else:
-            self._tell(report, dry_run=dry_run, each=options["verbosity"] > 1)
+            self._report(report, dry_run=dry_run, each=options["verbosity"] > 1)
         if not dry_run:
             self._prepare_kit(report, quiet=json)
 
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             self.stderr.write(f"Nothing was imported: {advice} and run this again.")
         raise SystemExit(1)
 
-    def _tell(self, report: ImportReport, *, dry_run: bool, each: bool) -> None:
+    def _report(self, report: ImportReport, *, dry_run: bool, each: bool) -> None:
         for line in map(str, report.problems) if each else _remarks(report.problems):
             self.stderr.write(line)
         what = f"new version {report.version.number}" if report.version else "nothing changed"

@@ -29,10 +29,10 @@ class Command(BaseCommand):
         if report.facts is None:
             self.stdout.write(f"{FACTS_SUITE}: an operator's import, left alone")
         else:
-            self._tell(FACTS_SUITE, report.facts.version)
+            self._report(FACTS_SUITE, report.facts.version)
         for problem in report.shipped.problems:
             self.stderr.write(str(problem))
-        self._tell(report.shipped.suite.slug, report.shipped.version)
+        self._report(report.shipped.suite.slug, report.shipped.version)
 
-    def _tell(self, slug: str, version: SuiteVersion | None) -> None:
+    def _report(self, slug: str, version: SuiteVersion | None) -> None:
         self.stdout.write(f"{slug}: {f'version {version.number} loaded' if version else 'unchanged'}")

@@ -6,7 +6,7 @@ import json
 from functools import cache
 
 from benchmark_tasks.domain.goals import Goal, find_goal
-from submissions.answers.reindent import reindent
+from submissions.answers.splice import reindent
 from submissions.answers.types import TaskFiles
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.generation.shapes import Golden
