@@ -149,12 +149,6 @@ def list_files(folder: Path) -> Listing:
     return listing
 
 
-def is_litter(relative: str) -> bool:
-    """Whether a path is passed over silently: version control, caches, autosaves and desktop litter."""
-    *folders, name = relative.split("/")
-    return not _SKIPPED_FOLDERS.isdisjoint(folders) or name in _SKIPPED_FOLDERS or _is_litter_file(name)
-
-
 def pointers_among(folder: Path, sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Which of the files that :func:`list_files` found below ``folder`` are Git LFS pointers."""
     found = []

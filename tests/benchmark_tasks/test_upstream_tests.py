@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_tasks.domain.folders import LFS_ADVICE, is_litter
+from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
 
 TEST = "unit_test/unit_test_1.py"
@@ -120,23 +120,6 @@ class TestMissing:
     )
     def test_what_is_no_missing_data(self, code: str) -> None:
         assert reasons(code) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "litter"),
-    [
-        (".git/config", True),
-        ("a/__pycache__/b.cpython-310.pyc", True),
-        ("a/.ipynb_checkpoints/b.py", True),
-        ("a/._b.py", True),
-        ("a/.DS_Store", True),
-        ("a/b.pyc", True),
-        (".gitignore", False),
-        ("a/git/b.py", False),
-    ],
-)
-def test_litter(path: str, litter: bool) -> None:
-    assert is_litter(path) is litter
 
 
 @given(st.lists(st.text(max_size=12), max_size=8), st.sets(st.sampled_from(["a.pt", "b/c.npy", "unit_test/d.pkl"])))
