@@ -29,7 +29,7 @@ _FLOAT_SLACK = 1e-9
 class MutantsResult:
     """What became of the mutants that were tried, ``made`` being how many there are.
 
-    ``equivalent`` are those whose author says, with a reason, that nobody can tell them from the golden function; they
+    ``equivalent`` are those whose author says, with a reason, that nobody can tell them from the reference; they
     count on neither side. ``refuted`` are declared ones that the test kills all the same, ``unknown`` declarations that
     name no mutant.
     """
@@ -151,10 +151,10 @@ class AuditResult:
         found = []
         for verdict in self.golden:
             if verdict.outcome is not Outcome.PASSED:
-                found.append(f"the golden function does not pass ({verdict.outcome.value}: {verdict.reason})")
+                found.append(f"the reference does not pass ({verdict.outcome.value}: {verdict.reason})")
                 break
         if len({verdict.outcome for verdict in self.golden}) > 1:
-            found.append("the test is flaky: the golden function passes sometimes")
+            found.append("the test is flaky: the reference passes sometimes")
         if self.stub is Outcome.PASSED:
             found.append("the masked stub passes")
         found += [f"the trivial answer '{name}' passes" for name, outcome in self.trivial if outcome is Outcome.PASSED]

@@ -84,7 +84,7 @@ def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
 
 
 def audit_waiting_revision(revision_id: int) -> AuditResult | None:
-    """Audit one revision if it still waits for that; None otherwise. Raises ``SandboxError`` for faults of ours."""
+    """Audit one revision if it still waits; else None. Raises ``SandboxError`` for infrastructure errors."""
     for revision, epoch in waiting():
         if revision.pk == revision_id:
             try:
@@ -96,7 +96,7 @@ def audit_waiting_revision(revision_id: int) -> AuditResult | None:
 
 
 def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
-    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for faults of ours."""
+    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for infrastructure errors."""
     result, facts = measure(revision, epoch)
     store(revision, result, facts)
     return result
@@ -105,8 +105,8 @@ def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
 def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict[str, Any]]:
     """What an audit of ``revision`` finds, and with what it was made. Nothing is stored.
 
-    The golden function has to pass twice, with the public and current private seeds and then with others that are
-    derived for this purpose; everything else is tried on the former. Raises ``SandboxError`` for faults of ours.
+    The reference has to pass twice, with the public and current private seeds and then with others that are
+    derived for this purpose; everything else is tried on the former. Raises ``SandboxError`` for infrastructure errors.
     """
     started = monotonic()
     grader = Grader(revision, epoch)

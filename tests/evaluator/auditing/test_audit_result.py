@@ -36,7 +36,7 @@ def test_a_good_task() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"golden": (WRONG, WRONG)}, "the golden function does not pass (wrong_output: seed 1, case 0: differs)"),
+        ({"golden": (WRONG, WRONG)}, "the reference does not pass (wrong_output: seed 1, case 0: differs)"),
         ({"stub": Outcome.PASSED}, "the masked stub passes"),
         ({"trivial": (("none", Outcome.PASSED),)}, "the trivial answer 'none' passes"),
         ({"guessing": Guessing(4, 4, 8)}, "guessing passes: all 4 golden outputs are equal"),
@@ -51,8 +51,8 @@ def test_what_makes_a_task_unusable(changed: dict[str, object], reason: str) -> 
 
 def test_passing_only_sometimes_is_flaky() -> None:
     assert replace(GOOD, golden=(PASSED, WRONG)).reasons == (
-        "the golden function does not pass (wrong_output: seed 1, case 0: differs)",
-        "the test is flaky: the golden function passes sometimes",
+        "the reference does not pass (wrong_output: seed 1, case 0: differs)",
+        "the test is flaky: the reference passes sometimes",
     )
 
 

@@ -124,7 +124,7 @@ def test_a_golden_function_that_disagrees_with_itself_fails_its_audit(real_sandb
     flaky = GOLDEN_1.replace("math.fsum([x, x])", "math.fsum([x, x]) + __import__('random').random()")
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": flaky})
     (task,) = audit("--suite", "small")["tasks"]
-    assert task["reasons"][0].startswith("the golden function does not pass (wrong_output")
+    assert task["reasons"][0].startswith("the reference does not pass (wrong_output")
     assert (task["mutants"], task["guessing"]) == (None, None)
 
 
@@ -143,8 +143,8 @@ def test_a_golden_function_that_only_passes_on_some_seeds_is_flaky(
     monkeypatch.setattr(Grader, "grade", grade_golden_by_turns)
     (task,) = audit()["tasks"]
     assert task["reasons"] == [
-        "the golden function does not pass (raised: private case 0: raised)",
-        "the test is flaky: the golden function passes sometimes",
+        "the reference does not pass (raised: private case 0: raised)",
+        "the test is flaky: the reference passes sometimes",
     ]
 
 
