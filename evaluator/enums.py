@@ -30,7 +30,7 @@ RunState = WorkState
 class AttemptState(TextChoices):
     """One try at a test run. At most one attempt of a run is ever accepted.
 
-    ``infra`` is also an attempt whose lease ran out; ``lost`` one that its worker gave back when it was told to stop.
+    ``infra`` is also an attempt whose lease ran out; ``lost`` one that its worker gave back when it was asked to stop.
     """
 
     RUNNING = "running", "running"
@@ -41,7 +41,7 @@ class AttemptState(TextChoices):
 
 
 class ReevaluationState(TextChoices):
-    """A re-evaluation's life. ``held``: a fault of ours came too often, an operator has to look."""
+    """A re-evaluation's life. ``held``: infrastructure errors came too often, an operator has to look."""
 
     RUNNING = "running", "under way"
     HELD = "held", "held"

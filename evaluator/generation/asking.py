@@ -27,7 +27,7 @@ from evaluator.providers.calling import (
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.places import claim_within_limit
-from evaluator.queue.retry import patiently
+from evaluator.queue.retry import retry
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint
@@ -94,33 +94,33 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     try:
         with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
             answer = _answer(request, token, keeper.lost)
-        patiently(lambda: store_answer(request, token, answer))
+        retry(lambda: store_answer(request, token, answer))
         _note(generation, EndpointCheck.OK, "It answered in a run.")
     except (StoppedError, RunCancelledError):
         log.info("asking_stopped", request=request.pk)
-        patiently(release)
+        retry(release)
     except CallBusyError as error:
-        patiently(partial(release, reason=str(error), not_before=error.until))
+        retry(partial(release, reason=str(error), not_before=error.until))
     except LimitReachedError as error:
         stop(generation.pk, GenerationState.PAUSED, str(error))
     except (CallRejectedError, ClientUnavailableError) as error:
         # What one question meets here, every other would meet as well.
-        patiently(release)
+        retry(release)
         _note(generation, EndpointCheck.FAILED, str(error))
         stop(generation.pk, GenerationState.PAUSED, str(error))
     except CallLostError as error:
-        patiently(partial(fault, reason=str(error), hold=True))
+        retry(partial(fault, reason=str(error), hold=True))
     except CallFaultError as error:
-        patiently(partial(fault, reason=str(error)))
+        retry(partial(fault, reason=str(error)))
     except (SandboxError, ContentMissingError) as error:
         log.warning("asking_failed", request=request.pk, error=str(error))
-        patiently(partial(fault, reason=getattr(error, "public", "the task's files are missing")))
+        retry(partial(fault, reason=getattr(error, "public", "the task's files are missing")))
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # a bug of ours must be retried and shown, never lose a run
         log.exception("asking_failed", request=request.pk)
-        patiently(partial(fault, reason="an infrastructure error of this site"))
+        retry(partial(fault, reason="an infrastructure error of this site"))
     finish_generation(generation.pk)
 
 

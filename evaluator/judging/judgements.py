@@ -28,7 +28,7 @@ from evaluator.providers.calling import (
 from evaluator.queue import leases
 from evaluator.queue.places import claim_within_limit, has_room
 from evaluator.queue.queueing import push_models
-from evaluator.queue.retry import patiently
+from evaluator.queue.retry import retry
 from evaluator.queue.storable import storable
 from evaluator.signals import implementation_rated
 from submissions.domain.audit import record
@@ -160,22 +160,22 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         with leases.heartbeat(Judgement, row.pk, token) as keeper:
             _decide(row, token, judge_client, lambda: keeper.lost() or stop())
     except (CallBusyError, BudgetSpentError) as wait:
-        patiently(partial(release, reason=str(wait), not_before=wait.until))
+        retry(partial(release, reason=str(wait), not_before=wait.until))
     except StoppedError:
-        patiently(release)
+        retry(release)
     except CallFaultError as error:
-        patiently(partial(fault, reason=str(error)))
+        retry(partial(fault, reason=str(error)))
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
-        patiently(partial(fault, reason=str(error), hold=True))
+        retry(partial(fault, reason=str(error), hold=True))
     except UNREADABLE as error:
         reason = f"The task's reference cannot be read ({type(error).__name__}); import the suite again."
-        patiently(partial(fault, reason=reason, hold=True))
+        retry(partial(fault, reason=reason, hold=True))
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # a bug of ours must be retried and shown, never lose a judgement
         log.exception("judging_failed", judgement=row.pk)
-        patiently(partial(fault, reason="an infrastructure error of this site"))
+        retry(partial(fault, reason="an infrastructure error of this site"))
 
 
 class _StaleError(Exception):
@@ -199,7 +199,7 @@ def _decide(
         sensitive = label is not None and _is_surface_sensitive(row, asking, shown, label)
     finally:
         client.close()
-    patiently(partial(_finish, row, token, label=label, split=split, surface_sensitive=sensitive))
+    retry(partial(_finish, row, token, label=label, split=split, surface_sensitive=sensitive))
 
 
 def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, label: Label) -> bool:
@@ -224,7 +224,7 @@ def _labels(row: Judgement, asking: Asking, shown: JudgeInput, variant: Variant,
             labels.append(Label(stored[sample]) if stored[sample] else None)
         else:
             ballot = asking.vote(shown, variant, sample)
-            patiently(partial(_store, row, asking.token, ballot, variant, sample))
+            retry(partial(_store, row, asking.token, ballot, variant, sample))
             labels.append(ballot.label)
     return labels
 

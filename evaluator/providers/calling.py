@@ -20,7 +20,7 @@ from django.utils import timezone
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
 from evaluator.providers.types import FaultKind, ProviderFault
-from evaluator.queue.retry import patiently
+from evaluator.queue.retry import retry
 from evaluator.queue.storable import storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
@@ -185,7 +185,7 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
         raise
     cost = cost_of(reply.usage.input_tokens, reply.usage.output_tokens, *order.prices)
     # Paid for: it must not be lost because the database is away for a moment.
-    if not patiently(lambda: _store_reply(row, reply, cost)):
+    if not retry(lambda: _store_reply(row, reply, cost)):
         msg = "Another worker had the same answered at this moment."
         raise CallBusyError(msg, until=timezone.now())
     row.refresh_from_db()
@@ -251,12 +251,12 @@ def _store_fault(row: ModelCall, fault: ProviderFault) -> None:
         _mark_in_doubt(row, fault.message, **facts)
     else:
         sending = ModelCall.objects.filter(pk=row.pk, state=CallState.SENDING)
-        patiently(lambda: sending.update(state=CallState.FAILED, message=fault.message, ended=timezone.now(), **facts))
+        retry(lambda: sending.update(state=CallState.FAILED, message=fault.message, ended=timezone.now(), **facts))
 
 
 def _mark_in_doubt(row: ModelCall, message: str, **facts: Any) -> None:
     sending = ModelCall.objects.filter(pk=row.pk, state=CallState.SENDING)
-    patiently(lambda: sending.update(state=CallState.IN_DOUBT, message=message, ended=timezone.now(), **facts))
+    retry(lambda: sending.update(state=CallState.IN_DOUBT, message=message, ended=timezone.now(), **facts))
 
 
 def _wait_or_give_up(fault: ProviderFault, order: Order, number: int, stop: Callable[[], bool]) -> None:

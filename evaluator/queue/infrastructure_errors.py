@@ -1,4 +1,4 @@
-"""What a fault of ours is to the maintainers, to the submitter, and to the run that it befell."""
+"""Say what an infrastructure error means: for maintainers, for everybody, and for the run that it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding out while the database is away: what was measured with much effort must not be lost for one lost moment."""
+"""Retry while the database is away: what took long to measure must not be lost for one lost moment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
-PATIENCE_SECONDS = 120.0
+RETRY_SECONDS = 120.0
 LONGEST_PAUSE_SECONDS = 5.0
 _Result = TypeVar("_Result")
 
 
-def patiently(act: Callable[[], _Result], *, seconds: float = PATIENCE_SECONDS) -> _Result:
-    """Do ``act``, again and again for up to ``seconds`` while the database does not answer, and return its result.
+def retry(act: Callable[[], _Result], *, seconds: float = RETRY_SECONDS) -> _Result:
+    """Call ``act``, with backoff for up to ``seconds`` while the database does not answer, and return its result.
 
     ``act`` must be a whole transaction that may be repeated: when the answer to a commit is lost, it is done twice.
     """

@@ -19,7 +19,7 @@ JOB_MODULES: Final = ("evaluator.jobs",)
 """The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when it must."""
 
 GIVING_UP_SECONDS: Final = 7.0
-"""How long the process of a job has to give its work back when its worker is told to stop at once."""
+"""How long the process of a job has to give its work back when its worker is asked to stop at once."""
 
 
 class UnknownJobError(Exception):
@@ -58,7 +58,7 @@ class KnownJob(Job):
 
 
 class ReleasingWorker(Worker):
-    """Gives the work in hand back when it is told to stop: an orderly stop is no infrastructure error of the work.
+    """Gives the work in hand back when it is asked to stop: an orderly stop is no infrastructure error of the work.
 
     RQ itself kills the process of the job with SIGKILL, and its lease would have to run out.
     """

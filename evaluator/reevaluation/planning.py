@@ -176,12 +176,12 @@ def plan(
 
 def fingerprint(plans: Iterable[PlannedReevaluation]) -> str:
     """Changes when a plan does: so that nobody confirms another one than was shown."""
-    told = [
+    shown = [
         (each.submission.pk, each.target.pk, [(run.implementation_id, run.supersedes_reason) for run in each.runs])
         for each in plans
         if each.needed
     ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    return hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
 def _newest_versions(submissions: list[Submission]) -> list[SuiteVersion]:

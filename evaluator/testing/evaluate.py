@@ -15,7 +15,7 @@ from benchmark_tasks.domain.content import tree_path
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
 from evaluator.queue.infrastructure_errors import fault_of
-from evaluator.queue.retry import patiently
+from evaluator.queue.retry import retry
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import RunCancelledError, SandboxError
@@ -55,7 +55,7 @@ def evaluate(claim: Claim) -> None:
     except Exception as error:  # a bug of ours must be retried and shown, never a candidate's failure
         fault = fault_of(error)
         log.warning("infra", reason=fault.reason, everywhere=fault.everywhere, exc_info=fault.is_bug)
-        patiently(
+        retry(
             lambda: results.record_infra(claim, reason=fault.reason, public=fault.public, everywhere=fault.everywhere)
         )
 
@@ -78,9 +78,7 @@ def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
     task_environments.require_same(run, environment=environment, digest=digest)
     with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
         verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
-    accepted = patiently(
-        lambda: results.accept(claim, verdict=verdict, environment=environment, environment_digest=digest)
-    )
+    accepted = retry(lambda: results.accept(claim, verdict=verdict, environment=environment, environment_digest=digest))
     # Pages show how many private cases passed; how the others ended is for operators.
     private = Counter(case.outcome.value for case in verdict.cases if not case.public)
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))

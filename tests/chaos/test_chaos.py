@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Five boxes and one answer that needs none in each.
 SUBMISSIONS = 12
-FAULTS = 12
+FAULTS = 8
 EVERY_SECONDS = (1.0, 3.0)
 AWAY_SECONDS = (0.2, 2.0)
 

@@ -117,7 +117,7 @@ def _preload_sdks() -> None:
 
 
 def _remove_boxes_left() -> None:
-    """A worker that is told to stop twice kills the process of its job, which can then not remove its own box."""
+    """A worker that is asked to stop twice kills the process of its job, which can then not remove its own box."""
     try:
         configured_sandbox().reap(keep=lambda _label: False)
     except SandboxError as error:

@@ -135,8 +135,8 @@ class Command(BaseCommand):
         try:
             call_command(name, *arguments, stdout=output, stderr=self._below, verbosity=verbosity)
         except SystemExit as ended:
-            told = output.getvalue().strip() if isinstance(output, StringIO) else ""
-            msg = f"manage.py {name} ended with exit code {ended.code}\n{told}"
+            printed = output.getvalue().strip() if isinstance(output, StringIO) else ""
+            msg = f"manage.py {name} ended with exit code {ended.code}\n{printed}"
             raise CommandError(msg.strip()) from None
         if step.fingerprint:
             stamp.parent.mkdir(exist_ok=True)

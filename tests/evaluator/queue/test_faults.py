@@ -209,7 +209,7 @@ def test_patience_ends() -> None:
         raise OperationalError("gone for good")
 
     with pytest.raises(OperationalError):
-        retry.patiently(never, seconds=0.5)
+        retry.retry(never, seconds=0.5)
     assert 2 <= len(calls) <= 4
     with pytest.raises(ZeroDivisionError):
-        retry.patiently(lambda: 1 // 0)
+        retry.retry(lambda: 1 // 0)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,10 +72,10 @@ def endless_run(version: SuiteVersion) -> TestRun:
     return TestRun.objects.get(pk=run_id)
 
 
-@pytest.mark.parametrize("victims", ["worker", "work-horse", "both"])
 def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
-    victims: str, small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
+    small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
+    """Worker and work-horse at once; the chaos tests kill them one by one."""
     submission = slow_submission(small_version)
     plan(submission.pk)
     with running("worker", "--name", "first", **LEASE) as first:
@@ -84,7 +83,7 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
         wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
         horses = children_of(first.pid)
         assert horses
-        for pid in {"worker": [first.pid], "work-horse": horses, "both": [first.pid, *horses]}[victims]:
+        for pid in (first.pid, *horses):
             os.kill(pid, signal.SIGKILL)
         with running("worker", "--name", "second", **LEASE):
 
@@ -122,10 +121,10 @@ def test_a_run_that_kills_its_worker_is_held_after_three_tries(
     assert list(Attempt.objects.values_list("state", flat=True)) == [AttemptState.INFRA] * 3
 
 
-@pytest.mark.parametrize("all_processes", [False, True], ids=["told twice", "as an init system does"])
-def test_a_worker_that_is_told_to_stop_gives_its_run_back_and_nothing_counts(
-    all_processes: bool, small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
+def test_a_worker_and_its_job_that_are_told_to_stop_give_the_run_back_and_nothing_counts(
+    small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
+    """As an init system does it; ``test_worker_stop`` tells the worker twice."""
     run = endless_run(small_version)
     with running("worker", **LEASE) as worker:
         # The worker's own check has boxes too.
@@ -133,12 +132,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_run_back_and_nothing_counts(
         wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
         horses = children_of(worker.pid)
         worker.terminate()
-        if all_processes:
-            os.kill(horses[0], signal.SIGTERM)
-        else:
-            # RQ takes a second signal within a second for the same one.
-            time.sleep(1.1)
-            worker.terminate()
+        os.kill(horses[0], signal.SIGTERM)
         worker.wait(timeout=PATIENCE_SECONDS)
     run.refresh_from_db()
     assert (run.state, run.token, run.infra_count, run.not_before) == (RunState.QUEUED, None, 0, None)

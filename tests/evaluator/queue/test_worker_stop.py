@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.enums import RunState
+from evaluator.enums import AttemptState, RunState
 from evaluator.models import TestRun
 from evaluator.queue.queueing import plan
 from evaluator.sandbox.cgroups import GroupStore
@@ -50,3 +50,5 @@ def test_a_worker_that_is_stopped_twice_leaves_no_box(
         worker.wait(timeout=60)
         assert not is_running(horse)
         assert boxes_of(horse) == []
+    given_back = TestRun.objects.filter(attempts__state=AttemptState.LOST, infra_count=0)
+    assert set(given_back.values_list("state", flat=True)) == {RunState.QUEUED}
