@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.facts_suite import ensure_categories, load_facts
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite
 from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
@@ -47,7 +48,8 @@ TABLE = {
 def suite() -> Suite:
     """lmr-bench as it is shipped."""
     cache.clear()
-    call_command("load_catalogue", stdout=io.StringIO())
+    ensure_categories()
+    load_facts()
     load_published()
     return Suite.objects.get(slug="lmr-bench")
 
@@ -195,24 +197,14 @@ class TestTraps:
         }
         assert {row.human_comment for row in found.values()} == {"No loop."}
 
-    @pytest.mark.parametrize(
-        ("content", "label"),
-        [
-            (b"The loop is right.\n\n**Classification:**\n2", "LC"),
-            (b'```json\n{"category": "3", "rationale": ["fine"]}\n```', "CC"),
-            (b'{"category": 1, "rationale": []}', "LI"),
-            (b"Wrong.\r\n\r\n1\r\n", "LI"),
-            (b'\xef\xbb\xbf{"category": "2"}', "LC"),
-        ],
-    )
-    def test_shapes_of_judge_answers(self, suite: Suite, results: Path, content: bytes, label: str) -> None:
-        write(results, f"{JUDGE}/{DPO}", content)
+    def test_a_judge_s_words_are_kept_without_byte_order_mark_and_foreign_line_ends(
+        self, suite: Suite, results: Path
+    ) -> None:
+        write(results, f"{JUDGE}/{DPO}", b"\xef\xbb\xbfWrong.\r\n\r\n1\r\n")
         lines = imported(results)
-        assert lines[0] == f"read     {JUDGE}/{DPO}: dpo/1: {label}"
-        assert "judge lacks empathybias/1" not in lines[2]
+        assert lines[0] == f"read     {JUDGE}/{DPO}: dpo/1: LI"
         assert "; judge lacks " in lines[2]
-        text = content.decode("utf-8-sig").replace("\r\n", "\n")
-        assert (result().judge_label, result().judge_text) == (label, text)
+        assert (result().judge_label, result().judge_text) == ("LI", "Wrong.\n\n1\n")
 
     def test_tests_that_never_ran_and_foreign_paths(self, suite: Suite, results: Path) -> None:
         text = (
@@ -246,17 +238,12 @@ class TestTraps:
     @pytest.mark.parametrize(
         ("place", "content", "why"),
         [
-            (f"{JUDGE}/{DPO.replace('_0_', '_1_')}", "3", "dpo has 1 tasks, no number 2"),
             (f"{JUDGE}/{DPO.replace('DPO', 'dpo')}", "2", "second answer of the judge for dpo/1"),
-            (f"{JUDGE}/99-X_y_0_analysis.txt", "3", "folder '99-X' is not one of the benchmark's papers"),
             (f"{JUDGE}/7-bertscore_other_0_analysis.txt", "3", "expected the repository folder 'bert_score'"),
             (f"{JUDGE}/7-bertscore_analysis.txt", "3", "expected a name <folder>_<repository>_<index>_analysis"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", b"\xff\xfe", "not UTF-8 text"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", "x" * 1_000_001, "larger than 1,000,000 bytes"),
-            (TESTS, "1-DPO/unit_test_1.log: PASS\nTotal log files: 2\nPassed files: 1", "stated as ('2', '1')"),
             ("human_evaluation/a.json", json.dumps([human(3), human(2)]), "more than one label for OpenHands gpt4o"),
-            ("human_evaluation/a.json", json.dumps([human(3, function_index=7)]), "dpo has 1 tasks, no number 8"),
-            ("human_evaluation/a.json", '[{"annotator": "Jane Roe"', "not JSON"),
         ],
     )
     def test_a_bad_file_does_not_stop_the_others(

@@ -179,8 +179,7 @@ def test_a_taken_port_is_a_clear_error(instance: Instance) -> None:
     assert time.monotonic() - started < 20
 
 
-@pytest.mark.parametrize("arguments", [[], ["--setup"]], ids=["serve", "setup"])
-@pytest.mark.parametrize("damage", ["pages", "header"])
+@pytest.mark.parametrize(("damage", "arguments"), [("pages", []), ("header", ["--setup"])], ids=["serve", "setup"])
 def test_a_damaged_database_is_noticed_and_left_alone(instance: Instance, damage: str, arguments: list[str]) -> None:
     file = instance.data / "db.sqlite3"
     content = bytearray(file.read_bytes())

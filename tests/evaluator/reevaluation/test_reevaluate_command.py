@@ -143,33 +143,6 @@ def test_wrong_arguments_end_with_one_for_two_means_held(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--task", "small/alpha/1"],
-        ["--suite", "small", "--task", "alpha/1"],
-        ["--suite", "small", "--task", "small/alpha/1"],
-    ],
-)
-def test_a_task_is_named_in_full_or_beside_its_suite(small_version: SuiteVersion, arguments: list[str]) -> None:
-    measured(small_version)
-    assert len(as_json(*arguments, "--dry-run")["planned"]) == 1
-
-
-def test_a_held_one_ends_with_its_own_exit_code(small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch) -> None:
-    submission = measured(small_version)
-
-    def hold(**_: object) -> bool:
-        TestRun.objects.filter(reevaluation__isnull=False).update(state=RunState.HELD, reason="the host failed")
-        Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
-        return True
-
-    monkeypatch.setattr("evaluator.management.commands.reevaluate.evaluate_next", hold)
-    with pytest.raises(SystemExit) as end:
-        reevaluate("--submission", str(submission.pk), "--reason", "Again.", "--wait")
-    assert end.value.code == 2
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--suite", "nothing", "--dry-run"], "There is no suite nothing. Known: "),
