@@ -20,6 +20,7 @@ export class Drafts {
     this.form = form;
     this.key = `lmr-board-label-${work.dataset.assignment}`;
     this.dirty = false;
+    this.locking = false;
     this.sent = 0;
     this.lastInput = Date.now();
     this.onrefused = () => {};
@@ -37,6 +38,7 @@ export class Drafts {
 
   save() {
     clearTimeout(this.timer);
+    if (this.locking) return;
     htmx.trigger(this.form.element, "save");
   }
 
@@ -47,10 +49,23 @@ export class Drafts {
     }
     addEventListener("focusout", () => this.dirty && this.save(), { signal });
     addEventListener("online", () => this.dirty && this.save(), { signal });
+    // Nothing is saved behind a lock that is on its way.
+    document.addEventListener("submit", (event) => {
+      if (event.target !== this.form.element) return;
+      clearTimeout(this.timer);
+      this.locking = true;
+    }, { signal, capture: true });
     addEventListener("pagehide", () => {
       if (this.dirty) navigator.sendBeacon(this.form.element.action, new FormData(this.form.element));
     }, { signal });
     const body = document.body;
+    // htmx remembers the button that was pressed last; what is sent by itself must never lock.
+    body.addEventListener("htmx:configRequest", (event) => {
+      const { elt, parameters, triggeringEvent } = event.detail;
+      if (elt.id !== "label-form") return;
+      parameters.act = triggeringEvent?.submitter?.value ?? "save";
+      parameters.version = document.querySelector("#save-state [name=version]").value;
+    }, { signal });
     body.addEventListener("htmx:beforeRequest", (event) => this.#mine(event) && this.#sending(), { signal });
     // What was refused comes back with the reason, and is shown as well as what was done.
     body.addEventListener("htmx:beforeSwap", (event) => {
@@ -58,7 +73,12 @@ export class Drafts {
       const { status } = event.detail.xhr;
       event.detail.shouldSwap = status === 200 || (ANSWERED.includes(status) && status > 403);
     }, { signal });
-    body.addEventListener("htmx:afterRequest", (event) => this.#mine(event) && this.#answered(event.detail.xhr), { signal });
+    body.addEventListener("htmx:afterRequest", (event) => {
+      if (!this.#mine(event)) return;
+      const { xhr, requestConfig } = event.detail;
+      if (requestConfig.triggeringEvent?.type === "submit" && xhr.status !== 200) this.locking = false;
+      this.#answered(xhr);
+    }, { signal });
   }
 
   #mine(event) { return event.detail.requestConfig.elt.id === "label-form"; }
