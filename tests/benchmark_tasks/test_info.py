@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,18 +13,18 @@ from tests.benchmark_tasks.factories import (
     CASES,
     CHECK,
     GOLDEN_1,
-    INFO,
-    MASKED,
     PDF,
     RUN_1,
+    STUB,
     info,
     write_paper,
     write_suite,
 )
-from tests.benchmark_tasks.reading import fatal, first_task
+from tests.benchmark_tasks.reading import fatal, first_task, remarks
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 EXACT = {"exact": True, "rtol": 1e-6, "atol": 1e-8, "ordered": True, "equal_nan": False}
 CLOSE = {**EXACT, "exact": False}
@@ -52,23 +52,7 @@ class TestGoodFolder:
 
     def test_a_sealed_task_is_read_with_all_defaults_written_out(self, suite_folder: Path) -> None:
         task = first_task(read_suite(suite_folder))
-        assert task.info.model_dump(exclude={"check"}, exclude_defaults=True) == {
-            "slug": "alpha/1",
-            "index": 1,
-            "line": 10,
-            "instruction": "Implement double.",
-            "category": "evaluation-metrics",
-            "category_source": "upstream",
-            "goal_file": "scoring/core.py",
-            "goal_function": "double",
-            "golden_file": "golden_files/core_golden_1.py",
-            "retrieval_context": ["scoring/tables.py"],
-            "unit_test_file": "unit_test/run_1.py",
-            "protocol": "sealed",
-            "environment": "numpy",
-        }
         assert task.info.check is not None
-        assert task.info.check.cases_file == "unit_test/cases.py"
         assert task.info.check.settings == {
             "public_seeds": [1, 2],
             "private_seeds": 3,
@@ -76,30 +60,18 @@ class TestGoodFolder:
             "wall_seconds": 20.0,
             "memory_mb": 256,
         }
-        assert task.reasons == ()
-        assert task.masked_line == 8
-        assert task.masked_source == (
-            'def double(x):\n    """Twice x."""\n    # TODO: implement\n    raise NotImplementedError\n'
+        assert (task.info.protocol, task.info.environment, task.info.category) == (
+            "sealed",
+            "numpy",
+            "evaluation-metrics",
         )
-        assert task.grading is not None
+        assert (task.reasons, task.masked_line, task.unit_test_file) == ((), 8, "")
+        assert task.masked_source == f'def double(x):\n    """Twice x."""\n{STUB}'
         assert task.grading == GradingFiles(GOLDEN_1.encode(), CASES.encode(), RUN_1.encode())
-        assert task.unit_test_file == ""
 
     def test_the_check_alone_makes_a_task_sealed(self, tmp_path: Path) -> None:
         task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"protocol": ..., "environment": ...}))))
         assert (task.info.protocol, task.info.environment, task.reasons) == ("sealed", "numpy", ())
-
-    def test_an_empty_check_object_gets_defaults(self, tmp_path: Path) -> None:
-        check = {"cases_file": "unit_test/cases.py", "public_seeds": [7]}
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"check": check}))))
-        assert task.info.check is not None
-        assert task.info.check.settings == {
-            "public_seeds": [7],
-            "private_seeds": 3,
-            "comparison": {"default": CLOSE, "outputs": {}},
-            "wall_seconds": 30.0,
-            "memory_mb": 512,
-        }
 
     def test_an_outputs_rule_starts_from_the_default_rule(self, tmp_path: Path) -> None:
         comparison = {
@@ -116,14 +88,6 @@ class TestGoodFolder:
                 "b": {**CLOSE, "ordered": False, "rtol": 0.5},
             },
         }
-
-    def test_equivalent_mutants_are_no_part_of_the_settings(self, tmp_path: Path) -> None:
-        mutant = {"mutant": "line 3: `x` -> `1 * x`", "reason": "a product with one"}
-        given = info({"check": {**CHECK, "equivalent_mutants": [mutant]}})
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=given)))
-        assert [each.model_dump() for each in task.info.mutants] == [mutant]
-        assert task.info.check is not None
-        assert "equivalent_mutants" not in task.info.check.settings
 
     def test_litter_and_stray_folders(self, suite_folder: Path) -> None:
         for name in (".DS_Store", "01-Alpha/.DS_Store", "01-Alpha/scoring-repo/.DS_Store"):
@@ -146,33 +110,6 @@ class TestTraps:
             "scoring/tables.py",
         ]
 
-    @pytest.mark.parametrize("class_name", [None, "", ...])
-    def test_no_class(self, tmp_path: Path, class_name: object) -> None:
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"class_name": class_name}))))
-        assert (task.info.class_name, task.reasons) == ("", ())
-
-    def test_the_whole_class(self, tmp_path: Path) -> None:
-        golden = MASKED.replace("self.factor = factor", "self.factor = 1.0 * factor")
-        given = info({"goal_function": "Scorer", "class_name": "Scorer"})
-        files = {"golden_files/core_golden_1.py": golden}
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=given, files=files)))
-        assert (task.reasons, task.masked_line) == ((), 14)
-        assert task.masked_source.startswith("class Scorer:\n")
-
-    @pytest.mark.parametrize("class_name", ["Scorer", "", "score"])
-    def test_an_only_method_is_found_under_upstreams_spellings(self, tmp_path: Path, class_name: str) -> None:
-        given = info(
-            {"goal_function": "score", "class_name": class_name, "golden_file": "golden_files/core_golden_2.py"}
-        )
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=given)))
-        assert (task.reasons, task.masked_line) == ((), 20)
-
-    @pytest.mark.parametrize(("given", "read"), [(29, "29"), ("29", "29"), (None, ""), (..., "")])
-    def test_instance_id(self, tmp_path: Path, given: object, read: str) -> None:
-        suite = read_suite(write_suite(tmp_path / "s", info=info(instance_id=given)))
-        assert fatal(suite) == []
-        assert suite.papers[0].info.instance_id == read
-
     @pytest.mark.parametrize(("folder", "slug"), [("01-DPO", "dpo"), ("1-DPO", "dpo"), ("TimeDistill", "timedistill")])
     def test_the_real_folders_name_counts(self, tmp_path: Path, folder: str, slug: str) -> None:
         suite = read_suite(write_suite(tmp_path / "s", folder=folder, info=info(folder_name="17-Other")))
@@ -190,25 +127,158 @@ class TestTraps:
         task = first_task(read_suite(write_suite(tmp_path / "s", folder="31-Syn-Chain", info=given)))
         assert (task.info.category, task.info.category_source) == ("information-extraction", "ours")
 
-    def test_a_byte_order_mark(self, tmp_path: Path) -> None:
-        data = b"\xef\xbb\xbf" + json.dumps(INFO).encode()
-        assert first_task(read_suite(write_suite(tmp_path / "s", info=data))).reasons == ()
 
-    def test_the_paper_may_lie_in_the_repository_as_json(self, tmp_path: Path) -> None:
-        files = {"paper.pdf": None, "scoring-repo/paper.json": '{"title": "Alpha"}'}
-        suite = read_suite(write_suite(tmp_path / "s", files=files))
-        assert suite.problems == []
-        assert suite.papers[0].paper_file == tmp_path / "s/01-Alpha/scoring-repo/paper.json"
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
 
-    @pytest.mark.upstream
-    def test_upstreams_own_files(self, tmp_path: Path, shared: Path) -> None:
-        for file in (shared / "info").glob("*.json"):
-            write_paper(tmp_path, file.stem, info=file.read_bytes())
-        suite = read_suite(tmp_path)
-        assert fatal(suite) == []
-        tasks = [task for paper in suite.papers for task in paper.tasks]
-        assert len(tasks) == 35
-        assert sum(task.info.category_source == "upstream" for task in tasks) == 27
-        assert {t.info.slug for t in tasks if t.info.category_source == "ours"} == {"syn-chain/1"}
-        assert {task.info.protocol for task in tasks} == {"upstream"}
-        assert all(task.reasons for task in tasks)
+FORM_ERRORS = [
+    (b"[1, 2]", "info.json:1:1: the file must be an object, not a list"),
+    (b"{}", "info.json:1:1: implementations is missing; add it"),
+    (b'{"a": 1,\n "a": 2}', "info.json: has the key 'a' twice in one object; keep one"),
+    (b'{"a": 1,\n "b" 2}', "info.json:2:6: is not JSON: Expecting ':' delimiter"),
+]
+
+VALUE_ERRORS = [
+    ({}, {"implementations": [1]}, "implementations[0] must be an object, not 1"),
+    ({}, {"year": 3000}, "year must be at most 2999, not 3000"),
+    (
+        {},
+        {"paper_url": "javascript:alert(1)"},
+        "paper_url must be an http or https address, not 'javascript:alert(1)'",
+    ),
+    ({"index": 0}, {}, "implementations[0].index must be at least 1, not 0"),
+    ({"index": 2}, {}, "the file repeats the index 2; number the functions of a paper 1, 2, …"),
+    ({"protocol": "open"}, {}, "implementations[0].protocol must be one of 'sealed' or 'upstream', not \"open\""),
+    ({"environment": "../x"}, {}, "implementations[0].environment must be a short name such as 'numpy'"),
+    (
+        {"retrieval_context": ["a"], "retrieval_content": ["b"]},
+        {},
+        "implementations[0] has both retrieval_context and retrieval_content, and they differ; keep one",
+    ),
+]
+
+CHECK_ERRORS = [
+    ({"cases_file": ...}, "check.cases_file is missing; add it"),
+    ({"public_seeds": []}, "check.public_seeds must have at least 1 items"),
+    ({"public_seeds": [1, 1]}, "check.public_seeds must be different whole numbers"),
+    ({"comparison": {"default": {"rtol": -1}}}, "check.comparison.default.rtol must be at least 0.0, not -1"),
+    ({"comparison": {"default": {"tolerance": 1}}}, "check.comparison.default.tolerance is an unknown key; "),
+    (
+        {"comparison": {"outputs": {"x": {"exact": True, "rtol": 1}}}},
+        "check.comparison.outputs.x cannot be exact and have tolerances; remove one",
+    ),
+    ({"comparison": {"outputs": {"\n": {}}}}, "check.comparison.outputs.'\\n'."),
+    ({"equivalent_mutants": [{"mutant": "line 1"}]}, "check.equivalent_mutants[0].reason is missing; add it"),
+]
+
+
+class TestErrorsOfForm:
+    @pytest.mark.parametrize(("data", "message"), FORM_ERRORS)
+    def test_json(self, tmp_path: Path, data: bytes, message: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=data))
+        assert fatal(suite) == [f"01-Alpha/{message}"]
+        assert suite.left_out == {"alpha": "01-Alpha"}
+
+    @pytest.mark.parametrize(("task", "changes", "message"), VALUE_ERRORS)
+    def test_values(self, tmp_path: Path, task: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(task, **changes)))
+        assert suite.refused
+        assert message in [problem.message for problem in suite.problems if problem.fatal]
+        assert all(problem.line and problem.column for problem in suite.problems if problem.fatal)
+
+    @pytest.mark.parametrize(("change", "message"), CHECK_ERRORS)
+    def test_check(self, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+        check = {key: value for key, value in {**CHECK, **change}.items() if value is not ...}
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"check": check})))
+        assert [problem.message for problem in suite.problems if problem.fatal] != []
+        assert all(p.message.startswith(f"implementations[0].{message}") for p in suite.problems if p.fatal)
+
+    def test_an_unknown_category_names_the_nine(self, tmp_path: Path) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"category": "Cooking"})))
+        (message,) = fatal(suite)
+        assert message.startswith("01-Alpha/info.json:13:")
+        assert "Unknown category 'Cooking'" in message
+        assert "Evaluation Metrics" in message
+
+    @pytest.mark.parametrize(
+        ("key", "path"),
+        [
+            *(("goal_file", path) for path in ("../x.py", "/etc/passwd", "a/../../x", "a\\b", "a\nb")),
+            *(("golden_file", "../x.py"), ("unit_test_file", "../x.py")),
+        ],
+    )
+    def test_paths_that_leave(self, tmp_path: Path, key: str, path: str) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info({key: path})))
+        (message,) = fatal(suite)
+        assert f"implementations[0].{key} {path!r} is not a path inside its folder" in message
+
+    @pytest.mark.parametrize("path", ["..", ".", "/", "../01-Alpha"])
+    def test_repository_paths_that_leave(self, tmp_path: Path, path: str) -> None:
+        (message,) = fatal(read_suite(write_suite(tmp_path / "s", info=info(repo_folder_name=path))))
+        assert f"repo_folder_name {path!r} is not a path inside its folder" in message
+
+    @pytest.mark.parametrize(
+        "name", ["golden_files/core_golden_1.py", "unit_test/cases.py", "scoring-repo/scoring/core.py", "paper.pdf"]
+    )
+    @pytest.mark.parametrize("exists", [True, False])
+    def test_links_that_leave(self, tmp_path: Path, name: str, exists: bool) -> None:
+        folder = write_suite(tmp_path / "s", files={name: None})
+        if exists:
+            (tmp_path / "secret").write_text(GOLDEN_1, encoding="utf-8")
+        (folder / "01-Alpha" / name).symlink_to(tmp_path / "secret")
+        assert fatal(read_suite(folder)) == [
+            f"01-Alpha/{name}: {name!r} leads out of its folder through a symbolic link"
+        ]
+
+    def test_info_json_that_is_a_link_out_or_no_file(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "02-Beta")
+        (folder / "01-Alpha/info.json").unlink()
+        (folder / "01-Alpha/info.json").symlink_to("/etc/hostname")
+        (folder / "02-Beta/info.json").unlink()
+        os.mkfifo(folder / "02-Beta/info.json")
+        assert fatal(read_suite(folder)) == [
+            "01-Alpha/info.json: 'info.json' leads out of its folder through a symbolic link",
+            "02-Beta/info.json: is not a regular file",
+        ]
+
+    def test_two_folders_of_one_slug(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "1-alpha")
+        assert fatal(read_suite(folder)) == [
+            "1-alpha: gives the same task slugs as the folder 01-Alpha (alpha/1, …); rename one"
+        ]
+
+    def test_a_folder_that_makes_no_slug(self, tmp_path: Path) -> None:
+        folder = write_suite(tmp_path / "s")
+        write_paper(folder, "02-Größe 1")
+        assert fatal(read_suite(folder)) == [
+            "02-Größe 1: names a paper's folder: use letters, digits, '-' and '_' only, such as 01-DPO"
+        ]
+
+    def test_no_paper_and_no_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        assert fatal(read_suite(tmp_path / "empty")) == [
+            "empty: holds no paper: each lies in a folder of its own with an info.json"
+        ]
+        nowhere = tmp_path / "nowhere"
+        assert fatal(read_suite(nowhere)) == [f"{nowhere}: there is no such folder"]
+        nowhere.touch()
+        assert fatal(read_suite(nowhere)) == [f"{nowhere}: is not a folder that can be read (Not a directory)"]
+
+    @pytest.mark.parametrize("task", [{"goal_file": "../x.py"}, {"unit_test_file": []}, {"check": 1}, {"index": 0}])
+    def test_what_was_given_wrongly_is_not_called_missing_too(self, tmp_path: Path, task: dict[str, Any]) -> None:
+        suite = read_suite(write_suite(tmp_path / "s", info=info(task)))
+        assert len(fatal(suite)) == 1
+        assert remarks(suite) == []
+
+    def test_an_unknown_key_names_the_one_that_was_meant(self, tmp_path: Path) -> None:
+        check = {**CHECK, "wal_seconds": 3}
+        suite = read_suite(write_suite(tmp_path / "s", info=info({"check": check, "goal_fil": "x"}, paper_nam="x")))
+        assert [problem.message for problem in suite.problems] == [
+            "implementations[0].check.wal_seconds is an unknown key; did you mean 'wall_seconds'?"
+        ]
+        suite = read_suite(write_suite(tmp_path / "t", info=info({"goal_fil": "x"}, paper_nam="x")))
+        assert [problem.message for problem in suite.problems] == [
+            "implementations[0].goal_fil is an unknown key; did you mean 'goal_file'? (ignored)",
+            "paper_nam is an unknown key; did you mean 'paper_name'? (ignored)",
+        ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
-from benchmark_tasks.domain.left_out import left_out_groups, left_out_text, tasks_left_out
+from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
@@ -28,54 +28,22 @@ def test_each_reason_stands_once_with_its_tasks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "why"),
+    ("state", "audit", "why"),
     [
-        ({"audit_state": AuditState.PASSED}, ""),
-        ({"audit_state": AuditState.WEAK}, "weak test"),
-        (
-            {"audit_state": AuditState.WEAK, "audit": {"reasons": [], "weakness": "weak test: it caught 1 of 2"}},
-            "weak test: it caught 1 of 2",
-        ),
-        (
-            {"audit_state": AuditState.UNAUDITED},
-            "not audited: whether its test tells right from wrong is not known yet",
-        ),
-        (
-            {"audit_state": AuditState.UNAUDITED, "audit": {"obstacle": "no sandbox works"}},
-            "not audited: no sandbox works",
-        ),
-        ({"audit_state": AuditState.FAILED}, "failed its audit: its test does not tell right from wrong"),
-        (
-            {"audit_state": AuditState.FAILED, "audit": {"reasons": ["the masked stub passes", "and more"]}},
-            "failed its audit: the masked stub passes",
-        ),
-        (
-            {"audit_state": AuditState.INCOMPLETE, "audit": {"reasons": ["the module 'torch' is missing"]}},
-            "environment incomplete: the module 'torch' is missing",
-        ),
-        (
-            {"audit_state": AuditState.PASSED, "not_runnable_reasons": ["no golden file", "no test"]},
-            "not runnable: no golden file (and 1 more)",
-        ),
+        (AuditState.PASSED, {}, ""),
+        (AuditState.WEAK, {}, "weak test"),
+        (AuditState.WEAK, {"reasons": [], "weakness": "weak test: it caught 1 of 2"}, "weak test: it caught 1 of 2"),
+        (AuditState.UNAUDITED, {}, "not audited: whether its test tells right from wrong is not known yet"),
+        (AuditState.UNAUDITED, {"obstacle": "no sandbox works"}, "not audited: no sandbox works"),
+        (AuditState.FAILED, {"reasons": ["the stub passes", "and more"]}, "failed its audit: the stub passes"),
+        (AuditState.INCOMPLETE, {"reasons": ["'torch' is missing"]}, "environment incomplete: 'torch' is missing"),
     ],
 )
-def test_a_task_counts_where_it_takes_answers_and_its_audit_passed(fields: dict[str, object], why: str) -> None:
-    assert TaskRevision(**fields).why_left_out == why
+def test_a_task_counts_where_its_audit_passed(state: AuditState, audit: dict[str, object], why: str) -> None:
+    revision = TaskRevision(audit_state=state, audit=audit)
+    assert (revision.why_left_out, revision.runnable) == (why, not why.startswith(("failed", "environment")))
 
 
-@pytest.mark.parametrize(
-    ("state", "runnable"),
-    [
-        (AuditState.UNAUDITED, True),
-        (AuditState.PASSED, True),
-        (AuditState.WEAK, True),
-        (AuditState.FAILED, False),
-        (AuditState.INCOMPLETE, False),
-    ],
-)
-def test_answers_are_taken_unless_the_audit_failed_or_stopped(state: AuditState, runnable: bool) -> None:
-    assert TaskRevision(audit_state=state).runnable is runnable
-
-
-def test_nothing_is_left_out_of_no_tasks() -> None:
-    assert tasks_left_out([]) == []
+def test_a_task_that_is_not_runnable_does_not_count() -> None:
+    revision = TaskRevision(audit_state=AuditState.PASSED, not_runnable_reasons=["no golden file", "no test"])
+    assert revision.why_left_out == "not runnable: no golden file (and 1 more)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.catalogue import load_catalogue
 from benchmark_tasks.domain.content import file_path, tree_files, tree_path
+from benchmark_tasks.domain.facts_suite import FACTS_SUITE, IMPORTED_DESCRIPTION
 from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import ImportReport, import_suite
+from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.domain.queries import current_version, revisions_of, runnable_revisions_of
 from benchmark_tasks.domain.suite_folder import read_suite
 from benchmark_tasks.domain.task_files import TaskFolder, UpstreamFiles
-from benchmark_tasks.models import TaskRevision
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from benchmark_tasks.models import Suite, SuiteVersion, Task, TaskRevision
 from tests.benchmark_tasks.reading import fatal, remarks
 from tests.benchmark_tasks.upstream_layout import (
     LFS_POINTER,
@@ -73,32 +77,6 @@ class TestReading:
         golden = (dataset / "05-SimPO/golden_files/trainers_golden.py").read_bytes()
         assert task.grading == UpstreamFiles(golden, "unit_test/unit_test_1.py")
 
-    def test_an_environment_may_be_named(self, tmp_path: Path) -> None:
-        assert (
-            task_of(write_dataset(tmp_path, {"05-SimPO": json_info({"environment": "torch"})})).info.environment
-            == "torch"
-        )
-
-    @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-    def test_line_ends_of_windows(self, tmp_path: Path, mark: bytes) -> None:
-        data = mark + json.dumps(PAPER, indent=1).replace("\n", "\r\n").encode()
-        assert task_of(write_dataset(tmp_path, {"05-SimPO": data})).reasons == ()
-
-    @pytest.mark.parametrize(
-        "task",
-        [
-            {"class_name": "Trainer"},
-            {"class_name": "total", "goal_function": "total"},
-            {"class_name": "Trainer", "goal_function": "Trainer"},
-            {"goal_file": "unit_test/unit_test_1.py", "golden_file": "golden_files/unit_test_1_golden.py"},
-        ],
-        ids=["method", "function called a class", "whole class", "goal in the test itself"],
-    )
-    def test_kinds_of_goals(self, tmp_path: Path, task: dict[str, Any]) -> None:
-        read = task_of(write_dataset(tmp_path, {"05-SimPO": json_info(task)}))
-        assert read.reasons == ()
-        assert isinstance(read.grading, UpstreamFiles)
-
     def test_a_test_of_another_name_is_taken_with_a_remark(self, dataset: Path) -> None:
         put(dataset / "05-SimPO/info.json", json_info({"unit_test_file": "unit_test/unit_test.py"}))
         assert task_of(dataset).unit_test_file == "unit_test/unit_test_1.py"
@@ -114,20 +92,9 @@ class TestReading:
         remark = "is taken as the repository, since there is no folder 'SimPO'"
         assert remarks(suite) == [f"05-SimPO/SimPO-main: {remark}"]
 
-    def test_of_two_possible_repositories_none_is_taken(self, dataset: Path) -> None:
-        shutil.copytree(dataset / REPOSITORY, dataset / "05-SimPO/SimPO-old")
-        (dataset / REPOSITORY).rename(dataset / "05-SimPO/SimPO-main")
-        assert task_of(dataset).reasons == ("the repository folder 'SimPO' is missing",)
-
     @pytest.mark.parametrize(
         ("name", "content", "reason"),
         [
-            (
-                "05-SimPO/golden_files/trainers_golden.py",
-                None,
-                "golden_file golden_files/trainers_golden.py is missing",
-            ),
-            (f"{REPOSITORY}/unit_test/unit_test_1.py", None, "unit_test_file unit_test/unit_test_1.py is missing"),
             (
                 f"{REPOSITORY}/unit_test/unit_test_1.py",
                 LFS_POINTER,
@@ -135,57 +102,18 @@ class TestReading:
             ),
             (
                 f"{REPOSITORY}/unit_test/unit_test_1.py",
-                b"def f(:\n",
-                f"{NOT_PYTHON} invalid syntax",
-            ),
-            (
-                f"{REPOSITORY}/unit_test/unit_test_1.py",
                 "# 结果\n".encode("gbk"),
                 f"{NOT_PYTHON} it cannot be read as text (invalid or missing encoding declaration); save it as UTF-8",
             ),
             (f"{REPOSITORY}/unit_test/tensors/losses.pt", LFS_POINTER, f"unit_test/tensors/losses.pt {LFS_ADVICE}"),
-            (f"{REPOSITORY}/src/helpers.py", LFS_POINTER, f"src/helpers.py {LFS_ADVICE}"),
         ],
-        ids=["golden", "test", "test not fetched", "test is no Python", "test in GBK", "data", "module"],
     )
-    def test_not_runnable(self, dataset: Path, name: str, content: bytes | None, reason: str) -> None:
-        if content is None:
-            (dataset / name).unlink()
-        else:
-            put(dataset / name, content)
+    def test_not_runnable(self, dataset: Path, name: str, content: bytes, reason: str) -> None:
+        put(dataset / name, content)
         read = task_of(dataset)
         assert read.reasons == (reason,)
         assert read.grading is None
         assert any(f"simpo/1 is not runnable: {reason}" in remark for remark in remarks(read_suite(dataset)))
-
-    def test_golden_code_where_candidates_see_it(self, dataset: Path) -> None:
-        golden = (dataset / "05-SimPO/golden_files/trainers_golden.py").read_bytes()
-        put(dataset / REPOSITORY / "old/trainers.py", golden)
-        (reason,) = task_of(dataset).reasons
-        assert reason.startswith(
-            "the masked repository holds a copy of golden_files/trainers_golden.py (old/trainers.p"
-        )
-
-    def test_a_golden_file_in_the_repository(self, tmp_path: Path) -> None:
-        folder = write_dataset(tmp_path, {"05-SimPO": json_info({"golden_file": "SimPO/golden.py"})})
-        assert (
-            task_of(folder).reasons
-            == (
-                "golden_file SimPO/golden.py lies inside the masked repository, where candidates can read it",
-                "the masked repository holds a copy of SimPO/golden.py (golden.py): it gives the answer away",
-            )[::-1]
-        )
-
-    def test_a_pointer_that_no_test_needs_is_only_told(self, dataset: Path) -> None:
-        put(dataset / REPOSITORY / "weights.bin", LFS_POINTER)
-        assert task_of(dataset).reasons == ()
-        assert remarks(read_suite(dataset)) == [f"{REPOSITORY}/weights.bin: {LFS_ADVICE}"]
-
-    def test_many_pointers_are_counted(self, dataset: Path) -> None:
-        for number in range(23):
-            put(dataset / REPOSITORY / f"{number:02}.bin", LFS_POINTER)
-        told = remarks(read_suite(dataset))
-        assert (len(told), told[-1]) == (21, f"{REPOSITORY}: holds 3 more files that are Git LFS pointers")
 
     def test_links_pipes_and_names_that_cannot_be_stored(self, dataset: Path) -> None:
         (dataset / REPOSITORY / "link").symlink_to("/etc")
@@ -254,23 +182,6 @@ class TestImporting:
         assert report.version.number == 2
         assert self.load(dataset).version is None
 
-    @pytest.mark.parametrize(
-        ("name", "differing"),
-        [
-            ("05-SimPO/Dockerfile", {"dockerfile_hash"}),
-            (f"{REPOSITORY}/unit_test/unit_test_1.py", {"repository_hash", "grading_hash"}),
-            ("05-SimPO/golden_files/trainers_golden.py", {"grading_hash"}),
-        ],
-    )
-    def test_which_hash_changes(self, dataset: Path, name: str, differing: set[str]) -> None:
-        self.load(dataset)
-        with (dataset / name).open("ab") as file:
-            file.write(b"\n# more\n")
-        assert self.load(dataset).changed == ("simpo/1",)
-        before, after = TaskRevision.objects.order_by("number")
-        hashes = ("statement_hash", "repository_hash", "grading_hash", "paper_hash", "dockerfile_hash")
-        assert {field for field in hashes if getattr(before, field) != getattr(after, field)} == differing
-
     def test_declared_equivalent_mutants_make_no_revision(self, dataset: Path) -> None:
         self.load(dataset)
         mutant = {"mutant": "line 5: `a < b` -> `a <= b`", "reason": "a and b are never equal"}
@@ -301,17 +212,76 @@ class TestFuzz:
         assert suite.refused or suite.papers
 
     @fuzzed
-    @given(st.integers(0, 600), st.binary(max_size=4))
-    def test_damaged_bytes(self, dataset: Path, place: int, damage: bytes) -> None:
-        whole = json_info()
-        put(dataset / "05-SimPO/info.json", whole[:place] + damage + whole[place + len(damage) :])
-        suite = read_suite(dataset)
-        assert suite.refused or suite.papers
-
-    @fuzzed
     @given(st.binary(max_size=200), st.sampled_from(["unit_test/unit_test_1.py", "src/trainers.py", "paper.pdf"]))
     def test_any_file(self, tmp_path: Path, data: bytes, name: str) -> None:
         folder = tmp_path / "any"
         write_upstream_paper(folder, "05-SimPO", json_info())
         put(folder / REPOSITORY / name, data)
         assert read_suite(folder).papers
+
+
+FACTS = {task.slug for task in lmr_bench().tasks}
+
+
+def load(folder: Path) -> ImportReport:
+    return import_suite(folder=folder, slug=FACTS_SUITE)
+
+
+def newest() -> SuiteVersion:
+    version = current_version(Suite.objects.get(slug=FACTS_SUITE))
+    assert version is not None
+    return version
+
+
+@pytest.mark.django_db
+@pytest.mark.upstream
+class TestUpstreamsOwnInfo:
+    """All 29 of upstream's info.json files, each with made-up code beside it."""
+
+    @pytest.fixture
+    def dataset(self, tmp_path: Path, shared: Path) -> Path:
+        files = sorted((shared / "info").glob("*.json"))
+        return write_dataset(tmp_path / "benchmark", {file.stem: file.read_bytes() for file in files})
+
+    def test_over_the_facts(self, dataset: Path) -> None:
+        load_catalogue()
+        before = dict(Task.objects.filter(suite__slug=FACTS_SUITE).values_list("slug", "pk"))
+        report = load(dataset)
+        after = dict(Task.objects.filter(suite__slug=FACTS_SUITE).values_list("slug", "pk"))
+        assert {slug: after[slug] for slug in before} == before
+        assert (len(before), len(after), report.removed) == (28, 35, ())
+        assert set(report.changed) == FACTS
+        assert [slug for slug in report.created if slug in FACTS] == []
+        assert set(report.not_runnable) == {"devient/1"}
+        assert "info.json names no goal_function" in report.not_runnable["devient/1"]
+        assert report.suite.description == IMPORTED_DESCRIPTION
+        assert {r.protocol for r in revisions_of(newest())} == {"upstream"}
+        assert load(dataset).version is None
+
+    def test_references_hold_the_solution_and_kits_do_not(self, dataset: Path) -> None:
+        load(dataset)
+        for revision in runnable_revisions_of(newest()):
+            solved = f"solved-{revision.goal_function}".encode()
+            reference = tree_files(revision.grading_hash)[f"reference/{revision.goal_file}"]
+            assert solved in reference.read_bytes()
+            assert [n for n, p in tree_files(revision.repository_hash).items() if b"solved-" in p.read_bytes()] == []
+        assert build_kit(newest()).stat().st_size > 0
+
+
+@pytest.mark.django_db
+class TestPartsOfTheBenchmark:
+    def test_papers_that_the_folder_does_not_have_stay_as_facts(self, tmp_path: Path) -> None:
+        load_catalogue()
+        report = load(write_dataset(tmp_path, {"05-SimPO": json_info()}))
+        assert set(report.tasks) == FACTS
+        assert set(report.not_runnable) == FACTS - {"simpo/1"}
+        assert (report.changed, report.removed) == (("simpo/1",), ())
+
+    def test_without_the_catalogue_before(self, tmp_path: Path) -> None:
+        """Published results need a version of exactly the benchmark's tasks, whoever comes first."""
+        folder = write_dataset(tmp_path, {"05-SimPO": json_info(), "40-Other": json_info()})
+        put(folder / "28-SPIN/info.json", b"{")
+        report = load(folder)
+        assert (set(report.changed), report.created, report.left_out) == ({"simpo/1"}, ("other/1",), ("28-SPIN",))
+        assert [version.revisions.count() for version in SuiteVersion.objects.order_by("number")] == [28, 29]
+        assert (report.suite.title, report.suite.position) == (lmr_bench().title, 1)

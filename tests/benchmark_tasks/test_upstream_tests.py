@@ -25,13 +25,11 @@ class TestChoice:
         [
             ("unit_test/unit_test_1.py", 1, ["unit_test/unit_test_1.py", "unit_test/unit_test_2.py"], TEST),
             ("unit_test/unit_test.py", 1, ["unit_test/unit_test_1.py"], TEST),
-            ("unit_test/unit_test.py", 1, ["unit_test/unit_test_1.py", "unit_test/unit_test_backup.py"], TEST),
             ("unit_test/unit_test_1.py", 1, ["unit_test/unit_test.py"], "unit_test/unit_test.py"),
             ("", 1, ["unit_test/unit_test_1.py"], TEST),
             ("unit_test/unit_test_1.py", 1, ["unit_test/test_lion_init.py", "unit_test/test_lion_step.py"], ""),
             ("unit_test/unit_test_3.py", 3, ["unit_test/unit_test_1.py", "unit_test/unit_test_2.py"], ""),
             ("unit_test/unit_test_1.py", 1, ["tests/unit_test_1.py", "unit_test/data/unit_test_1.py"], ""),
-            ("unit_test_1.py", 1, ["unit_test.py", "main.py"], "unit_test.py"),
         ],
     )
     def test_chosen(self, named: str, index: int, files: list[str], chosen: str) -> None:
@@ -39,12 +37,6 @@ class TestChoice:
 
 
 class TestPointers:
-    def test_the_one_that_a_test_names(self) -> None:
-        code = 'import torch\nx = torch.load("data/losses.pt")\n'
-        assert reasons(code, pointers=("data/losses.pt", "data/other.pt")) == [
-            "data/losses.pt is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
-        ]
-
     @pytest.mark.parametrize(
         "code",
         [
@@ -52,8 +44,6 @@ class TestPointers:
             'Path(__file__).parent / "data" / "a.tsv"',
             'os.path.join(root, "data", "a.tsv")',
             'open(f"data/{name}.tsv")',
-            'open(f"{root}/a.tsv")',
-            'DATA = "data/a.tsv"',
             'class T:\n    def setUp(self):\n        self.x = read(path="data/a.tsv")',
         ],
     )
@@ -80,10 +70,6 @@ class TestPointers:
         assert reasons(code, files=("unit_test/a.tsv",), pointers=("data/a.tsv",)) == []
         assert reasons(code, files=("other/a.tsv",), pointers=("data/a.tsv",)) == []
 
-    def test_many_are_counted(self) -> None:
-        found = reasons("pass", pointers=tuple(f"unit_test/{number:02}.pt" for number in range(12)))
-        assert (len(found), found[-1]) == (11, "2 more of its files are pointers or missing")
-
 
 class TestMissing:
     @pytest.mark.parametrize(
@@ -103,19 +89,12 @@ class TestMissing:
         [
             'torch.save(x, "out.pt")',
             'with open("out.pkl", "wb") as file:\n    pickle.dump(x, file)',
-            'with open("out.pkl", mode="wb") as file:\n    pickle.dump(x, file)',
             'path = "out.pt"\ntorch.save(x, path)\ntorch.load(path)',
-            'class T:\n    def f(self):\n        self.path = "out.npy"\n        np.save(self.path, x)',
             'path = "tensors/state.pt"\nif os.path.exists(path):\n    torch.load(path)',
-            '"""Reads nothing.pt."""\n',
             'def f():\n    "a.pt"\n',
             'x = f"test_data_seed{seed}.pt"',
             'url = "https://example.org/a.pt"',
-            'path = "/home/user/a.pt"',
             'name = "sshleifer/tiny-gpt2"',
-            'logging.basicConfig(filename="unit_test/logs/unit_test_1.log")',
-            'x.endswith(".pt")',
-            "x = b'a.pt'\ny = 3.5\nz = ''",
         ],
     )
     def test_what_is_no_missing_data(self, code: str) -> None:

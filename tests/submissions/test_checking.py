@@ -35,14 +35,6 @@ def states() -> list[tuple[bool, bool, int]]:
     return [(checked, since is not None, tries) for checked, since, tries in rows]
 
 
-def test_an_upload_is_only_stored(alice: User, small: SuiteVersion) -> None:
-    upload = stored(alice)
-    upload.refresh_from_db()
-    assert (upload.checked, upload.report, upload.checking_since, upload.tries) == (False, {}, None, 0)
-    assert Path(upload.file.path).read_bytes() == bundle()
-    assert checking.waiting() == 1
-
-
 def test_a_worker_checks_it(alice: User, small: SuiteVersion) -> None:
     upload = stored(alice)
     assert (checking.check_next(), checking.check_next(), checking.waiting()) == (True, False, 0)
@@ -77,13 +69,6 @@ def test_the_page_follows_and_looking_at_it_does_nothing(as_alice: Client, alice
     response = as_alice.get(progress)
     assert (response.status_code, response.headers.get("HX-Refresh")) == (200, "true")
     assert "Every answer in it applies." in as_alice.get(page).content.decode()
-
-
-def test_the_page_tells_since_when_it_is_being_checked(as_alice: Client, alice: User, small: SuiteVersion) -> None:
-    upload = stored(alice)
-    Upload.objects.update(checking_since=timezone.now(), tries=1)
-    text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
-    assert "A worker began to check it <time" in text
 
 
 def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob: User, small: SuiteVersion) -> None:
@@ -136,13 +121,6 @@ def test_a_fault_in_the_check_counts_and_ends_as_an_infrastructure_error(
     assert (upload.tries, upload.report["acceptable"]) == (1, True)
 
 
-def test_the_sweep_leaves_what_may_be_tried_again(alice: User, small: SuiteVersion) -> None:
-    stored(alice)
-    Upload.objects.update(checking_since=timezone.now(), tries=3)
-    checking.sweep()
-    assert states() == [(False, True, 3)]
-
-
 def test_fields_that_were_changed_meanwhile_win(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,8 +152,3 @@ def test_an_upload_that_is_discarded_during_its_check_leaves_nothing(
     monkeypatch.setattr(checking, "check_kept", discarded_meanwhile)
     assert checking.check_next()
     assert (Upload.objects.count(), list(folder.iterdir())) == (0, [])
-
-
-def test_the_list_of_uploads_tells_what_is_not_checked_yet(as_alice: Client, alice: User, small: SuiteVersion) -> None:
-    stored(alice)
-    assert "not checked yet" in as_alice.get(reverse("my_submissions")).content.decode()

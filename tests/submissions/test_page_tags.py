@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import unicodedata
 from datetime import UTC, datetime
@@ -12,12 +11,8 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.settings.environment import PROJECT_ROOT
-from submissions.highlighting import LONGEST_HIGHLIGHTED, highlighted, tokens_by_line, with_visible_marks
+from submissions.highlighting import highlighted, tokens_by_line, with_visible_marks
 from submissions.templatetags import page_tags
-
-CLASSES = ("c", "k", "s", "sd", "m", "nf", "nd", "nb", "gd", "gi", "gh", "gu")
-"""Every class of submissions/highlighting.py."""
 
 
 def test_ago_is_relative_with_the_exact_time_in_its_title() -> None:
@@ -35,29 +30,15 @@ def test_backticks_become_code_and_nothing_else_is_markup() -> None:
     assert page_tags.backticks("use `a < b` & *not* <b>") == ("use <code>a &lt; b</code> &amp; *not* &lt;b&gt;")
 
 
-def test_share_bar() -> None:
-    assert '<rect class="share-fill" width="33.3"' in page_tags.share_bar(100 / 3)
-
-
 class TestCode:
     def test_escapes_and_colours(self) -> None:
         html = page_tags.code("x = '<script>'", "python")
         assert "<script>" not in html
         assert "&lt;script&gt;" in html
 
-    def test_numbers_lines_from_the_given_one(self) -> None:
-        assert '<span class="linenos">41</span>' in page_tags.code_from_line("a\nb\n", "python", 40)
-
-    def test_unknown_languages_and_huge_sources_are_plain(self) -> None:
-        assert "<code>def\n" in highlighted("def", "no-such-language")
-        assert 'class="k"' not in highlighted("def f(): ...\n" + "#" * LONGEST_HIGHLIGHTED, "python")
-
     def test_a_text_of_very_many_lines_has_no_numbers_and_all_of_its_lines(self) -> None:
         html = highlighted("x\n" * 20_000, "text", first_line=1)
         assert ("linenos" in html, html.count("x\n")) == (False, 20_000)
-
-    def test_leading_blank_lines_count(self) -> None:
-        assert highlighted("\n\nx\n", "python", first_line=1).count("linenos") == 3
 
     @pytest.mark.parametrize(
         ("source", "pieces"),
@@ -68,21 +49,12 @@ class TestCode:
             ),
             ("class A(B):\n    '''Doc\n    more'''", "k:class nf:A sd:'''Doc sd:____more'''"),
             ('x = rb\'a\\\'b\' + f"{y}" + """z"""', 's:rb\'a\\\'b\' s:f"{y}" s:"""z"""'),
-            ("return not a.sum() or sum(None, 0x1F)", "k:return k:not k:or nb:sum k:None m:0x1F"),
-            ("x = 'open\ny = 1", "s:'open m:1"),
             ("''''never closed\nx = 1", "sd:''''never_closed sd:x_=_1"),
         ],
-        ids=["function", "docstring", "strings", "words", "open string", "open docstring"],
     )
     def test_python(self, source: str, pieces: str) -> None:
         found = [(kind, text) for line in tokens_by_line(source, "python") for kind, text in line if kind]
         assert " ".join(f"{kind}:{text}".replace(" ", "_") for kind, text in found) == pieces
-
-    def test_differences(self) -> None:
-        source = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\n+b"
-        assert [line[0][0] if line else None for line in tokens_by_line(source, "diff")] == [
-            "gh", "gd", "gi", "gu", "gd", None, "gi",
-        ]  # fmt: skip
 
     @given(
         st.text(st.sampled_from("ab1 \t\n\\\"'#@._efr{}=\u00e9\u00b2"), max_size=60),
@@ -113,27 +85,8 @@ class TestCode:
         [
             ("losses\ufe0f = 0", "losses\u2039U+FE0F\u203a = 0"),
             ("e\u0301\ufe0e", "e\u0301\u2039U+FE0E\u203a"),
-            ("\ufe0f\ufe0f", "\u2039U+FE0F\u203a\u2039U+FE0F\u203a"),
             ("\u2714\ufe0f done", "\u2714\ufe0f done"),
         ],
     )
     def test_a_name_that_looks_like_another_is_told_apart_and_an_emoji_stays(self, text: str, shown: str) -> None:
         assert with_visible_marks(text) == shown
-
-    @pytest.mark.parametrize("place", ["", ":root:not([data-theme=light]) ", "[data-theme=dark] "])
-    def test_every_colour_can_be_read_on_its_background(self, place: str) -> None:
-        section = (PROJECT_ROOT / "static/css/site.css").read_text().split("/* Highlighted code")[1].partition("/* ")[0]
-        rules = re.findall(r"^ *(.*)\.code (?:\.(\w+) )?{ (.*) }$", section, re.MULTILINE)
-        looks = {kind: dict(re.findall(r"([\w-]+): #(\w+);", look)) for where, kind, look in rules if where == place}
-        assert set(looks) == {"", *CLASSES}
-        background = luminance(looks[""]["background"])
-        for look in looks.values():
-            lighter, darker = sorted((luminance(look["color"]), background), reverse=True)
-            assert (lighter + 0.05) / (darker + 0.05) >= 4.5
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of ``rrggbb`` (WCAG 2.2)."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

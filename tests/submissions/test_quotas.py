@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import time_machine
+from django.core.cache import cache
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from submissions.domain import quotas
 from submissions.domain.submitting import cancel
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
-from submissions.models import AuditEvent
-from tests.submissions.factories import SubmissionFactory
+from submissions.models import AuditEvent, Submission, Upload
+from tests.submissions.factories import RIGHT, SubmissionFactory, bundle, checked_by_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.test import Client
     from pytest_django import Settings
 
+    from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
-
-
-def test_the_instance_has_a_limit_and_a_person_may_have_another(alice: User) -> None:
-    assert quotas.limit(alice) == 10
-    alice.daily_submissions = 0
-    assert quotas.limit(alice) == 0
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,6 @@ def test_cancelling_what_workers_had_begun_has_a_cap_of_its_own(alice: User, set
         quotas.require(alice)
 
 
-def test_submissions_of_others_do_not_count(alice: User, bob: User) -> None:
-    SubmissionFactory(owner=bob)
-    assert quotas.used_today(alice) == 0
-
-
 def test_the_quota_is_renewed_at_midnight_utc(alice: User) -> None:
     with time_machine.travel(datetime(2026, 3, 1, 23, 59, tzinfo=UTC), tick=False):
         SubmissionFactory(owner=alice)
@@ -89,18 +85,6 @@ def test_the_limit_is_held_exactly(alice: User) -> None:
         SubmissionFactory(owner=alice)
     with (
         pytest.raises(QuotaExceededError, match=r"^You have sent 2 submissions today \(UTC\); your limit is 2\."),
-        transaction.atomic(),
-    ):
-        quotas.require(alice)
-
-
-def test_more_than_the_limit_leaves_nothing_rather_than_less(alice: User) -> None:
-    SubmissionFactory.create_batch(2, owner=alice)
-    alice.daily_submissions = 1
-    alice.save()
-    assert quotas.remaining(alice) == 0
-    with (
-        pytest.raises(QuotaExceededError, match=r"^You have sent 2 submissions today \(UTC\); your limit is 1\."),
         transaction.atomic(),
     ):
         quotas.require(alice)
@@ -124,3 +108,54 @@ def test_nobody_raises_their_own_quota(alice: User) -> None:
     alice.refresh_from_db()
     assert alice.daily_submissions is None
     assert not AuditEvent.objects.exists()
+
+
+TOO_MANY = "You have had 3 files checked within this hour"
+
+
+@pytest.fixture
+def few_checks(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Three checks an hour, counted from none, and one submission a day."""
+    monkeypatch.setattr(quotas, "CHECKS_AN_HOUR", 3)
+    monkeypatch.setattr(quotas, "limit", lambda _: 1)
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def send(client: Client, **fields: Any) -> Any:
+    file = SimpleUploadedFile("answers.zip", bundle({"alpha/1": RIGHT}))
+    return client.post(reverse("upload"), {"file": file, **fields})
+
+
+@pytest.mark.usefixtures("few_checks")
+def test_sending_and_discarding_in_a_loop_ends(as_alice: Client, small: SuiteVersion) -> None:
+    for _ in range(3):
+        assert send(as_alice).status_code == 302
+        as_alice.post(reverse("upload_discard", args=[Upload.objects.get().pk]))
+    response = send(as_alice, system="Typed Name")
+    page = response.content.decode()
+    assert (response.status_code, TOO_MANY in page, "Typed Name" in page) == (200, True, True)
+    assert not Upload.objects.exists()
+
+
+@pytest.mark.usefixtures("few_checks")
+def test_submitting_in_a_loop_without_a_quota_ends(
+    as_alice: Client, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quotas, "used_today", lambda _: 1)
+    send(as_alice)
+    checked_by_worker()
+    address = reverse("upload_check", args=[Upload.objects.get().pk])
+    pages = [as_alice.post(address).content.decode() for _ in range(3)]
+    assert [TOO_MANY in page for page in pages] == [False, False, True]
+    assert (Upload.objects.count(), Submission.objects.count()) == (1, 0)
+
+
+@pytest.mark.usefixtures("few_checks")
+def test_one_account_does_not_close_another(alice: User, bob: User) -> None:
+    for _ in range(3):
+        quotas.count_check(alice)
+    with pytest.raises(QuotaExceededError, match=TOO_MANY):
+        quotas.count_check(alice)
+    quotas.count_check(bob)

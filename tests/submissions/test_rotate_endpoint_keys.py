@@ -72,8 +72,3 @@ def test_from_the_file_to_a_configured_secret(settings: Settings, alice: User, d
     (data_dir / "endpoint_key").unlink()
     endpoint.refresh_from_db()
     assert endpoints.key_of(endpoint) == KEY
-
-
-def test_a_configured_secret_makes_no_file(endpoint: Endpoint, data_dir: Path) -> None:
-    assert endpoint.has_key
-    assert not (data_dir / "endpoint_key").exists()

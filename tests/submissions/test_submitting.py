@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 
 from submissions.domain import submitting, uploads
 from submissions.domain.audit import history
-from submissions.domain.uploads import BundleRefusedError
 from submissions.enums import Kind, SubmissionState, Verb, Visibility
 from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongStateError
 from submissions.models import Submission, System, Upload
@@ -75,17 +73,6 @@ def test_every_task_gets_an_implementation(
     assert [(event.verb, event.actor) for event in history(submission)] == [(Verb.SUBMITTED, alice)]
 
 
-def test_an_answer_that_applies_is_stored_as_it_will_be_evaluated(
-    alice: User, tmp_path: Path, small: SuiteVersion
-) -> None:
-    answer = submit(alice, tmp_path, bundle()).submission.implementations.get(revision__task__slug="alpha/1")
-    assert answer.files is not None
-    assert list(answer.files) == ["scoring/core.py"]
-    assert "    return 2 * x\n" in answer.files["scoring/core.py"]
-    assert "+    return 2 * x\n" in answer.diff
-    assert (answer.goal_source.strip(), answer.deleted, answer.answer_error) == (RIGHT.strip(), [], {})
-
-
 @pytest.mark.parametrize(
     ("before", "identical"), [("", True), ("def fsum(x):\n    return 0.0\n\n\n", False)], ids=["alone", "shadowed"]
 )
@@ -129,14 +116,6 @@ def test_the_same_content_is_submitted_once(alice: User, bob: User, tmp_path: Pa
 
 def _files() -> dict[str, str]:
     return {"submission.json": json.dumps(MANIFEST), "answers/alpha/1/answer.py": RIGHT}
-
-
-def test_a_refused_bundle_leaves_nothing(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
-    with pytest.raises(BundleRefusedError) as raised:
-        submit(alice, tmp_path, bundle({"beta/1": RIGHT}))
-    assert [problem.task for problem in raised.value.checked.problems] == ["beta/1"]
-    assert not Submission.objects.exists()
-    assert not System.objects.exists()
 
 
 def test_without_quota_nothing_is_stored(
@@ -235,28 +214,6 @@ def test_what_fails_after_the_files_were_stored_leaves_none(
     assert (Submission.objects.count(), System.objects.count()) == (0, 0)
 
 
-def test_files_are_stored_before_the_transaction(
-    alice: User, tmp_path: Path, small: SuiteVersion, data_dir: Path
-) -> None:
-    stored: list[str] = []
-
-    def look(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.startswith("SAVEPOINT") and not stored:  # a test's own transaction makes it of ``atomic``
-            media = data_dir / "media"
-            stored.extend(sorted(path.relative_to(media).parts[0] for path in media.rglob("*") if path.is_file()))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(look):
-        submit(alice, tmp_path, zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"}))
-    assert stored == ["bundles", "trajectories"]
-
-
-def test_unreadable_uploads_were_never_submitted(alice: User, small: SuiteVersion) -> None:
-    SubmissionFactory(owner=alice, suite_version=small, bundle_digest="")
-    upload = received(alice, SimpleUploadedFile("a.zip", b"no"))
-    assert submitting.submitted_before(upload) is None
-
-
 @pytest.mark.parametrize("state", [SubmissionState.QUEUED, SubmissionState.RUNNING, SubmissionState.HELD])
 def test_what_is_open_can_be_cancelled(alice: User, state: SubmissionState, news: list[tuple[str, Submission]]) -> None:
     submission = SubmissionFactory(owner=alice, state=state)
@@ -276,11 +233,3 @@ def test_what_has_ended_cannot_be_cancelled(
         submitting.cancel(submission=submission, actor=alice)
     submission.refresh_from_db()
     assert (submission.state, news) == (state, [])
-
-
-def test_strangers_cancel_nothing(alice: User, bob: User) -> None:
-    submission = SubmissionFactory(owner=alice, state=SubmissionState.RUNNING)
-    with pytest.raises(NotAllowedError, match="Only the owner"):
-        submitting.cancel(submission=submission, actor=bob)
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.RUNNING

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from submissions.domain.samples import build_sample
 from submissions.domain.uploads import described_by
 from submissions.enums import Verb
 from submissions.models import Upload
-from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
+from tests.benchmark_tasks.factories import write_suite
 from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
@@ -63,54 +62,42 @@ def test_a_good_bundle_applies_to_the_masked_repository(tmp_path: Path, small: S
     assert "        return self.factor * x\n" in changed.files["scoring/core.py"]
 
 
+OTHER_VERSION = (
+    "The bundle was made for version 7 of 'small'; the current version is 1. Download the current task kit, or"
+)
+
+
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
         ({"suite": "smal"}, "There is no suite 'smal'. Did you mean 'small'?"),
-        (
-            {"suite_version": 7},
-            (
-                "The bundle was made for version 7 of 'small'; the current version is 1. "
-                "Download the current task kit, or leave suite_version out."
-            ),
-        ),
-        ({"inputs": "all"}, "inputs must be one of 'full', 'paper_only' or 'paper_goal_file', not \"all\"."),
+        ({"suite_version": 7}, f"{OTHER_VERSION} leave suite_version out."),
     ],
 )
 def test_a_manifest_that_means_nothing_here_refuses(
     tmp_path: Path, small: SuiteVersion, manifest: dict[str, Any], message: str
 ) -> None:
     checked = check(tmp_path, bundle(**manifest))
-    assert not checked.acceptable
-    assert messages(checked) == [("refuse", "", message)]
-    with pytest.raises(uploads.BundleRefusedError):
-        checked.require()
+    assert (checked.acceptable, messages(checked)) == (False, [("refuse", "", message)])
 
 
 def test_everything_that_is_wrong_is_in_one_report(tmp_path: Path, small: SuiteVersion) -> None:
-    manifest = {**MANIFEST, "backbone": "", "inputs": "all", "links": ["x"], "suite_version": 7, "sytem": "y"}
-    sent = zipped(
-        {
-            "notes.exe": "",
-            "submission.json": json.dumps(manifest),
-            "answers/01-Alpha/1/answer.py": BROKEN,
-            "answers/alpha/1/answer.diff": "x",
-            "answers/alpha/2/trial-2/answer.py": METHOD,
-            "answers/alpha/8/answer.py": RIGHT,
-            "answers/alpha/9/answer.py": RIGHT,
-            "answers/alpha/9/answer.diff": "x",
-        }
-    )
-    checked = check(tmp_path, sent)
+    manifest = {**MANIFEST, "backbone": "", "links": ["x"], "suite_version": 7, "sytem": "y"}
+    sent = {
+        "notes.exe": "",
+        "submission.json": json.dumps(manifest),
+        "answers/01-Alpha/1/answer.py": BROKEN,
+        "answers/alpha/1/answer.diff": "x",
+        "answers/alpha/2/trial-2/answer.py": METHOD,
+        "answers/alpha/9/answer.py": RIGHT,
+    }
+    checked = check(tmp_path, zipped(sent))
     assert [(severity, task, message[:22]) for severity, task, message in messages(checked)] == [
         ("refuse", "", "Files of this kind are"),
         ("refuse", "", "backbone is empty; fil"),
-        ("refuse", "", "inputs must be one of "),
         ("refuse", "", "links[0] must begin wi"),
         ("refuse", "", "sytem is an unknown ke"),
         ("refuse", "alpha/1", "Trial 1 is answered tw"),
-        ("refuse", "alpha/9", "Both answer.diff and a"),
-        ("refuse", "alpha/8", "Unknown task 'alpha/8'"),
         ("refuse", "alpha/9", "Unknown task 'alpha/9'"),
         ("refuse", "", "The bundle was made fo"),
         ("bad_answer", "alpha/1", "The answer is not vali"),
@@ -118,33 +105,10 @@ def test_everything_that_is_wrong_is_in_one_report(tmp_path: Path, small: SuiteV
     report = checked.report()
     assert (report["acceptable"], report["digest"], report["suite"], report["suite_version"]) == (False, "", "small", 1)
     assert (report["manifest"]["system"], report["manifest"]["suite_version"]) == ("Alpha Solver", 7)
-    assert [(answer["task"], answer["trial"], answer["applies"]) for answer in report["answers"]] == [
-        ("alpha/1", 1, False),
-        ("alpha/2", 2, True),
-        ("alpha/8", 1, False),
-        ("alpha/9", 1, False),
-    ]
+    tried = [(answer["task"], answer["trial"], answer["applies"]) for answer in report["answers"]]
+    assert tried == [("alpha/1", 1, False), ("alpha/2", 2, True), ("alpha/9", 1, False)]
     with pytest.raises(uploads.BundleRefusedError):
         checked.require()
-
-
-def test_a_refused_bundle_lists_a_hundred_problems_refusals_first(tmp_path: Path, small: SuiteVersion) -> None:
-    bad = {f"answers/alpha/1/trial-{number}/answer.py": BROKEN for number in range(1, 21)}
-    unknown = {f"answers/beta/{number}/answer.py": RIGHT for number in range(1, 61)}
-    exes = {f"{number}.exe": "" for number in range(30)}
-    checked = check(tmp_path, zipped({"submission.json": json.dumps(MANIFEST), **bad, **unknown, **exes}))
-    assert [problem.severity.value for problem in checked.problems] == ["refuse"] * 90 + ["bad_answer"] * 10 + [
-        "refuse"
-    ]
-    assert checked.problems[-1].message == "10 more problems are not listed; correct these first."
-
-
-def test_bad_answers_alone_all_keep_their_message(tmp_path: Path, small: SuiteVersion) -> None:
-    names = [f"answers/alpha/{task}/trial-{number}/answer.py" for task in (1, 2) for number in range(1, 21)]
-    with_many = {"submission.json": json.dumps(MANIFEST), **dict.fromkeys(names, BROKEN)}
-    checked = check(tmp_path, zipped(with_many))
-    assert checked.acceptable
-    assert len(checked.problems) == 40
 
 
 def test_the_stubs_of_the_task_kit_change_nothing(db: None) -> None:
@@ -154,19 +118,6 @@ def test_the_stubs_of_the_task_kit_change_nothing(db: None) -> None:
     for revision in version.revisions.select_related("task__paper"):
         with pytest.raises(AnswerError, match=r"^The answer changes nothing: it is the masked definition itself"):
             apply_source(files[revision.task.slug], example_answer(revision).encode())
-
-
-def test_the_stubs_of_the_sample_change_something(db: None) -> None:
-    version = current_version(load_catalogue().shipped.suite)
-    assert version is not None
-    sample = build_sample("stub", version)
-    assert set(sample.expected.values()) == {"raised"}
-    files = uploads.task_files(version)
-    with zipfile.ZipFile(io.BytesIO(sample.content)) as archive:
-        for revision in version.revisions.select_related("task__paper"):
-            answer = archive.read(f"answers/{revision.task.slug}/answer.py")
-            applied = apply_source(files[revision.task.slug], answer)
-            assert 'NotImplementedError("left unwritten")' in applied.goal_source
 
 
 @pytest.mark.parametrize("kind", ["golden", "stub", "mixed"])
@@ -180,16 +131,6 @@ def test_a_sample_answers_no_task_that_takes_none(tmp_path: Path, small: SuiteVe
     target, said = tmp_path / "sample.zip", io.StringIO()
     call_command("sample_bundle", kind, "--suite", "small", "--output", str(target), stdout=said)
     assert said.getvalue() == f"{target}: {kind} answers for 1 of 2 tasks of small v1\n"
-
-
-def test_a_suite_without_a_version_or_code_takes_nothing(tmp_path: Path, db: None) -> None:
-    SuiteFactory(slug="empty")
-    assert messages(check(tmp_path, bundle(suite="empty"))) == [("refuse", "", "The suite 'empty' has no version yet.")]
-    import_suite(folder=write_suite(tmp_path / "bare", info=info({"golden_file": "golden_files/none.py"})), slug="bare")
-    TaskRevision.objects.update(not_runnable_reasons=["its code is not shipped"])
-    ((severity, _, message),) = messages(check(tmp_path, bundle(suite="bare")))
-    assert severity == "refuse"
-    assert message.startswith("The suite 'bare' has no runnable task on this site")
 
 
 def test_tasks_that_are_being_audited_take_answers(tmp_path: Path, small: SuiteVersion) -> None:
@@ -208,25 +149,14 @@ def test_a_suite_whose_audit_cannot_be_made_says_why(tmp_path: Path, small: Suit
     )
 
 
-@pytest.mark.parametrize(
-    ("state", "why"),
-    [
-        (AuditState.FAILED, "failed its audit: its test does not tell right from wrong"),
-        (AuditState.INCOMPLETE, "environment incomplete"),
-    ],
-)
-def test_a_task_that_failed_its_audit_takes_no_answers(
-    tmp_path: Path, small: SuiteVersion, state: AuditState, why: str
-) -> None:
-    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=state)
+def test_a_task_that_failed_its_audit_takes_no_answers(tmp_path: Path, small: SuiteVersion) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
+    why = "failed its audit: its test does not tell right from wrong"
     message = f"This task takes no answers ({why}), so what is here for it was left out."
     checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
     assert messages(checked) == [("remark", "alpha/1", message)]
-    assert (checked.acceptable, [answer.task for answer in checked.require()[0].answers]) == (True, ["alpha/2"])
     assert [answer["task"] for answer in checked.report()["answers"]] == ["alpha/2"]
-    nothing = f"There is nothing to submit: every answer here is to a task that takes none: alpha/1 ({why})."
-    checked = check(tmp_path, bundle())
-    assert messages(checked) == [("refuse", "", nothing), ("remark", "alpha/1", message)]
+    assert not check(tmp_path, bundle()).acceptable
 
 
 def test_a_suite_whose_files_are_missing_refuses_its_own_bundles_only(tmp_path: Path, small: SuiteVersion) -> None:
@@ -238,16 +168,6 @@ def test_a_suite_whose_files_are_missing_refuses_its_own_bundles_only(tmp_path: 
     assert messages(check(tmp_path, bundle(suite="other"))) == [
         ("refuse", "", "The files of the suite 'other' are missing here; an operator must import it again.")
     ]
-
-
-def test_predictions_need_a_description(tmp_path: Path, small: SuiteVersion) -> None:
-    row = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
-    ((severity, _, message),) = messages(check(tmp_path, row))
-    assert severity == "refuse"
-    assert message.startswith("A JSONL file has no submission.json; give suite, inputs and the other fields")
-    checked = check(tmp_path, row, suite="small", inputs="paper_only")
-    assert checked.acceptable
-    assert checked.require()[1].system == "alpha-2"
 
 
 def receive(owner: User, content: bytes, name: str = "answers.zip") -> Upload:
@@ -283,14 +203,6 @@ def test_checking_again_takes_other_fields_and_the_same_file(alice: User, small:
         {"suite": "small"},
         upload.file.name,
     )
-
-
-def test_discarding_deletes_row_and_file(alice: User, small: SuiteVersion) -> None:
-    upload = receive(alice, bundle())
-    stored = Path(upload.file.path)
-    uploads.discard(upload=upload)
-    assert not stored.exists()
-    assert not Upload.objects.exists()
 
 
 def test_the_sweep_discards_what_was_left_lying_for_a_day(alice: User, small: SuiteVersion) -> None:

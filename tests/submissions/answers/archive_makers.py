@@ -51,7 +51,6 @@ def raw_zip_entry(
     offset: int,
     flags: int = 0,
     method: int = 8,
-    local_name: bytes | None = None,
     size: int | None = None,
     crc: int | None = None,
 ) -> tuple[bytes, bytes]:
@@ -60,13 +59,12 @@ def raw_zip_entry(
     packed = content if method == 0 else packer.compress(content) + packer.flush()
     size = len(content) if size is None else size
     crc = zlib.crc32(content) if crc is None else crc
-    local_name = name if local_name is None else local_name
-    local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, flags, method, 0, 0, crc, len(packed), size, len(local_name), 0)
+    local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, flags, method, 0, 0, crc, len(packed), size, len(name), 0)
     central = struct.pack(
         "<4s6H3L5H2L",
         b"PK\x01\x02", 20, 20, flags, method, 0, 0, crc, len(packed), size, len(name), 0, 0, 0, 0, 0, offset,
     )  # fmt: skip
-    return local + local_name + packed, central + name
+    return local + name + packed, central + name
 
 
 def close_zip(body: bytes, central: bytes, count: int) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import os
 import stat
 import tarfile
 import time
@@ -105,14 +104,6 @@ def test_28_tasks_with_10_trials_and_3_files_each_fit() -> None:
     assert (len(reading.answers), reading.problems) == (280, ())
 
 
-def test_a_trajectory_may_be_longer_than_an_answer() -> None:
-    long = os.urandom(2 * MB)
-    assert read_bundle(make_zip({**GOOD_FILES, LOG: long})).answers[0].trajectory == long
-    assert ("answers/dpo/1/answer.py", "The file is larger than 1 MB.") in refused(
-        make_zip({"answers/dpo/1/answer.py": long})
-    )
-
-
 def test_all_problems_are_listed_together_and_bounded() -> None:
     files = {f"answers/dpo/{number}/x.exe": b"" for number in range(130)} | {"../up.txt": b""}
     reading = read_bundle(make_zip({**GOOD_FILES, **files}))
@@ -156,57 +147,34 @@ def pax(records: bytes) -> Callable[[], bytes]:
 DAMAGED = "damaged or cut off"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b" \n ", "The file is empty"),
-    "text": (lambda: b"hello", "this file is none of these"),
     "bzip2": (lambda: b"BZh91AY", "this file is bzip2"),
-    "rar": (lambda: b"Rar!\x1a", "this file is RAR"),
     "plain tar": (lambda: gzip.decompress(make_tar(GOOD_FILES)), "this file is an uncompressed tar"),
     "empty zip": (lambda: make_zip({}), "holds no files"),
     "zip traversal": (zip_named("../evil.txt"), "climbs out"),
-    "zip inner traversal": (zip_named("answers/../../evil.txt"), "climbs out"),
     "zip absolute": (zip_named("/etc/cron.txt"), "absolute"),
-    "zip drive letter": (zip_named("C:/evil.txt"), "absolute"),
     "zip backslash": (lambda: raw_zip(b"answers\\evil.txt", b"x"), "backslash"),
     "zip NUL in name": (lambda: raw_zip(b"answers/a.txt\0.py", b"x"), "outside printable ASCII"),
-    "zip control in name": (zip_named("answers/a\x07.txt"), "outside printable ASCII"),
-    "zip direction override": (zip_named("answers/\u202etxt.py"), "outside printable ASCII"),
     "zip empty part": (zip_named("answers//a.txt"), "empty, '.' or space-padded"),
-    "zip dot part": (zip_named("answers/./a.txt"), "empty, '.' or space-padded"),
-    "zip padded part": (zip_named("answers/ a.txt"), "empty, '.' or space-padded"),
     "zip long path": (zip_named("a/" + "b" * 200 + ".txt"), "longer than 200"),
     "zip deep path": (zip_named("a/" * 8 + "b.txt"), "deeper than 8"),
     "zip symlink": (zip_special(stat.S_IFLNK), "symbolic link"),
     "zip device": (zip_special(stat.S_IFCHR), "special file"),
-    "zip pipe": (zip_special(stat.S_IFIFO), "special file"),
     "zip encrypted": (lambda: raw_zip(LOG.encode(), b"x", flags=1), "file that is encrypted"),
-    "zip strange method": (lambda: raw_zip(LOG.encode(), b"x", method=12), "packed with method 12"),
-    "zip duplicate": (colliding(LOG, LOG), "clashes with"),
     "zip duplicate by case": (colliding(LOG, LOG.upper()), "clashes with"),
     "zip nested zip": (zip_named("answers/dpo/1/more.zip"), "Files of this kind"),
-    "zip no suffix": (zip_named("answers/dpo/1/answer"), "Files of this kind"),
-    "zip names disagree": (lambda: raw_zip(LOG.encode(), b"x", local_name=b"answers/dpo/1/log.exe"), DAMAGED),
     "zip size lies low": (lambda: raw_zip(LOG.encode(), b"x" * 900, size=10), DAMAGED),
-    "zip size lies high": (lambda: raw_zip(LOG.encode(), b"x", size=900), DAMAGED),
     "zip wrong checksum": (lambda: raw_zip(LOG.encode(), b"x", crc=1), DAMAGED),
     "zip stated too big": (lambda: raw_zip(LOG.encode(), b"x", size=0xFFFFFFFE), "larger than 8 MB"),
-    "zip truncated": (lambda: make_zip(GOOD_FILES)[:-30], DAMAGED),
     "zip overlap": (lambda: overlapping_zip(2, b"x" * 100), "clashes with"),
     "tar traversal": (tar_named("../evil.txt"), "climbs out"),
-    "tar absolute": (tar_named("/etc/evil.txt"), "absolute"),
-    "tar non-ASCII": (tar_named("answers/dp\u00f6.txt"), "outside printable ASCII"),
     "tar symlink": (tar_special(tarfile.SYMTYPE, "/etc/passwd"), "symbolic link"),
     "tar hard link": (tar_special(tarfile.LNKTYPE, "submission.json"), "hard link"),
     "tar character device": (tar_special(tarfile.CHRTYPE), "character device"),
-    "tar block device": (tar_special(tarfile.BLKTYPE), "block device"),
     "tar pipe": (tar_special(tarfile.FIFOTYPE), "named pipe"),
-    "tar unknown kind": (tar_special(b"Z"), "unknown kind"),
     "tar duplicate": (lambda: make_tar_of((tar_info(LOG), b""), (tar_info(LOG), b"")), "clashes with"),
     "tar pax path traversal": (pax(b"23 path=../../evil.txt\n"), "climbs out"),
     "tar truncated": (lambda: make_tar(GOOD_FILES)[:-20], DAMAGED),
-    "tar damaged": (lambda: make_tar(GOOD_FILES)[:40] + b"\xff" * 60, DAMAGED),
-    "tar cut in a file": (lambda: gzip.compress(tar_header(LOG.encode(), 4000) + bytes(512)), DAMAGED),
-    "tar short block": (lambda: gzip.compress(b"\1" * 100), DAMAGED),
     "gzip of nothing": (lambda: gzip.compress(b""), DAMAGED),
-    "gzip head only": (lambda: b"\x1f\x8b\x08", DAMAGED),
 }  # fmt: skip
 
 

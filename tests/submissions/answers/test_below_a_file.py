@@ -30,7 +30,6 @@ def task(tmp_path: Path) -> TaskFiles:
     ("hostile", "parent"),
     [
         ({"other.py/x.txt": b"x\n"}, "other.py"),
-        ({"other.py/deep/x.txt": b"x\n"}, "other.py"),
         ({"link/x.txt": b"x\n"}, "link"),
         ({"new.py": b"x = 1\n", "new.py/x.txt": b"x\n"}, "new.py"),
         ({"new.py/x.txt": b"x\n", "new.py": b"x = 1\n"}, "new.py"),

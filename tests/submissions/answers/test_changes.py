@@ -6,7 +6,7 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from submissions.answers.changes import other_changes, other_files
-from submissions.answers.patches import apply_files, apply_source
+from submissions.answers.patches import apply_files
 from submissions.answers.types import TaskFiles
 
 if TYPE_CHECKING:
@@ -24,17 +24,13 @@ SHADOW = "def helper(x):\n    return 0.0 * x\n"
 
 ALONE = {
     "function": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN)),
-    "decorated": (FUNCTION, MODULE, MODULE.replace(STUB, f"@cache\n{GOLDEN}")),
-    "comments below that belong to it": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}    # done\n")),
     "method": (METHOD, IN_CLASS, IN_CLASS.replace("raise NotImplementedError", "return x")),
-    "whole class": (CLASS, IN_CLASS, "class A:\n    def other(self):\n        return 2\n"),
     "byte order mark and Windows line ends stay": (
         FUNCTION,
         "\ufeff" + MODULE.replace("\n", "\r\n"),
         "\ufeff" + MODULE.replace(STUB, GOLDEN).replace("\n", "\r\n"),
     ),
     "at the end of the file": (FUNCTION, STUB.rstrip("\n"), GOLDEN),
-    "more statements on the line of its body": (FUNCTION, MODULE, MODULE.replace(STUB, "def f(x): return x; g()\n")),
 }
 
 
@@ -45,23 +41,10 @@ def test_the_goal_alone_says_everything(goal: Goal, masked: str, text: str) -> N
 
 AROUND = {
     "a helper right before": (FUNCTION, MODULE, MODULE.replace(STUB, f"{SHADOW}\n\n{GOLDEN}")),
-    "a helper right after": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}\n\n{SHADOW}")),
-    "helpers before and after": (FUNCTION, MODULE, MODULE.replace(STUB, f"{SHADOW}\n{GOLDEN}\n{SHADOW}")),
     "a statement of the module after it": (FUNCTION, MODULE, MODULE.replace(STUB, f"{GOLDEN}f = print\n")),
-    "an assignment before it": (FUNCTION, MODULE, MODULE.replace(STUB, f"Y = 2\n{GOLDEN}")),
     "the goal twice, where the last one counts": (FUNCTION, MODULE, MODULE.replace(STUB, f"{STUB}\n{GOLDEN}")),
-    "the goal twice, where the first one is in its place": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN) + GOLDEN),
-    "an import": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN).replace("import os", "import os, re")),
-    "another method": (METHOD, IN_CLASS, IN_CLASS.replace("return 2", "return 3")),
-    "a new method after it": (
-        METHOD,
-        IN_CLASS,
-        IN_CLASS.replace("raise NotImplementedError\n", "return x\n\n    def __call__(self):\n        return 1\n"),
-    ),
-    "a second class of the same name": (CLASS, IN_CLASS, f"{IN_CLASS}\n\nclass A:\n    pass\n"),
     "moved into the function before it": (FUNCTION, MODULE, MODULE.replace(STUB, "    def f(x):\n        return x\n")),
     "other line ends": (FUNCTION, MODULE, MODULE.replace(STUB, GOLDEN).replace("\n", "\r\n")),
-    "a byte order mark": (FUNCTION, MODULE, "\ufeff" + MODULE.replace(STUB, GOLDEN)),
     "a byte order mark that goes": (FUNCTION, "\ufeff" + MODULE, MODULE.replace(STUB, GOLDEN)),
     "a comment": (FUNCTION, MODULE, MODULE.replace(STUB, f"# fast\n{GOLDEN}")),
 }
@@ -95,7 +78,6 @@ def _part(path: str, line: str) -> str:
         ([], _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")),
         (["a.py"], _part("a.py", "x") + _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")),
     ],
-    ids=["the goal alone", "changed around the goal"],
 )
 def test_only_the_part_of_the_goals_file_is_left_out(others: list[str], expected: str) -> None:
     diff = _part("a.py", "x") + _part("a.pyi", "diff --git a/a.py b/a.py") + _part("z.py", "A = 1")
@@ -123,16 +105,10 @@ def task(tmp_path: Path) -> TaskFiles:
         ({}, True),
         ({PATH: SOLVED.replace("\n", "\r\n") + "# more\n"}, True),
         ({"b.py": "A = 1  # one\nB = 2\n"}, True),
-        ({PATH: MODULE.replace(STUB, f"{SHADOW}\n\n{GOLDEN}")}, False),
         ({PATH: MODULE.replace(STUB, f"{GOLDEN}\n\n{SHADOW}")}, False),
-        ({PATH: MODULE.replace(STUB, f"{GOLDEN}f = print\n")}, False),
         ({"b.py": "A = 1\nB = 3\n"}, False),
         ({"new.py": ""}, False),
         ({"run.sh": "#!/bin/sh\n# more\n"}, False),
-    ],
-    ids=[
-        *("goal", "goal and formatting", "comments elsewhere", "helper before", "helper after", "statement after"),
-        *("code elsewhere", "new file", "no Python"),
     ],
 )
 def test_the_golden_goal_is_the_reference_where_no_other_code_changes(
@@ -140,8 +116,3 @@ def test_the_golden_goal_is_the_reference_where_no_other_code_changes(
 ) -> None:
     changed = {name: text.encode() for name, text in {PATH: SOLVED, **files}.items()}
     assert apply_files(task, changed).identical is alone
-
-
-def test_a_helper_of_a_source_answer_is_not_the_goal_alone(task: TaskFiles) -> None:
-    assert apply_source(task, GOLDEN.encode()).identical
-    assert not apply_source(task, f"{SHADOW}\n\n{GOLDEN}".encode()).identical

@@ -9,7 +9,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
 from submissions.answers.check import check_bundle, try_answers
 from submissions.answers.limited import BundleRequest
-from submissions.answers.types import AnswerKind, AppliedAnswer, Manifest, Problem, RawAnswer, Severity, TaskFiles
+from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity, TaskFiles
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
@@ -76,20 +76,6 @@ def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) ->
     ]
 
 
-def test_what_is_the_golden_definition_is_known(tasks: dict[str, TaskFiles], tmp_path: Path) -> None:
-    golden = tmp_path / "golden.py"
-    golden.write_text("def f(x):\n    '''Explained.'''\n    return x\n")
-    task = TaskFiles(goal=tasks["dpo/1"].goal, repository=tmp_path, reference=golden)
-    given = (answer("dpo/1", RIGHT), answer("dpo/1", b"def f(x): return -x\n", trial=2))
-    assert [applied.identical for applied in applied_of(given, task)] == [True, False]
-    golden.unlink()
-    assert [applied.identical for applied in applied_of(given, task)] == [False, False]
-
-
-def applied_of(answers: tuple[RawAnswer, ...], task: TaskFiles) -> list[AppliedAnswer]:
-    return [each.applied for each in try_answers(answers, {"dpo/1": task}) if each.applied is not None]
-
-
 def test_answers_that_grow_beyond_the_limit_together_are_refused(
     tasks: dict[str, TaskFiles], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,8 +101,3 @@ def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles
         "There is nothing to submit: every answer here is to a task that takes none: cd/1 (no unit test)."
     )
     assert nothing.refused
-
-
-def test_answers_to_an_unknown_suite_are_not_tried(tasks: dict[str, TaskFiles]) -> None:
-    reading = check_bundle(sent("zip", {"cd/1": RIGHT, "dpo/1": RIGHT}), BundleRequest(tasks={"other": tasks}))
-    assert [(each.task, each.applied) for each in reading.answers] == [("cd/1", None), ("dpo/1", None)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.archives import ArchiveLimits
 from submissions.answers.bundle import read_bundle
-from submissions.answers.check import check_bundle
 from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_limited
 from submissions.answers.types import (
     AnswerError,
@@ -62,15 +60,6 @@ def test_the_child_returns_what_the_reader_reads(upload: Path, more: dict[str, b
     assert check_limited(upload) == here
 
 
-def test_what_cannot_be_read_raises_as_it_does_here(upload: Path) -> None:
-    upload.write_bytes(make_zip({"answers/dpo/1/x.exe": b""})[:-5])
-    with pytest.raises(BundleError) as here:
-        read_bundle(upload.read_bytes())
-    with pytest.raises(BundleError) as there:
-        check_limited(upload)
-    assert there.value.problems == here.value.problems
-
-
 def test_defaults_and_limits_reach_the_child(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", ("https://example.org",), "")
     upload.write_text('{"instance_id": "dpo/1", "function": "x", "model_name_or_path": "m"}\n')
@@ -94,8 +83,7 @@ def test_too_much_memory_is_a_clear_refusal(upload: Path, child: ChildLimits) ->
 
 @pytest.mark.parametrize(
     ("trajectory", "count"),
-    [(bytes(range(64, 128)) * 1024 * 112, 7), (os.urandom(6 * 1024 * 1024), 3)],
-    ids=["49 MB that pack well", "18 MB that do not"],
+    [(os.urandom(6 * 1024 * 1024), 3)],
 )
 def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path, trajectory: bytes, count: int) -> None:
     numbers = range(1, count + 1)
@@ -103,14 +91,6 @@ def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path, tra
     answers = {f"answers/dpo/{n}/answer.py": os.urandom(100_000) for n in numbers}
     upload.write_bytes(make_zip({"submission.json": GOOD_FILES["submission.json"], **files, **answers}))
     assert [answer.trajectory for answer in check_limited(upload).answers] == [trajectory] * count
-
-
-def test_too_much_time_is_a_clear_refusal_and_ends_the_child(upload: Path) -> None:
-    begun = time.monotonic()
-    assert refusal(upload, replace(BUNDLE_CHILD, wall_seconds=0.001)) == [
-        "Checking the file took more than 0.001 seconds; send a smaller or plainer one."
-    ]
-    assert time.monotonic() - begun < 2
 
 
 @pytest.fixture
@@ -151,19 +131,6 @@ def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
     message = rf"Checking the file took more than {re.escape(limit)} \(it was at answers/dpo/1/trial-\d+/answer.py\); "
     assert re.match(message, problem.message), problem.message
     assert list(scratch.iterdir()) == []
-
-
-def test_what_applied_comes_back_as_it_was(upload: Path, request_of_one: BundleRequest, tmp_path: Path) -> None:
-    deep = "".join(f"{part}/" for part in "abcdefg")
-    diff = f"--- /dev/null\n+++ b/{deep}x.txt\n@@ -0,0 +1 @@\n+\u00e9\n".encode()
-    right = {"submission.json": GOOD_FILES["submission.json"], "answers/dpo/1/trial-1/answer.py": b"def f(x): return x"}
-    upload.write_bytes(
-        make_zip({**right, "answers/dpo/1/trial-2/answer.diff": diff, "answers/dpo/1/trial-2/a.log": b""})
-    )
-    there = check_limited(upload, request_of_one)
-    assert there == check_bundle(upload.read_bytes(), request_of_one)
-    files = [answer.applied.files for answer in there.answers if answer.applied]
-    assert files == [{"a.py": "def f(x): return x\n"}, {f"{deep}x.txt": "\u00e9\n"}]
 
 
 def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRequest) -> None:

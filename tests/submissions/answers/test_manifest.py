@@ -32,21 +32,6 @@ def with_fields(**fields: object) -> bytes:
     return json.dumps(MANIFEST | fields).encode()
 
 
-def test_the_four_required_fields_are_enough() -> None:
-    assert good(with_fields()) == Manifest(
-        suite="lmr-mini",
-        suite_version=None,
-        system="Plain",
-        backbone="small-model",
-        scaffold="none",
-        inputs="full",
-        organisation="",
-        links=(),
-        notes="",
-        kind="ranked",
-    )
-
-
 def test_every_field_is_read_stripped_and_composed() -> None:
     content = with_fields(
         suite_version=3,
@@ -79,26 +64,10 @@ def test_all_missing_fields_are_named_at_once() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"sytem": "x"}, "sytem is an unknown key; did you mean 'system'?"),
-        ({"organization": "x"}, "organization is an unknown key; did you mean 'organisation'?"),
         ({"inputs": "some"}, "inputs must be one of 'full', 'paper_only' or 'paper_goal_file', not \"some\"."),
-        ({"kind": "secret"}, "kind must be one of 'ranked' or 'calibration', not \"secret\"."),
         ({"suite": "LMR mini"}, "suite is a name like 'lmr-mini' (small letters, digits, hyphens), not 'LMR mini'."),
-        ({"suite_version": 0}, "suite_version must be at least 1, not 0."),
-        ({"suite_version": True}, "suite_version must be a whole number, not true."),
-        ({"suite_version": "2"}, 'suite_version must be a whole number, not "2".'),
-        ({"system": " "}, "system is empty; fill it in."),
-        ({"system": 7}, "system must be a text in quotes, not 7."),
         ({"system": "x" * 101}, "system has more than 100 characters; shorten it."),
         ({"system": "a\u202eb"}, "system holds the control or direction character U+202E; remove it."),
-        ({"system": "a\nb"}, "system holds the control or direction character U+000A; remove it."),
-        ({"notes": "x" * 4001}, "notes has more than 4000 characters; shorten it."),
-        ({"links": "https://example.org"}, 'links must be a list, not "https://example.org".'),
-        ({"links": ["https://example.org"] * 11}, "links has more than 10 items."),
-        ({"links": [3]}, "links[0] must be a text in quotes, not 3."),
-        ({"links": ["http://[bad"]}, "links[0] cannot be read as an address."),
-        ({"links": ["https://e.org/" + "x" * 300]}, "links[0] has more than 300 characters; shorten it."),
-        ({"links": ["https://e.org/a b"]}, "links[0] holds a space."),
         *(
             ({"links": ["https://example.org", link]}, f"links[1] {NO_WEB_ADDRESS}")
             for link in ("javascript:alert(1)", "ftp://example.org", "https://", "//x", "https://me@e.org")
@@ -113,8 +82,6 @@ def test_one_wrong_field(fields: dict[str, object], expected: str) -> None:
     ("content", "line", "expected"),
     [
         (b'{\n  "suite": }', 2, " at column 12: it is not JSON: Expecting value"),
-        (b'{"a": 1, "a": 2}', None, ": it has the key 'a' twice in one object; keep one"),
-        (b'{"a": NaN}', None, ": it holds NaN, which is not a JSON number"),
         (b'{"a":\n "\xff"}', 2, " at column 3: it is not UTF-8 text"),
     ],
 )
@@ -128,16 +95,6 @@ def test_broken_json_is_refused_with_its_place_once(content: bytes, line: int | 
 def test_the_example_texts_of_the_kit_are_refused(key: str, text: str) -> None:
     message = f"{key} still holds the task kit's example text {text!r}; replace it with your own."
     assert messages(with_fields(**{key: f" {text} "})) == [message]
-
-
-def test_wrong_fields_are_empty_and_the_others_are_kept() -> None:
-    links = ["javascript:alert(1)", "https://example.org"]
-    content = with_fields(suite="No Slug", system="x" * 101, notes="a\u202eb", inputs="all", links=links)
-    assert read_manifest(content)[0] == Manifest("", None, "", "small-model", "none", "", "", (), "")
-
-
-def test_a_list_is_no_manifest() -> None:
-    assert messages(b"[]") == ["submission.json must hold one JSON object, like {...}."]
 
 
 def test_a_manifest_from_a_form_is_checked_the_same_way() -> None:
@@ -166,11 +123,8 @@ def test_usage_is_numbers_by_known_keys() -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"[]", "the file must be an object, not a list."),
         (b'{"cost": 1}', "cost is an unknown key; did you mean 'cost_usd'?"),
         (b'{"seconds": -1}', "seconds must be at least 0.0, not -1."),
-        (b'{"seconds": true}', "seconds must be a number, not true."),
-        (b'{"seconds": "1"}', 'seconds must be a number, not "1".'),
     ],
 )
 def test_usage_that_is_refused(content: bytes, expected: str) -> None:

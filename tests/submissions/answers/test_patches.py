@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import random
+import re
 import subprocess
-import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.git_tool import unified_diff
 from submissions.answers.patches import apply_diff, apply_source
 from submissions.answers.protection import Protection
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
@@ -99,7 +95,6 @@ def test_a_diff_gives_the_whole_new_text(repository: Path) -> None:
 ALLOWED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
     "no final newline of the diff": (GOOD.rstrip("\n"), {"pkg/goal.py": SOLVED}, ()),
     "new file beside": (GOOD + add("pkg/new.py"), {"pkg/goal.py": SOLVED, "pkg/new.py": "A = 1\n"}, ()),
-    "new folder": (add("pkg/deep/new.py"), {"pkg/deep/new.py": "A = 1\n"}, ()),
     "delete a helper": (GOOD + delete("pkg/helper.py"), {"pkg/goal.py": SOLVED}, ("pkg/helper.py",)),
     "rename a helper": (rename("pkg/helper.py", "pkg/b.py"), {"pkg/b.py": FILES["pkg/helper.py"]}, ("pkg/helper.py",)),
     "copy a helper": (rename("pkg/helper.py", "pkg/b.py", "copy"), {"pkg/b.py": FILES["pkg/helper.py"]}, ()),
@@ -108,17 +103,9 @@ ALLOWED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
         {"pkg/helper.py": "A = 1\nB = 2\nC = 4"},
         (),
     ),
-    "windows line ends stay": (
-        edit("pkg/windows.py", "A = 1\r", "A = 3\r"),
-        {"pkg/windows.py": "A = 3\r\nB = 2\r\n"},
-        (),
-    ),
     "without a/ and b/": (GOOD.replace("a/pkg", "pkg").replace("b/pkg", "pkg"), {"pkg/goal.py": SOLVED}, ()),
-    "a name with a space": (edit("pkg/sp ace.py", "A = 1", "A = 2"), {"pkg/sp ace.py": "A = 2\n"}, ()),
     "a module that hid another before": (edit("queue.py", "A = 1", "A = 2"), {"queue.py": "A = 2\n"}, ()),
-    "a file in a package that hid another before": (add("tokenize/new.py"), {"tokenize/new.py": "A = 1\n"}, ()),
     "an installed name deeper down": (add("pkg/sub/json.py"), {"pkg/sub/json.py": "A = 1\n"}, ()),
-    "a data file": (add("pkg/words.txt", "ä"), {"pkg/words.txt": "ä\n"}, ()),
     "an executable keeps its mode": (edit("run.sh", "#!/bin/sh", "#!/bin/bash"), {"run.sh": "#!/bin/bash\n"}, ()),
     "prose before the diff": ("Here it is:\n\n" + GOOD, {"pkg/goal.py": SOLVED}, ()),
 }
@@ -129,13 +116,8 @@ def test_diffs_that_are_allowed(repository: Path, case: str) -> None:
     diff, files, deleted = ALLOWED[case]
     applied = apply_diff(task_of(repository), diff.encode())
     assert (applied.files, applied.deleted) == (files, deleted)
-
-
-@pytest.mark.parametrize("case", ALLOWED)
-def test_the_rendered_diff_does_the_same_again(repository: Path, case: str) -> None:
-    first = apply_diff(task_of(repository), ALLOWED[case][0].encode())
-    again = apply_diff(task_of(repository), first.diff.encode())
-    assert again == first
+    # The rendered diff does the same again.
+    assert apply_diff(task_of(repository), applied.diff.encode()) == applied
 
 
 LINK = add("pkg/link", "/etc/passwd", mode="120000") + "\\ No newline at end of file\n"
@@ -148,38 +130,22 @@ OCTAL = OCTAL.replace('"a/tests/test_goal.py', r'"a/tests/t\145st_goal.py"')
 PROTECTED: dict[str, tuple[str, str]] = {
     "test file": (TEST_EDIT, "tests/test_goal.py is protected"),
     "new test file": (add("pkg/test_more.py"), "pkg/test_more.py is protected"),
-    "new x_test file": (add("pkg/more_test.py"), "pkg/more_test.py is protected"),
-    "anything in tests": (add("tests/data.txt"), "tests/data.txt is protected"),
     "unit_test folder": (add("unit_test/run_1.py"), "unit_test/run_1.py is protected"),
     "protected by any case": (add("pkg/ConfTest.py"), "pkg/ConfTest.py is protected"),
-    "test file deleted": (delete("tests/test_goal.py"), "tests/test_goal.py is protected"),
     "test file renamed away": (rename("tests/test_goal.py", "pkg/x.py"), "tests/test_goal.py is protected"),
-    "helper renamed to a test": (rename("pkg/helper.py", "pkg/tests.py"), "pkg/tests.py is protected"),
     "conftest": (delete("conftest.py"), "conftest.py is protected"),
     "sitecustomize": (add("sitecustomize.py"), "sitecustomize.py is protected"),
-    "usercustomize": (add("usercustomize.py"), "usercustomize.py is protected"),
     "path file": (add("x.pth"), "x.pth is protected"),
     "info.json": (add("info.json"), "info.json is protected"),
-    "probe": (add("probe.py"), "probe.py is protected"),
-    "ini": (add("pytest.ini"), "pytest.ini is protected"),
-    "cfg": (edit("setup.cfg", "[x]", "[y]"), "setup.cfg is protected"),
     "pyproject": (add("pyproject.toml"), "pyproject.toml is protected"),
     "bytecode": (add("pkg/x.pyc"), "pkg/x.pyc is protected"),
     "installed module": (add("numpy.py"), "numpy.py would hide the installed module 'numpy'"),
-    "installed package": (add("torch/__init__.py"), "torch/__init__.py would hide the installed module 'torch'"),
     "standard module": (add("json.py"), "json.py would hide the installed module 'json'"),
-    "standard module beside the goal": (add("pkg/random.py"), "pkg/random.py would hide the installed module 'random'"),
     "installed by rename": (rename("pkg/helper.py", "numpy.py"), "numpy.py would hide the installed module 'numpy'"),
     "traversal": (add("../evil.py"), "The diff leaves the repository"),
-    "traversal to an existing file": (GOOD.replace("pkg/goal", "../goal"), "The diff leaves the repository"),
     "git folder": (add(".git/hooks/post-checkout"), "The diff leaves the repository"),
     "git attributes": (add(".gitattributes", "* text"), ".gitattributes is protected"),
     "symlink": (LINK, "pkg/link is a link or special file"),
-    "write through a symlink": (LINK + add("pkg/link/x.py"), "The diff leaves the repository"),
-    "file becomes a link": (
-        delete("pkg/helper.py") + LINK.replace("pkg/link", "pkg/helper.py"),
-        "pkg/helper.py is a link or special file",
-    ),
     "submodule": (GITLINK, "pkg/sub is an empty folder or a submodule"),
     "new executable": (add("pkg/x.sh", mode="100755"), "pkg/x.sh changes its file mode"),
     "mode change": (
@@ -193,21 +159,9 @@ PROTECTED: dict[str, tuple[str, str]] = {
     "backslash": (add('pkg\\x.py'), 'pkg\\x.py has one of the characters'),
     "trailing dot": (add("pkg/x.py."), "pkg/x.py. has a part that begins or ends with a space or ends with a dot"),
     "case twin": (add("pkg/Goal.py"), "pkg/Goal.py differs from pkg/goal.py only in the case of letters"),
-    "case twin folder": (add("PKG/x.py"), "PKG/x.py differs from pkg only in the case of letters"),
     "deep path": (add("a/" * 8 + "x.py"), "a/x.py has a path of more than 8 parts, which is the limit for new files"),
     "path that can hardly be removed": (add("a/" * 1500 + "x.py"), "... has a path of more than 200 characters"),
-    "long path": (add(f"pkg/{'a' * 98}/{'b' * 98}.py"), "has a path of more than 200 characters"),
-    "renamed to a deep path": (rename("pkg/helper.py", "a/" * 8 + "x.py"), "has a path of more than 8 parts"),
-    "protected beside a good one": (GOOD + delete("conftest.py"), "conftest.py is protected"),
 }  # fmt: skip
-
-
-def test_a_deep_file_that_is_there_may_be_changed(repository: Path) -> None:
-    path = "a/" * 20 + "x.txt"
-    (repository / path).parent.mkdir(parents=True)
-    (repository / path).write_text("A = 1\n")
-    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
-    assert apply_diff(task_of(repository), diff.encode()).files == {path: "A = 2\n"}
 
 
 @pytest.mark.parametrize("case", PROTECTED)
@@ -222,23 +176,16 @@ def test_diffs_that_refuse_the_bundle(repository: Path, case: str) -> None:
     ("diff", "line", "expected"),
     [
         (b"", None, "The diff is empty."),
-        (b" \n", None, "The diff is empty."),
         (b"nothing here\n", None, "The diff does not apply to the masked repository: No valid patches in input"),
         (b"```diff\n" + GOOD.encode(), 1, "wrapped in a Markdown fence"),
         (b"--- a/x\n+\xff\n", 2, "The diff is not UTF-8 text."),
-        (b"--- a/x\n+\0\n", 2, "The diff holds a NUL character."),
         (b"x" * (1024 * 1024 + 1), None, "The diff is larger than 1024 KB"),
         (GOOD.replace("raise", "rase").encode(), None, "the lines around pkg/goal.py:5 are not those"),
-        (GOOD.replace("pkg/goal", "pkg/gaol").encode(), None, "pkg/gaol.py: No such file or directory"),
         (GOOD.replace("@@ -5 +5 @@", "@@ -5,4 +5 @@").encode(), 6, "The diff is damaged: corrupt patch at line"),
         (GOOD.replace("\n", "\r\n").encode(), None, "are not those of the masked file"),
-        (add("pkg/helper.py").encode(), None, "pkg/helper.py: already exists"),
-        (edit("pkg/helper.py", "A = 1", "A = 1").encode(), None, "The diff changes nothing in the masked repository."),
         (edit("pkg/windows.py", "A = 1\r", "A = 1").encode(), None, "changes nothing but line ends"),
         (delete("pkg/goal.py").encode(), None, "The diff removes pkg/goal.py"),
-        (rename("pkg/goal.py", "pkg/moved.py").encode(), None, "The diff removes pkg/goal.py"),
         (edit("pkg/goal.py", "def f(x):", "def g(x):").encode(), None, "After the change pkg/goal.py does not define"),
-        (edit("pkg/goal.py", "def f(x):", "def f(x:").encode(), None, "the change pkg/goal.py, line 4, is"),
         (edit("pkg/helper.py", "B = 2", "B =").encode(), None, "After the change pkg/helper.py, line 2, is"),
         ("".join(add(f"pkg/n{n}.py") for n in range(201)).encode(), None, "touches more than 200 files"),
         ("".join(rename("pkg/helper.py", f"pkg/n{n}.py", "copy") for n in range(21)).encode(), None, "copies more"),
@@ -252,33 +199,22 @@ def test_diffs_that_score_bad_patch(repository: Path, diff: bytes, line: int | N
     assert caught.value.line == line
 
 
+LARGE = "--- a/pkg/large.txt\n+++ b/pkg/large.txt\n"
+
+
 @pytest.mark.parametrize(
-    ("size", "message"),
+    ("size", "diff", "message"),
     [
-        (1024 * 1024, r"pkg/large\.txt grows beyond 1024 KB"),
-        (1024 * 1024 + 2, r"pkg/large\.txt is longer than 1024 KB, so no answer may change it"),
+        (1024 * 1024, f"{LARGE}@@ -1 +1 @@\n-x\n+yy\n", "pkg/large.txt grows beyond 1024 KB"),
+        (1024 * 1024 + 2, f"{LARGE}@@ -1 +1 @@\n-x\n+yy\n", "pkg/large.txt is longer than 1024 KB, so no answer may"),
+        # The hole in a large file's place never becomes an answer.
+        (1_200_000, f"{LARGE}@@ -0,0 +1 @@\n+x = 1\n", "pkg/large.txt grows beyond 1024 KB"),
+        (1_200_000, rename("pkg/large.txt", "pkg/moved.txt"), "pkg/moved.txt grows beyond 1024 KB"),
     ],
 )
-def test_a_file_that_is_too_large_may_not_be_changed(repository: Path, size: int, message: str) -> None:
+def test_a_file_that_is_too_large_may_not_be_changed(repository: Path, size: int, diff: str, message: str) -> None:
     (repository / "pkg/large.txt").write_bytes(b"x\n" * (size // 2))
-    with pytest.raises(AnswerError, match=message):
-        apply_diff(
-            task_of(repository),
-            b"--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -1 +1 @@\n-x\n+yy\n",
-        )
-
-
-@pytest.mark.parametrize(
-    "diff",
-    [
-        "diff --git a/pkg/large.txt b/pkg/moved.txt\nrename from pkg/large.txt\nrename to pkg/moved.txt\n",
-        "--- a/pkg/large.txt\n+++ b/pkg/large.txt\n@@ -0,0 +1 @@\n+x = 1\n",
-    ],
-    ids=["rename", "no context"],
-)
-def test_the_hole_in_a_large_file_s_place_never_becomes_an_answer(repository: Path, diff: str) -> None:
-    (repository / "pkg/large.txt").write_bytes(b"x\n" * 600_000)
-    with pytest.raises(AnswerError, match=r"pkg/(large|moved)\.txt grows beyond 1024 KB"):
+    with pytest.raises(AnswerError, match=re.escape(message)):
         apply_diff(task_of(repository), diff.encode())
 
 
@@ -309,14 +245,6 @@ def test_git_in_a_repository_around_and_its_settings_do_not_matter(
     assert "--- a/pkg/goal.py\n+++ b/pkg/goal.py\n@@ -2,7" in applied.diff
 
 
-def test_a_read_only_checkout_is_no_hindrance(repository: Path) -> None:
-    for folder, _, names in os.walk(repository):
-        for name in names:
-            Path(folder, name).chmod(0o444)
-    (repository / "pkg").chmod(0o555)
-    assert apply_diff(task_of(repository), GOOD.encode()).files == {"pkg/goal.py": SOLVED}
-
-
 def test_the_installed_modules_can_be_given(repository: Path) -> None:
     protection = Protection(installed_modules=frozenset({"flash_attn"}))
     assert apply_diff(task_of(repository, protection=protection), add("numpy.py").encode()).files == {
@@ -324,27 +252,6 @@ def test_the_installed_modules_can_be_given(repository: Path) -> None:
     }
     with pytest.raises(ProtectedPathError, match="'flash_attn'"):
         apply_diff(task_of(repository, protection=protection), add("flash_attn/x.py").encode())
-
-
-IN_TEST = replace(GOAL, file="tests/test_own.py")
-
-
-@pytest.fixture
-def goal_in_test(repository: Path) -> Path:
-    (repository / "tests/test_own.py").write_text(STUB)
-    return repository
-
-
-def test_in_a_test_file_only_the_goal_may_change(goal_in_test: Path) -> None:
-    diff = GOOD.replace("pkg/goal.py", "tests/test_own.py")
-    assert apply_diff(task_of(goal_in_test, IN_TEST), diff.encode()).files == {"tests/test_own.py": SOLVED}
-    assert apply_source(task_of(goal_in_test, IN_TEST), b"def f(x): return x").goal_source == "def f(x): return x\n"
-    more = diff + diff.replace("-5 +5", "-8 +8").replace("    raise NotImplementedError", "Y = 1")
-    with pytest.raises(ProtectedPathError, match="only the definition of 'f' may change there"):
-        apply_diff(task_of(goal_in_test, IN_TEST), more.encode())
-    with pytest.raises(AnswerError, match="put imports and helpers inside it") as caught:
-        apply_source(task_of(goal_in_test, IN_TEST), b"import re\ndef f(x): return re")
-    assert not isinstance(caught.value, ProtectedPathError)
 
 
 def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
@@ -357,21 +264,11 @@ def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
     [
         (b"def f(x):\n    raise NotImplementedError\n", "The answer changes nothing"),
         (b'def f(x):\n  """New words."""\n  raise NotImplementedError  # later\n', "The answer changes nothing"),
-        (b"", "The answer is empty."),
-        (b"def f(x:\n", "not valid Python"),
     ],
 )
 def test_source_answers_that_score_bad_patch(repository: Path, answer: bytes, expected: str) -> None:
     with pytest.raises(AnswerError, match=expected):
         apply_source(task_of(repository), answer)
-
-
-def test_two_long_files_made_for_slow_differs_are_compared_quickly() -> None:
-    chooser = random.Random(3)  # noqa: S311 - the same lines every time
-    old, new = ("".join(f"{chooser.randrange(150)}\n" for _ in range(100_000)).encode() for _ in range(2))
-    begun = time.monotonic()
-    assert unified_diff({"a.txt": old}, {"a.txt": new}).startswith("diff --git a/a.txt b/a.txt\n")
-    assert time.monotonic() - begun < 15
 
 
 PIECES = st.sampled_from(

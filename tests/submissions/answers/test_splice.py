@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import contextlib
 
 import pytest
@@ -44,12 +43,6 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
         "import os\nimport re\n\ndef f(x):\n    return x\n\nY = 1\nlog = print()\n",
         "import os\n\nimport re\n\n\ndef f(x):\n    return x\n\n\nY = 1\nlog = print()\n",
     ),
-    "the whole masked comment block goes": (
-        FUNCTION,
-        "def f(x):\n    pass\n    # TODO\n\n    # more\n# kept\nY = 1\n",
-        "def f(x):\n    return x\n",
-        "def f(x):\n    return x\n# kept\nY = 1\n",
-    ),
     "bare method keeps its decorator": (
         METHOD,
         IN_CLASS,
@@ -80,59 +73,17 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
             "def f(x):\n        raise NotImplementedError", "def f(cls, x):\n        return x"
         ),
     ),
-    "helpers go before the outermost definition": (
-        METHOD,
-        "import functools\n@functools.cache\nclass A:\n  def f(self):\n    pass\n",
-        "import re\ndef f(self):\n    return re\n",
-        "import functools\nimport re\n\n\n@functools.cache\nclass A:\n  def f(self):\n    return re\n",
-    ),
-    "whole class": (
-        CLASS,
-        "@dataclass\nclass A:\n    pass\nx = A\n",
-        "class A:\n    def A(self):\n        return 1\n",
-        "@dataclass\nclass A:\n    def A(self):\n        return 1\nx = A\n",
-    ),
-    "async for sync": (
-        FUNCTION,
-        MODULE,
-        "async def f(x):\n    return x\n",
-        MODULE.replace(STUB, "async def f(x):\n    return x\n"),
-    ),
     "windows line ends": (
         FUNCTION,
         MODULE.replace("\n", "\r\n"),
         'import re\ndef f(x):\n    """a\n  b"""\n    return x\n',
         'import os\r\n\r\nimport re\r\n\r\n\r\ndef f(x):\r\n    """a\r\n  b"""\r\n    return x\r\n\r\n\r\nY = 1\r\n',
     ),
-    "windows line ends in the answer only": (
-        FUNCTION,
-        MODULE,
-        "def f(x):\r\n    return x\r\n",
-        MODULE.replace(STUB, "def f(x):\n    return x\n"),
-    ),
-    "old macintosh line ends": (
-        FUNCTION,
-        "def f():\r    pass\rY = 1\r",
-        "def f():\n    return 1\n",
-        "def f():\r    return 1\rY = 1\r",
-    ),
-    "mixed line ends stay": (
-        FUNCTION,
-        "A = 1\r\ndef f():\n    pass\nY = 1\r\n",
-        "def f():\n    return 1",
-        "A = 1\r\ndef f():\n    return 1\nY = 1\r\n",
-    ),
     "tabs": (
         METHOD,
         "class A:\n\tdef f(self):\n\t\tpass\n",
         "def f(self):\n  if self:\n    # deep\n    return (1,\n            2)\n  # end\n",
         "class A:\n\tdef f(self):\n\t\tif self:\n\t\t\t# deep\n\t\t\treturn (1,\n\t\t\t        2)\n\t\t# end\n",
-    ),
-    "tabs in the answer only": (
-        FUNCTION,
-        MODULE,
-        "def f(x):\n\tif x:\n\t\treturn x\n",
-        MODULE.replace(STUB, "def f(x):\n    if x:\n        return x\n"),
     ),
     "strings keep their lines": (
         METHOD,
@@ -143,85 +94,12 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
             '        s = """a\n b\n\tc\n"""\n        t = "x\\\n y"\n        return s, t, f"""\n{s}\n  """\n'
         ),
     ),
-    "no final newline": (
-        FUNCTION,
-        "A = 1\ndef f(): pass",
-        "def f():\n    return 1\n\n\n",
-        "A = 1\ndef f():\n    return 1",
-    ),
-    "byte order mark": (
-        FUNCTION,
-        "\ufeffdef f(): pass\n",
-        "\ufeffdef f(): return 'é'\n",
-        "\ufeffdef f(): return 'é'\n",
-    ),
-    "the last of several wins": (
-        FUNCTION,
-        "def f(): return 1\ndef f(): return 2\n",
-        "def f(): return 3\n",
-        "def f(): return 1\ndef f(): return 3\n",
-    ),
-    "nested ones of the same name stay": (
-        FUNCTION,
-        "def g():\n    def f(): return 1\n    return f\n\n\ndef f():\n    def f(): return 2\n    return f\n",
-        "def f():\n    return 3\n",
-        "def g():\n    def f(): return 1\n    return f\n\n\ndef f():\n    return 3\n",
-    ),
-    "the only definition anywhere": (
-        FUNCTION,
-        "def g():\n    def f(): return 1\n    return f\n",
-        "import re\ndef f():\n    return re\n",
-        "import re\n\n\ndef g():\n    def f():\n        return re\n    return f\n",
-    ),
-    "class name of an only method": (
-        Goal("t/1", "a.py", "f", "f"),
-        "class A:\n    def f(self): pass\n",
-        "def f(self): return 1\n",
-        "class A:\n    def f(self): return 1\n",
-    ),
-    "under a condition": (
-        FUNCTION,
-        "try:\n    import x\nexcept ImportError:\n    def f(): pass\n",
-        "import re\ndef f(): return re\n",
-        "import re\n\n\ntry:\n    import x\nexcept ImportError:\n    def f(): return re\n",
-    ),
-    "property and its setter": (
-        METHOD,
-        "class A:\n    @property\n    def f(self): pass\n    @f.setter\n    def f(self, v): pass\n",
-        "def f(self): return 1\n",
-        "class A:\n    @property\n    def f(self): return 1\n    @f.setter\n    def f(self, v): pass\n",
-    ),
-    "nested class": (
-        Goal("t/1", "a.py", "f", "A.B"),
-        "class B:\n    def f(self): pass\nclass A:\n    class B:\n        def f(self): pass\n",
-        "def f(self): return 1\n",
-        "class B:\n    def f(self): pass\nclass A:\n    class B:\n        def f(self): return 1\n",
-    ),
     "future import that is there already": (
         FUNCTION,
         "from __future__ import annotations\ndef f(): pass\n",
         "from __future__ import annotations\nimport re\ndef f(): return re\n",
         "from __future__ import annotations\nimport re\n\n\ndef f(): return re\n",
     ),
-    "super and class cell": (
-        METHOD,
-        "class A:\n    def f(self): pass\n",
-        "def f(self):\n    return super().f()\n",
-        "class A:\n    def f(self):\n        return super().f()\n",
-    ),
-    "continued lines": (
-        METHOD,
-        "class A:\n    def f(self):\n        pass\n",
-        "def f(self,\n      y=1):\n  return self + \\\n    y\n",
-        "class A:\n    def f(self,\n          y=1):\n        return self + \\\n          y\n",
-    ),
-    "numbers too long to be written out": (
-        FUNCTION,
-        "def f(): pass\n",
-        f"def f(): return 0x{'f' * 9000}\n",
-        f"def f(): return 0x{'f' * 9000}\n",
-    ),
-    "old escapes are no fault": (FUNCTION, "def f(): pass\n", 'def f(): return "\\d"\n', 'def f(): return "\\d"\n'),
 }
 
 
@@ -241,33 +119,17 @@ def test_a_coding_line_in_the_answer_cannot_change_how_the_file_is_read() -> Non
     ("goal", "pristine", "answer", "line", "message"),
     [
         (FUNCTION, MODULE, b"", None, "The answer is empty."),
-        (FUNCTION, MODULE, b" \n\t\n", None, "The answer is empty."),
-        (FUNCTION, MODULE, b"# only\n", None, "The answer does not define 'f'."),
         (METHOD, IN_CLASS, b"def g():\n    pass\n", None, "does not define 'f', by itself or inside class 'A'."),
         (FUNCTION, MODULE, b"```python\ndef f(): pass\n```\n", 1, "wrapped in a Markdown fence"),
         (FUNCTION, MODULE, b"def f(x):\n    return (\n", 2, "not valid Python: '(' was never closed"),
-        (FUNCTION, MODULE, b"    def f(x):\n    return x\n", 2, "not valid Python: expected an indented block"),
         (FUNCTION, MODULE, b"    def f(x):\n        return x\nimport re\n", 1, "goes on at the margin"),
-        (METHOD, IN_CLASS, b"    def f(x):\n        return x\nelse:\n    y = 1\n", 1, "goes on at the margin"),
         (FUNCTION, MODULE, b"def f():\n    x = '\xff'\n", 2, "The answer is not UTF-8 text."),
-        (FUNCTION, MODULE, b"def f():\n    x = '\0'\n", 2, "The answer holds a NUL character."),
         (FUNCTION, MODULE, b"def f(): pass\n\ndef f(): pass\n", 3, "'f' is defined twice; keep one."),
-        (METHOD, IN_CLASS, b"def f(): pass\nclass A:\n    def f(x): pass\n", 3, "'f' is defined twice; keep one."),
         (FUNCTION, MODULE, b"class f: pass\n", 1, "'f' is a class here; the goal is a function."),
-        (CLASS, "class A: pass\n", b"def A(): pass\n", 1, "'A' is a function here; the goal is a class."),
         (FUNCTION, MODULE, b"def f(x): return x\nprint(f(1))\n", 2, "move this statement into a function"),
-        (FUNCTION, MODULE, b"import os\nos.x = 1\ndef f(x): return x\n", 2, "move this statement into a function"),
-        (FUNCTION, MODULE, b"K = open('x')\ndef f(x): return x\n", 1, "move this statement into a function"),
-        (FUNCTION, MODULE, b"try:\n    import a\nexcept E: pass\ndef f(x): return x\n", 1, "move this statement"),
         (FUNCTION, MODULE, b"def f(x): return x\nif __name__ == '__main__':\n    f(1)\n", 2, "'if __name__ == ...'"),
-        (FUNCTION, MODULE, b"if 0x" + b"f" * 9000 + b":\n    pass\ndef f(x): return x\n", 1, "move this statement"),
         (FUNCTION, MODULE, b"from __future__ import annotations\ndef f(x): return x\n", 1, "is not in the masked file"),
-        (METHOD, IN_CLASS, b"class A:\n    z = 2\n    def f(x): return x\n", 2, "differs from the masked file"),
-        (FUNCTION, MODULE, b"def f(x, x): return x\n", None, "does not compile: duplicate argument 'x'"),
-        (FUNCTION, MODULE, b"def f(x):\n    break\n", None, "does not compile: 'break' outside loop"),
         (FUNCTION, MODULE, b"def f(x): return " + b"-" * 50_000 + b"1\n", None, "nested too deeply"),
-        (FUNCTION, MODULE, b"def f(x): return 1" + b"+1" * 50_000 + b"\n", None, "nested too deeply"),
-        (FUNCTION, MODULE, b"def f(x): return " + b"(" * 5000 + b"\n", 1, "too many nested parentheses"),
         (FUNCTION, MODULE, b"#" * 300_000, None, "larger than 256 KB"),
         (FUNCTION, MODULE, b"'doc'; import re\ndef f(x): return re\n", None, "on lines of its own"),
     ],
@@ -283,24 +145,7 @@ def test_answers_that_are_refused(goal: Goal, pristine: str, answer: bytes, line
     ("goal", "pristine", "message"),
     [
         (FUNCTION, b"x = 1\n", "a.py does not define the function 'f' at module level."),
-        (METHOD, b"def f(): pass\nclass A: pass\n", "a.py does not define the method 'f' in the class 'A'."),
-        (METHOD, b"class B:\n    def f(): pass\n", "a.py does not define the method 'f' in the class 'A' ("),
-        (
-            FUNCTION,
-            b"class A:\n    def f(): pass\nclass B:\n    def f(): pass\n",
-            "a.py does not define the function",
-        ),
-        (
-            FUNCTION,
-            b"if x:\n    def f(): pass\nelse:\n    def f(): pass\n",
-            "a.py defines 'f' several times under",
-        ),
         (FUNCTION, b"print 'old'\n", "a.py, line 1, is not valid Python"),
-        (FUNCTION, b"x = '\xff'\n", "a.py is not readable as UTF-8 text"),
-        (FUNCTION, b"# coding: no-such-thing\ndef f(): pass\n", "a.py is not readable as UTF-8 text"),
-        (FUNCTION, b"# coding: latin-1\nA = '\xe9'\ndef f(): pass\n", "a.py is not readable as UTF-8 text"),
-        (FUNCTION, b"# coding: latin-1\ndef f(): pass\n", "a.py declares the encoding iso-8859-1"),
-        (FUNCTION, b"def f(): pass\nbreak\n", "a.py, line 2, does not compile: 'break' outside loop"),
     ],
 )
 def test_masked_files_without_the_goal(goal: Goal, pristine: bytes, message: str) -> None:
@@ -312,47 +157,11 @@ def test_masked_files_without_the_goal(goal: Goal, pristine: bytes, message: str
         find_goal(pristine, goal)
 
 
-def test_the_goal_in_the_files_of_this_test() -> None:
-    method, function = find_goal(IN_CLASS.encode(), METHOD), find_goal(MODULE.encode(), FUNCTION)
-    assert method.text == "    @staticmethod\n    def f(x):\n        raise NotImplementedError\n"
-    assert (method.first_line, method.def_line, method.last_line) == (4, 5, 6)
-    assert isinstance(method.outermost, ast.ClassDef)
-    assert (function.text, function.first_line, function.last_line) == (STUB, 3, 6)
-
-
 PIECES = st.sampled_from(
-    [
-        "def f(x):",
-        "class A:",
-        "    def f(self):",
-        "  ",
-        "\t",
-        "    ",
-        "return x",
-        "pass",
-        "import re",
-        "K = 1",
-        '"""',
-        "f'{x}'",
-        "#",
-        "@d",
-        "\\",
-        "\n",
-        "\n",
-        "\n",
-        "\r",
-        "\f",
-        ";",
-        "(",
-        ")",
-        "if x:",
-        "else:",
-        "async ",
-        "é",
-        "\ufeff",
-        "lambda: 0",
-    ]
-)
+    ["def f(x):", "class A:", "    def f(self):", "  ", "\t", "    ", "return x", "pass", "import re", "K = 1",
+     '"""', "f'{x}'", "#", "@d", "\\", "\n", "\n", "\n", "\r", "\f", ";", "(", ")", "if x:", "else:",
+     "async ", "é", "\ufeff", "lambda: 0"]
+)  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)
@@ -370,12 +179,6 @@ def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str
         result = splice(pristine.encode(), goal, (text + tail).encode())
         assert find_goal(result, goal).text.strip()
         assert result.endswith(pristine.encode()[-5:]) or goal is CLASS
-
-
-@given(st.binary(max_size=200), st.binary(max_size=200))
-def test_any_bytes_are_placed_or_refused(pristine: bytes, answer: bytes) -> None:
-    with contextlib.suppress(AnswerError):
-        splice(pristine, FUNCTION, answer)
 
 
 @settings(max_examples=400, deadline=None)
