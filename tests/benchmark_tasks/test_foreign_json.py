@@ -34,10 +34,6 @@ def test_what_may_not_be_kept_is_refused(content: bytes, line: int | None, colum
     assert (caught.value.line, caught.value.column, caught.value.message) == (line, column, message)
 
 
-def test_brackets_inside_texts_are_not_depth() -> None:
-    assert read_json(b'\xef\xbb\xbf["' + b"[{" * 50 + b'"]') == ["[{" * 50]
-
-
 def test_every_value_has_its_place() -> None:
     text = '{"a": [1,\n  {"b,": "}"}, []],\n "c": {"d\\"": null}}'
     assert places(text) == {

@@ -55,18 +55,6 @@ def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixtu
     assert (found["imported"], found["version"], found["unchanged"]) == (False, None, ["alpha/1", "alpha/2"])
 
 
-def test_a_broken_paper_is_left_out(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_paper(suite_folder, "02-Beta", info=b'{"year": 2024,\n "x" }')
-    call_command("import_suite", suite_folder, "--slug", "small")
-    out, err = capsys.readouterr()
-    advice = "Correct the errors above and run this again; what the suite had of them before stays."
-    assert out.splitlines()[2:4] == [
-        "Tasks: 2; 2 runnable, 0 not runnable; 2 created, 0 changed, 0 unchanged, 0 removed",
-        f"Left out: 02-Beta. {advice}",
-    ]
-    assert err == "02-Beta/info.json:2:6: is not JSON: Expecting ':' delimiter\n"
-
-
 def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_paper(suite_folder, "02-Beta", info=b'{"year": 2024,\n "x" }')
     with pytest.raises(SystemExit) as caught:

@@ -11,9 +11,8 @@ from benchmark_tasks.domain.content import file_path, tree_files, tree_path
 from benchmark_tasks.domain.importing import ImportReport, import_suite
 from benchmark_tasks.domain.problems import ImportRefusedError
 from benchmark_tasks.domain.queries import has_code, revisions_of, runnable_revisions_of
-from benchmark_tasks.domain.suite_folder import SuiteFolder, read_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Paper, Suite, SuiteVersion, Task, TaskRevision
+from benchmark_tasks.models import Paper, SuiteVersion, Task, TaskRevision
 from benchmark_tasks.signals import suite_imported
 from tests.benchmark_tasks.factories import (
     CASES,
@@ -189,18 +188,6 @@ class TestNotRunnable:
 
 
 class TestErrorsOfForm:
-    def test_strictly_nothing_is_imported_and_everything_is_listed(self, suite_folder: Path, data_dir: Path) -> None:
-        write_paper(suite_folder, "02-Beta", info=b"{")
-        write_paper(suite_folder, "03-Gamma", info=info({"category": "Cooking"}), files={"unit_test/run_2.py": None})
-        with pytest.raises(ImportRefusedError) as caught:
-            load(suite_folder, strict=True)
-        assert [(p.file, p.fatal) for p in caught.value.problems] == [
-            ("02-Beta/info.json", True),
-            ("03-Gamma/info.json", True),
-        ]
-        assert not Suite.objects.exists()
-        assert not data_dir.exists()
-
     @pytest.mark.parametrize(
         "broken",
         [b"{", LFS_POINTER],
@@ -221,21 +208,6 @@ class TestErrorsOfForm:
         report = load(suite_folder)
         assert report.version is not None
         assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r2", "alpha/2 r1", "beta/1 r1", "beta/2 r1"]
-
-    def test_a_file_that_is_gone_when_it_is_stored(self, suite_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        write_paper(suite_folder, "02-Beta")
-
-        def read_and_lose(folder: Path) -> SuiteFolder:
-            found = read_suite(folder)
-            (folder / "02-Beta/scoring-repo/README.md").unlink()
-            return found
-
-        monkeypatch.setattr("benchmark_tasks.domain.suite_folder.read_suite", read_and_lose)
-        report = load(suite_folder)
-        assert (report.created, report.left_out) == (("alpha/1", "alpha/2"), ("02-Beta",))
-        assert [str(problem) for problem in report.problems] == [
-            "02-Beta/scoring-repo/README.md: cannot be imported (No such file or directory)"
-        ]
 
     @pytest.mark.parametrize("slug", ["", "a/b", "a" * 51])
     def test_slug(self, suite_folder: Path, slug: str) -> None:

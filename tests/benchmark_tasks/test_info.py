@@ -20,7 +20,7 @@ from tests.benchmark_tasks.factories import (
     write_paper,
     write_suite,
 )
-from tests.benchmark_tasks.reading import fatal, first_task, remarks
+from tests.benchmark_tasks.reading import fatal, first_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,10 +69,6 @@ class TestGoodFolder:
         assert task.masked_source == f'def double(x):\n    """Twice x."""\n{STUB}'
         assert task.grading == GradingFiles(GOLDEN_1.encode(), CASES.encode(), RUN_1.encode())
 
-    def test_the_check_alone_makes_a_task_sealed(self, tmp_path: Path) -> None:
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"protocol": ..., "environment": ...}))))
-        assert (task.info.protocol, task.info.environment, task.reasons) == ("sealed", "numpy", ())
-
     def test_an_outputs_rule_starts_from_the_default_rule(self, tmp_path: Path) -> None:
         comparison = {
             "default": {"exact": True, "ordered": False},
@@ -116,11 +112,6 @@ class TestTraps:
         assert fatal(suite) == []
         assert suite.papers[0].info.slug == slug
         assert suite.papers[0].tasks[0].info.slug == f"{slug}/1"
-
-    @pytest.mark.parametrize("spelling", ["", None, ...])
-    def test_an_empty_category_outside_the_28(self, tmp_path: Path, spelling: object) -> None:
-        task = first_task(read_suite(write_suite(tmp_path / "s", info=info({"category": spelling}))))
-        assert (task.info.category, task.info.category_source) == ("", "none")
 
     def test_an_empty_category_of_one_of_the_28_comes_from_the_facts(self, tmp_path: Path) -> None:
         given = info({"category": "", "goal_function": "spacy_result_to_conll"})
@@ -264,12 +255,6 @@ class TestErrorsOfForm:
         assert fatal(read_suite(nowhere)) == [f"{nowhere}: there is no such folder"]
         nowhere.touch()
         assert fatal(read_suite(nowhere)) == [f"{nowhere}: is not a folder that can be read (Not a directory)"]
-
-    @pytest.mark.parametrize("task", [{"goal_file": "../x.py"}, {"unit_test_file": []}, {"check": 1}, {"index": 0}])
-    def test_what_was_given_wrongly_is_not_called_missing_too(self, tmp_path: Path, task: dict[str, Any]) -> None:
-        suite = read_suite(write_suite(tmp_path / "s", info=info(task)))
-        assert len(fatal(suite)) == 1
-        assert remarks(suite) == []
 
     def test_an_unknown_key_names_the_one_that_was_meant(self, tmp_path: Path) -> None:
         check = {**CHECK, "wal_seconds": 3}

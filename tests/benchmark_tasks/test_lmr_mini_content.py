@@ -233,20 +233,3 @@ def test_a_changed_source_makes_its_note_stale_until_it_is_built(tmp_path: Path)
     assert build_notes.stale_notes(suite) == []
     first = source.with_suffix(".pdf").read_bytes()
     assert build_notes.build_note(source).read_bytes() == first
-
-
-@pytest.mark.parametrize(
-    ("addition", "message"), [("#pagebreak()\nmore", "2 pages"), ("#nonsense", "unknown variable: nonsense")]
-)
-def test_a_note_that_is_no_single_page_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], addition: str, message: str
-) -> None:
-    suite = tmp_path / "suite"
-    shutil.copytree(SUITE / TASKS[0], suite / TASKS[0])
-    shutil.copy(SUITE / build_notes.TEMPLATE, suite)
-    source = suite / TASKS[0] / "paper.typ"
-    source.write_text(f"{source.read_text()}\n{addition}\n")
-    assert build_notes.main([str(suite)]) == 1
-    complaint = capsys.readouterr().err
-    assert str(source) in complaint
-    assert message in complaint

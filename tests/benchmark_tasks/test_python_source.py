@@ -17,7 +17,6 @@ from benchmark_tasks.domain.python_source import (
     read_source,
     same_code,
     same_definition,
-    split_lines,
 )
 from benchmark_tasks.domain.queries import golden_definition
 from tests.benchmark_tasks.factories import GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY
@@ -51,11 +50,6 @@ def test_unreadable(case: str) -> None:
     assert caught.value.line == line
 
 
-def test_a_sentence_about_it() -> None:
-    assert SourceError("is odd").about("a.py") == "a.py is odd."
-    assert SourceError("is odd", line=3).about("After the change a.py") == "After the change a.py, line 3, is odd."
-
-
 @pytest.mark.parametrize(
     ("mark", "text"),
     [
@@ -71,10 +65,6 @@ def test_the_parts_are_the_file(mark: bytes, text: str) -> None:
     source = read_source(mark + text.encode())
     assert (source.mark, source.text) == (mark, text)
     assert "".join(source.lines) == text
-
-
-def test_lines_keep_their_ends() -> None:
-    assert split_lines("a\r\nb\rc\x0cd\nlast") == ("a\r\n", "b\r", "c\x0cd\n", "last")
 
 
 def test_only_reading_takes_any_encoding() -> None:

@@ -64,12 +64,6 @@ class TestPointers:
             f"{path} {LFS_ADVICE}" for path in ("src/model.py", "unit_test/tensors/losses.pt", "unit_test/x.npy")
         ]
 
-    def test_a_real_file_of_that_name_is_preferred(self) -> None:
-        code = 'open("a.tsv")'
-        assert reasons(code, files=("a.tsv",), pointers=("data/a.tsv",)) == []
-        assert reasons(code, files=("unit_test/a.tsv",), pointers=("data/a.tsv",)) == []
-        assert reasons(code, files=("other/a.tsv",), pointers=("data/a.tsv",)) == []
-
 
 class TestMissing:
     @pytest.mark.parametrize(

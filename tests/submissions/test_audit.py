@@ -28,10 +28,6 @@ def test_an_event_names_its_subject_as_it_was_called_then(alice: User) -> None:
     assert (stored.reason, stored.data, stored.address) == ("copied", {"a": 1}, "::1")
 
 
-def test_the_site_itself_has_no_actor(db: None) -> None:
-    assert record(verb=Verb.PUBLISHED, subject=SubmissionFactory(), actor=None).actor is None
-
-
 def test_history_is_of_one_subject_newest_first(alice: User) -> None:
     mine, other = SubmissionFactory(owner=alice), SubmissionFactory()
     for verb in (Verb.SUBMITTED, Verb.PUBLISHED, Verb.WITHDRAWN):

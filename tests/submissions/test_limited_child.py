@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -34,11 +33,9 @@ def test_what_takes_more_than_it_may_dies(asks: bytes, late: str) -> None:
 
 
 def test_what_takes_too_long_is_late() -> None:
-    started = time.monotonic()
     with pytest.raises(ChildError) as error:
         ask(CHILD, b"time", ChildLimits(wall_seconds=2.0))
     assert error.value.late == "2 seconds"
-    assert time.monotonic() - started < 20
 
 
 def test_too_long_an_answer_is_refused() -> None:

@@ -65,13 +65,6 @@ class TestCode:
         assert "\n".join("".join(text for _, text in line) for line in lines) == source
         assert all(text for line in lines for _, text in line)
 
-    @pytest.mark.parametrize(
-        "mark",
-        ["\0", "\x08", "\x1b", "\x85", "\xad", "\u200b", "\u202e", "\u2060", "\u3164", "\ufeff", "\U000e0041"],
-    )
-    def test_marks_that_hide_or_reorder_code_are_written_out(self, mark: str) -> None:
-        assert highlighted(f"a{mark}b", "text") == highlighted(f"a\u2039U+{ord(mark):04X}\u203ab", "text")
-
     def test_every_format_character_is_written_out_and_no_other_letter(self) -> None:
         for character in map(chr, range(sys.maxunicode + 1)):
             kind = unicodedata.category(character)

@@ -10,14 +10,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import Suite, TaskRevision
+from benchmark_tasks.models import TaskRevision
 from submissions.answers.archives import ArchiveLimits
-from submissions.forms import WAITING_UPLOADS, UploadForm
+from submissions.forms import WAITING_UPLOADS
 from submissions.models import Submission, Upload
-from tests.benchmark_tasks.factories import write_suite
-from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, checked_by_worker, zipped
+from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -182,21 +180,11 @@ def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
 def test_uploads_that_wait_are_bounded(
     as_alice: Client, alice: User, small: SuiteVersion, number: int, size: int, message: str
 ) -> None:
-    UploadFactory.create_batch(number, owner=alice, size=size)
+    for _ in range(number):
+        UploadFactory(owner=alice, size=size)
     errors = send(as_alice, bundle()).context["form"].errors
     assert errors["file"][0].startswith(message)
     assert Upload.objects.count() == number
-
-
-def test_suites_of_equal_titles_are_told_apart(as_alice: Client, small: SuiteVersion, tmp_path: Path) -> None:
-    def choices() -> Any:
-        field: Any = UploadForm(owner=UserFactory()).fields["suite"]
-        return field.choices[1:]
-
-    assert choices() == [("small", small.suite.title)]
-    import_suite(folder=write_suite(tmp_path / "other"), slug="other")
-    Suite.objects.update(title="Same")
-    assert choices() == [("other", "Same (other)"), ("small", "Same (small)")]
 
 
 def test_foreign_text_is_escaped(as_alice: Client, small: SuiteVersion) -> None:

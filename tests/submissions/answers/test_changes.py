@@ -55,14 +55,6 @@ def test_anything_around_it_shows_the_whole_file(goal: Goal, masked: str, text: 
     assert _others(goal, masked, text) == {PATH: text}
 
 
-def test_other_files_are_shown() -> None:
-    text = MODULE.replace(STUB, GOLDEN)
-    masked = find_goal(MODULE.encode(), FUNCTION)
-    files = {"b.py": SHADOW, PATH: text}
-    assert other_files(masked, path=PATH, files=files, goal_source=GOLDEN) == {"b.py": SHADOW}
-    assert other_files(masked, path=PATH, files={"b.py": SHADOW}, goal_source=STUB) == {"b.py": SHADOW}
-
-
 def _others(goal: Goal, masked: str, text: str) -> dict[str, str]:
     found = find_goal(text.encode(), goal)
     return other_files(find_goal(masked.encode(), goal), path=PATH, files={PATH: text}, goal_source=found.text)

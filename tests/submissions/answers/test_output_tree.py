@@ -131,13 +131,13 @@ def test_noise_is_one_remark_a_paper(tasks: dict[str, TaskFiles]) -> None:
     assert remark.message == (
         "Passed over as no part of an answer - "
         "new tests, configuration or compiled files: 3 (__pycache__/a.pyc, conftest.py, test_mine.py); "
-        "logs and results: 2 (logs/run.log, results/out.json); "
         "binary files: 2 (data/table.bin, model.json); "
-        "new files of other kinds: 1 (plot.png); "
+        "logs and results: 2 (logs/run.log, results/out.json); "
         "caches and editors' files: 1 (src/.DS_Store); "
         "files larger than 1 MB: 1 (big.csv); "
         "files with other line ends only: 1 (src/windows.py); "
-        "files with unusual names: 1 (caf\\xc3\\xa9.py)."
+        "files with unusual names: 1 (caf\\xc3\\xa9.py); "
+        "new files of other kinds: 1 (plot.png)."
     )
 
 
