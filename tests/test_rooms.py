@@ -26,7 +26,7 @@ PURE = {
         "reading_trajectories",
     },
     "evaluator/judging": {
-        *("configs", "health", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes"),
+        *("configs", "health", "judge_budget", "judgements", "rechecking", "shown_judgements", "votes")
     },
     "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
     "evaluator/sandbox": {"building", "configuration", "task_environments"},

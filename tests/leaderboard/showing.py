@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,15 @@ def get(client: Client, submission: Submission, user: User | None = None) -> Htt
 def text_of(response: HttpResponse) -> str:
     """The page as text, white space squeezed."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
+
+
+def words(page: str) -> str:
+    """What a reader sees of a page, with a space wherever a tag was."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def words_of(response: Any) -> str:
+    return words(response.content.decode())
 
 
 def rows_of(version: SuiteVersion, **asked: Any) -> list[BoardRow]:

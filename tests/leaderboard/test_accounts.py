@@ -41,13 +41,6 @@ def test_sign_up_sign_out_sign_in_without_any_letter(client: Client) -> None:
     assert mail.outbox == []
 
 
-def test_a_wrong_form_says_so_and_keeps_what_was_typed(client: Client) -> None:
-    page = client.post("/accounts/signup/", {**SIGN_UP, "password2": "other"}).content.decode()
-    assert 'class="errorlist"' in page
-    assert 'value="newcomer"' in page
-    assert not User.objects.exists()
-
-
 def test_password_reset_without_a_mail_server_names_the_operator(client: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, contact="board@example.org")
     UserFactory(email="a@mail.example")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +18,7 @@ from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.counting import counted
 from tests.leaderboard.factories import measured
 from tests.leaderboard.judging import JudgeFactory
+from tests.leaderboard.showing import words_of
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, reviewed
 from tests.submissions.factories import ImplementationFactory
 
@@ -42,22 +41,17 @@ def version() -> SuiteVersion:
 
 def judged_answers(version: SuiteVersion, labels: list[str]) -> list[Implementation]:
     """An answer for each label that one judge gives, empty for an abstention."""
-    entry = measured(version, trials=len(labels))
-    task = version.revisions.get()
+    sent, task, judge = (
+        measured(version, trials=len(labels)).submission,
+        version.revisions.get(),
+        JudgeFactory(slug="strict"),
+    )
     answers: list[Implementation] = [
-        ImplementationFactory(submission=entry.submission, revision=task, trial=trial)
-        for trial in range(1, len(labels) + 1)
+        ImplementationFactory(submission=sent, revision=task, trial=trial) for trial in range(1, len(labels) + 1)
     ]
-    judge = JudgeFactory(slug="strict", name="Strict")
+    decided = {"config": judge, "state": WorkState.DONE, "finished": timezone.now()}
     Judgement.objects.bulk_create(
-        Judgement(
-            implementation=answer,
-            config=judge,
-            label=label,
-            abstained=not label,
-            state=WorkState.DONE,
-            finished=timezone.now(),
-        )
+        Judgement(implementation=answer, label=label, abstained=not label, **decided)
         for answer, label in zip(answers, labels, strict=True)
     )
     return answers
@@ -76,11 +70,6 @@ def closed(answers: list[Implementation], truths: list[str], *, audited: float =
 def trust(version: SuiteVersion) -> JudgeTrust:
     (judge,) = [rater for rater in raters() if rater.judge]
     return judge_trust(counted(version), judge)
-
-
-def words(client: Client, **query: str) -> str:
-    page = client.get(SMALL, query).content.decode()
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
 SAYS = ["CC", "CC", "CC", "LC", "LI", "LI", "CC", "LC", "LI", "", "CC", "LI"]
@@ -137,14 +126,14 @@ def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> 
 
 def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client, version: SuiteVersion) -> None:
     closed(judged_answers(version, SAYS), TRUTH)
-    text = words(client)
+    text = words_of(client.get(SMALL))
     assert "Judges against decisions" in text
     assert "n = 12 answers; the judge abstained on 1 of them, which counts as a miss." in text
     assert "LI 5 in truth, 4 by the judge, 4 by both 80.0 %" in text
     assert "12 of 12 judged answers were audited at random and closed." in text
     assert "too few randomly sampled human labels (12 of at least 60)" in text
     assert "Judge's share of CC Of the answers that the audit draws from. 41.7 %" in text
-    assert "Judges against decisions" not in words(client, binary="1")
+    assert "Judges against decisions" not in words_of(client.get(SMALL, {"binary": "1"}))
 
 
 def labelled_by_two(version: SuiteVersion, number: int) -> list[Implementation]:
@@ -163,7 +152,7 @@ def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, versio
     answers = labelled_by_two(version, number)
     person = ReviewerFactory()
     client.force_login(person.user)
-    assert "n = 9 answers" in words(client) or number == 10
+    assert "n = 9 answers" in words_of(client.get(SMALL)) or number == 10
     held = assigned(case_of(answers[0], round=2), person)
     page = client.get(SMALL).content.decode()
     assert "hidden until you submit your label" in page

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from reviews.enums import CaseState, FinalSource, Severity, TriggerKind
 from reviews.models import Case, Trigger
-from submissions.enums import SubmissionState
-from submissions.models import Implementation, Submission
+from submissions.models import Implementation
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.leaderboard.showing import text_of
@@ -66,21 +65,6 @@ class TestReview:
             ):
                 assert hidden not in response.content.decode()
 
-    def test_two_labels_that_agree_are_not_told_while_an_adjudicator_looks(
-        self, client: Client, answer: Implementation
-    ) -> None:
-        case = case_of(answer, state=CaseState.DISPUTED)
-        for _ in range(2):
-            reviewed(case, ReviewerFactory(), "LI")
-        assert "final label" not in text_of(page(client, answer))
-
-    def test_a_settled_one_is_told_with_its_source_and_case(self, client: Client, answer: Implementation) -> None:
-        case = case_of(answer, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
-        decided(case, ReviewerFactory(adjudicator=True), "LI")
-        response = page(client, answer)
-        assert "LI final label (adjudicator&#x27;s decision)" in text_of(response)
-        assert f'href="{case.get_absolute_url()}"' in response.content.decode()
-
     def test_while_an_appeal_is_heard_the_old_label_stays_and_no_new_one_is_told(
         self, client: Client, answer: Implementation
     ) -> None:
@@ -128,11 +112,3 @@ class TestAppeal:
         assert f">\n{evidence}</textarea>" in response.content.decode()
         assert '<details id="appeal" open>' in response.content.decode()
         assert not Trigger.objects.exists()
-
-    @pytest.mark.parametrize("facts", [{"state": SubmissionState.RUNNING}], ids=["not measured yet"])
-    def test_what_was_not_measured_cannot_be_appealed(
-        self, client: Client, answer: Implementation, alice: User, facts: dict[str, str]
-    ) -> None:
-        Submission.objects.update(**facts)
-        assert 'id="appeal"' not in page(client, answer, alice).content.decode()
-        assert client.post(address(answer), {"evidence": EVIDENCE}).status_code == 404

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
-from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
+from leaderboard.models import Entry
+from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
-from tests.benchmark_tasks.factories import (
-    CategoryFactory,
-    SuiteFactory,
-    SuiteVersionFactory,
-)
-from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.factories import label_counts, measured, reported
 from tests.leaderboard.showing import rows_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory
 
@@ -83,26 +81,6 @@ class TestRows:
         (row,) = rows_of(entry.suite_version)
         assert row.unpublished == 2
 
-    def test_a_category_shows_its_own_numbers(self) -> None:
-        entry = measured(version_with_tasks())
-        category = CategoryFactory(slug="evaluation-metrics")
-        MetricFactory(entry=entry, category=category, tasks=4, tests_passed=3.0, tests_low=0.3, tests_high=0.95)
-        (row,) = rows_of(entry.suite_version, category=category)
-        assert row.tests is not None
-        assert (row.tests.percent, row.tests.tasks) == (75.0, 4)
-
-    def test_says_who_asked_the_model(self) -> None:
-        version = version_with_tasks()
-        measured(version, system=SystemFactory(name="A"), source=Source.ENDPOINT)
-        measured(version, system=SystemFactory(name="B"))
-        reported(version, system=SystemFactory(name="C"))
-        rows = rows_of(version, sort="system")
-        assert [row.provenance for row in rows] == [
-            "run and evaluated by this site",
-            "self-declared bundle, evaluated here",
-            "reported upstream, not re-run here",
-        ]
-
     def test_sorts_both_ways_with_missing_values_last(self) -> None:
         version = version_with_tasks()
         for name, passed in (("B", 20.0), ("A", 4.0), ("C", None)):
@@ -135,10 +113,8 @@ class TestPage:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Golden"), kind=Kind.CALIBRATION, metric={"tests_passed": 28.0})
         measured(version, system=SystemFactory(name="Real"))
-        page = client.get("/board/lmr-mini/").content.decode()
-        ranked, samples = page.split("Calibration samples")
-        assert names(ranked) == ["Real"]
-        assert names(samples) == ["Golden"]
+        ranked, samples = client.get("/board/lmr-mini/").content.decode().split("Calibration samples")
+        assert (names(ranked), names(samples)) == (["Real"], ["Golden"])
 
     @pytest.mark.parametrize(
         ("address", "expected"),
@@ -149,8 +125,6 @@ class TestPage:
             ("?q=tidewater", ["Measured"]),
             ("?q=alpha+measured", ["Measured"]),
             ("?q=nobody", []),
-            ("?sort=system", ["Measured", "Reported"]),
-            ("?sort=-system", ["Reported", "Measured"]),
             ("?sort=nonsense&show=%00&inputs=nothing", ["Measured", "Reported"]),
         ],
     )
@@ -170,17 +144,6 @@ class TestPage:
         assert 'href="?version=1"' in page
         assert names(client.get("/board/lmr-mini/?version=1").content.decode()) == ["Old"]
 
-    def test_queries_do_not_grow_with_rows(self, client: Client) -> None:
-        version = version_with_tasks()
-        counts = []
-        for _ in range(2):
-            measured(version)
-            reported(version)
-            with CaptureQueriesContext(connection) as queries:
-                client.get("/board/lmr-mini/")
-            counts.append(len(queries))
-        assert counts[0] == counts[1] <= 10
-
 
 def test_suites_of_one_title_are_told_apart(client: Client) -> None:
     version_with_tasks("first")
@@ -189,3 +152,71 @@ def test_suites_of_one_title_are_told_apart(client: Client) -> None:
     page = client.get("/").content.decode()
     assert re.findall(r'<li><a href="/board/[a-z]+/"[^>]*>([^<]+)<', page) == ["First", "Same (mine)", "Same (other)"]
     assert "Same (mine)</a></h2>" in client.get("/suites/").content.decode()
+
+
+def output(*arguments: str) -> str:
+    stream = StringIO()
+    call_command("board", *arguments, stdout=stream)
+    return stream.getvalue()
+
+
+def test_prints_the_rows_that_the_page_shows() -> None:
+    version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    reported(
+        version, system=SystemFactory(name="Reported"), metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}}
+    )
+    measured(version, system=SystemFactory(name="Measured"), metric={"tests_passed": 14.0})
+    measured(version, published=False, system=SystemFactory(name="Secret"))
+    lines = [line.split("  ") for line in output("--suite", "small").splitlines()]
+    cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
+    assert cells == [
+        ["system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI", "source"],
+        ["Measured", "full", "50.0 [23.6, 57.6]", "–", "–", "self-declared bundle, evaluated here"],
+        ["Reported", "full", "39.3 [23.6, 57.6]", "17.9 / 10.7 / 71.4", "–", "reported upstream, not re-run here"],
+    ]
+
+
+def test_json_is_one_object_with_one_decimal() -> None:
+    entry = reported(SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1), remarks=["Setup: x."])
+    report = json.loads(output("--suite", "small", "--json"))
+    assert {key: report[key] for key in ("suite", "version", "category")} == {
+        "suite": "small",
+        "version": 1,
+        "category": None,
+    }
+    (row,) = report["rows"]
+    assert row["tests"] == {"percent": 39.3, "low": 23.6, "high": 57.6, "passed": 11.0, "tasks": 28}
+    assert row["judge"] is None
+    assert row["system"] == entry.system.name
+    assert row["provenance"] == "reported upstream, not re-run here"
+    assert row["remarks"] == ["Setup: x."]
+
+
+def test_calibration_samples_come_last_and_apart() -> None:
+    version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    sample = measured(version, system=SystemFactory(name="Golden"), metric={"tests_passed": 28.0})
+    Submission.objects.filter(entry=sample).update(kind=Kind.CALIBRATION)
+    Entry.objects.filter(pk=sample.pk).update(kind=Kind.CALIBRATION)
+    assert output("--suite", "small").startswith("Nothing is published on this suite yet.\n\nCalibration samples")
+    measured(version, system=SystemFactory(name="Measured"), metric={"tests_passed": 14.0})
+    ranked, samples = (part.splitlines() for part in output("--suite", "small").split("\n\n"))
+    assert [line.split()[0] for line in ranked] == ["system", "Measured"]
+    assert samples[0] == "Calibration samples, which check the evaluation itself and are not ranked"
+    assert [line.split()[0] for line in samples[1:]] == ["system", "Golden"]
+    rows = json.loads(output("--suite", "small", "--json"))["rows"]
+    assert [(row["system"], row["calibration"]) for row in rows] == [("Measured", False), ("Golden", True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "absent"], "There is no suite 'absent'. Known: bare, small."),
+        (["--suite", "small", "--category", "absent"], "There is no category 'absent'. Known: feature-learning"),
+        (["--suite", "bare"], "has no version yet"),
+    ],
+)
+def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    SuiteFactory(slug="bare")
+    SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    with pytest.raises(CommandError, match=message):
+        output(*arguments)

@@ -58,13 +58,6 @@ class TestRendering:
         assert "<script" not in rendered
 
 
-def test_pages_come_in_their_order_and_unknown_ones_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("zebra", "configuration", "index", "about", "submitting", "apple"):
-        (tmp_path / f"{name}.md").write_text("# X\n")
-    monkeypatch.setattr(documentation, "FOLDER", tmp_path)
-    assert documentation.page_slugs() == ["submitting", "configuration", "apple", "zebra"]
-
-
 @pytest.mark.django_db
 class TestPages:
     def test_every_file_is_a_page_with_its_title(self, client: Client) -> None:

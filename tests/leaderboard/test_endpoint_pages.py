@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.enums import WorkState
-from evaluator.models import Generation
-from leaderboard.runs.endpoint_pages import duration, money
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck
 from submissions.models import Endpoint
-from tests.leaderboard.asked import asked
 from tests.submissions.endpoints.factories import DESCRIBED, KEY
 from tests.submissions.factories import UserFactory
 
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from django.http import HttpResponse
-    from pytest_django import DjangoAssertNumQueries, Settings
+    from pytest_django import Settings
 
     from submissions.models import User
 
@@ -64,34 +60,19 @@ def endpoint(alice: User) -> Endpoint:
     return endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
 
 
-def text_of(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
-
-
 def address(name: str, endpoint: Endpoint) -> str:
     return reverse(name, args=[endpoint.pk])
 
 
-# Whose it is
-
-
-@pytest.mark.parametrize("who", ["nobody", "somebody else", "a maintainer"])
-def test_for_everybody_else_no_address_of_it_exists(client: Client, endpoint: Endpoint, who: str) -> None:
-    if who != "nobody":
-        client.force_login(UserFactory(is_staff=who == "a maintainer"))
-    for name in PAGES:
-        for method in (client.get, client.post, client.put, client.delete):
-            response = method(address(name, endpoint), TYPED)
-            hidden = {404, 405} if who != "nobody" or name == "endpoint_progress" else {302}
-            assert response.status_code in hidden, (name, method)
-            assert endpoint.model not in response.content.decode()
-    for name in ACTIONS:
-        assert client.post(address(name, endpoint)).status_code == (302 if who == "nobody" else 404)
+@pytest.mark.parametrize("is_staff", [False, True])
+def test_nobody_else_acts_on_it(client: Client, endpoint: Endpoint, is_staff: bool) -> None:
+    for code in (302, 404):
+        for name in (*ACTIONS, "endpoint_change"):
+            response = client.post(address(name, endpoint), TYPED)
+            assert (response.status_code, endpoint.model in response.content.decode()) == (code, False)
+        client.force_login(UserFactory(is_staff=is_staff))
     endpoint.refresh_from_db()
     assert (endpoints.key_of(endpoint), endpoint.name, endpoint.check_state) == (KEY, "Alpha", EndpointCheck.NONE)
-
-
-# The key
 
 
 def every_response(client: Client, endpoint: Endpoint) -> list[HttpResponse]:
@@ -140,7 +121,12 @@ def test_a_wrong_form_keeps_everything_but_the_key_and_says_so(as_alice: Client)
     }
 
 
-# Registering and changing
+@pytest.mark.parametrize(
+    ("preset", "api", "base_url"), [("anthropic", "messages", "https://api.anthropic.com"), ("unknown", None, None)]
+)
+def test_presets_fill_the_form(as_alice: Client, preset: str, api: str | None, base_url: str | None) -> None:
+    form = as_alice.get(reverse("endpoint_new"), {"preset": preset}).context["form"]
+    assert (form.initial.get("api"), form.initial.get("base_url")) == (api, base_url)
 
 
 def test_registering(as_alice: Client, alice: User) -> None:
@@ -161,15 +147,8 @@ def test_registering(as_alice: Client, alice: User) -> None:
     ("changes", "field", "said"),
     [
         ({"base_url": "https://me:pw@api.example.net"}, "base_url", "Leave user name and password out"),
-        ({"base_url": "api.example.net"}, "base_url", "begins with https://"),
         ({"key": "sk with blank"}, "key", "A key has no spaces"),
-        ({"temperature": "3"}, "temperature", "less than or equal to 2"),
-        ({"top_p": "0"}, "top_p", "greater than or equal to 0.001"),
-        ({"effort": "extreme"}, "effort", "not one of the available choices"),
-        ({"max_output_tokens": "200000"}, "max_output_tokens", "leave room for the question"),
-        ({"requests_at_once": "17"}, "requests_at_once", "less than or equal to 16"),
         ({"run_dollars": "5", "price_input": "", "price_output": ""}, "run_dollars", "give both below"),
-        ({"run_seconds": "10"}, "run_seconds", "greater than or equal to 60"),
         ({"name": "a\u202eb"}, "name", "direction character"),
     ],
 )
@@ -179,34 +158,6 @@ def test_what_is_wrong_is_said_beside_its_field(
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, **changes})
     assert (response.status_code, Endpoint.objects.exists()) == (422, False)
     assert said in " ".join(response.context["form"].errors[field])
-
-
-@pytest.mark.parametrize(
-    ("preset", "api", "base_url"),
-    [
-        ("openai-responses", "responses", "https://api.openai.com/v1"),
-        ("openai-chat", "chat", "https://api.openai.com/v1"),
-        ("anthropic", "messages", "https://api.anthropic.com"),
-        ("local", "chat", "http://127.0.0.1:8000/v1"),
-        ("unknown", None, None),
-    ],
-)
-def test_presets_fill_the_form(as_alice: Client, preset: str, api: str | None, base_url: str | None) -> None:
-    form = as_alice.get(reverse("endpoint_new"), {"preset": preset}).context["form"]
-    assert (form.initial.get("api"), form.initial.get("base_url")) == (api, base_url)
-
-
-def test_changing_keeps_the_key_until_the_address_changes(as_alice: Client, endpoint: Endpoint) -> None:
-    where, typed = address("endpoint_change", endpoint), {**TYPED, "key": ""}
-    as_alice.post(where, {**typed, "base_url": "https://api.example.org/v2"})
-    endpoint.refresh_from_db()
-    assert (endpoint.name, endpoints.key_of(endpoint)) == ("Beta", KEY)
-    text = text_of(as_alice.post(where, typed, follow=True))
-    endpoint.refresh_from_db()
-    assert (endpoint.has_key, "so the key was deleted" in text) == (False, True)
-
-
-# Testing the connection
 
 
 def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> None:
@@ -222,33 +173,3 @@ def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> 
 
 
 # Deleting, runs, lists
-
-
-def test_deleting_it(as_alice: Client, endpoint: Endpoint) -> None:
-    text = text_of(as_alice.post(address("endpoint_delete", endpoint), follow=True))
-    assert (Endpoint.objects.exists(), "Alpha is deleted, and its key with it." in text) == (False, True)
-    assert "No endpoint yet." in text
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_queries_do_not_grow(
-    as_alice: Client, alice: User, number: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    runs = [asked(alice, WorkState.QUEUED) for _ in range(number)]
-    Generation.objects.update(endpoint=runs[0].endpoint)
-    with django_assert_num_queries(3):
-        as_alice.get(reverse("endpoints"))
-    with django_assert_num_queries(5):
-        as_alice.get(runs[0].endpoint.get_absolute_url())
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3600, "1 h"), (3660, "1 h 1 min"), (21600, "6 h")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(("dollars", "text"), [(5, "5.00"), (0.25, "0.25"), (0.0192, "0.0192"), (1.5, "1.50")])
-def test_money(dollars: float, text: str) -> None:
-    assert money(dollars) == text

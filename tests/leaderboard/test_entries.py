@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from django.utils.html import escape
 
 from benchmark_tasks.domain.left_out import left_out_text
@@ -16,15 +21,11 @@ from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.auditing.audit_result import AuditResult
 from evaluator.auditing.auditing import store
-from evaluator.models import TestRun
+from evaluator.models import Judgement, ShownJudge
 from evaluator.queue.progress import summary
 from evaluator.testing.types import Outcome, Verdict
-from leaderboard.board.entries import (
-    catch_up,
-    recompute_reported,
-    recompute_submission,
-    refresh_visibility,
-)
+from leaderboard.board import labels
+from leaderboard.board.entries import catch_up, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Kind, SubmissionState, Visibility
@@ -36,8 +37,9 @@ from tests.benchmark_tasks.factories import (
     TaskFactory,
     TaskRevisionFactory,
 )
-from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.factories import ReportedResultFactory, ReportedRunFactory
+from tests.leaderboard.judging import JudgeFactory, judged, show
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -86,13 +88,6 @@ def test_trials_are_averaged_within_a_task_first() -> None:
     assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (2, 1.5, 0.75)
 
 
-def test_the_newest_run_of_an_answer_counts() -> None:
-    submission = scored(SuiteVersionFactory(tasks=1), "raised")
-    old = TestRun.objects.get()
-    TestRunFactory(implementation=old.implementation, done="passed", seed_epoch=2, supersedes=old)
-    assert overall(recompute_submission(submission.pk)).tests_passed == 1.0
-
-
 def test_a_row_follows_its_submission() -> None:
     submission = scored(SuiteVersionFactory(tasks=1), "passed", kind=Kind.CALIBRATION, inputs="paper_only")
     entry = recompute_submission(submission.pk)
@@ -106,12 +101,6 @@ def test_a_row_follows_its_submission() -> None:
     refresh_visibility(submission.pk)
     entry.refresh_from_db()
     assert not entry.published
-
-
-def test_rows_whose_news_was_lost_are_rebuilt() -> None:
-    submission = scored(SuiteVersionFactory(tasks=1), "passed")
-    assert (catch_up(), catch_up()) == (1, 0)
-    assert Entry.objects.get().submission == submission
 
 
 def version_with(*states: AuditState, **fields: object) -> SuiteVersion:
@@ -225,10 +214,7 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
         page = client.get(address).content.decode()
         assert (number in page, kinds in page) == (True, True)
     suite = client.get(version.suite.get_absolute_url()).content.decode()
-    assert ("7, of which 4 take answers and 2 count in percentages" in suite, kinds in suite) == (
-        True,
-        True,
-    )
+    assert ("7, of which 4 take answers and 2 count in percentages" in suite, kinds in suite) == (True, True)
     categories = [client.get(f"/board/{slug}/?category={CATEGORIES[place].slug}").content.decode() for place in (0, 1)]
     assert [f"{share:g} of 1 tasks" in page for share, page in zip((passed, 0), categories, strict=True)] == [
         True,
@@ -238,3 +224,77 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
         page = client.get(revision.task.get_absolute_url()).content.decode()
         told_there = escape(f"no, {revision.why_left_out}") if revision.why_left_out else "yes, in every percentage"
         assert f"<dt>Counts</dt><dd>{told_there}" in page
+
+
+@pytest.fixture
+def rows() -> list[Submission]:
+    """Three board rows of a suite that shows a judge, all as old as they are true."""
+    version, judge = SuiteVersionFactory(tasks=2), JudgeFactory()
+    show(version.suite, judge)
+    made: list[Submission] = []
+    for _ in range(3):
+        submission = QueuedSubmissionFactory(
+            suite_version=version, state=SubmissionState.SCORED, scored_at=timezone.now()
+        )
+        runs_of(submission, "passed", "raised")
+        for answer in submission.implementations.all():
+            judged(answer, judge, "CC")
+        recompute_submission(submission.pk)
+        made.append(submission)
+    return made
+
+
+def sweep() -> tuple[int, int]:
+    """How many rows a sweep brought up to date, with how many queries."""
+    with CaptureQueriesContext(connection) as queries:
+        return catch_up(), len(queries)
+
+
+def made_older(hours: int) -> None:
+    """As if everything had happened before."""
+    ago = timedelta(hours=hours)
+    for row in Judgement.objects.all():
+        Judgement.objects.filter(pk=row.pk).update(finished=row.finished - ago)
+    for shown in ShownJudge.objects.all():
+        ShownJudge.objects.filter(pk=shown.pk).update(changed=shown.changed - ago)
+    for entry in Entry.objects.all():
+        Entry.objects.filter(pk=entry.pk).update(computed=entry.computed - ago)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
+def test_a_sweep_asks_no_more_of_more_rows(rows: list[Submission], known: bool) -> None:
+    if known:
+        catch_up()
+    else:
+        cache.clear()
+    every = sweep()
+    Entry.objects.exclude(submission=rows[0]).delete()
+    Submission.objects.exclude(pk=rows[0].pk).update(state=SubmissionState.CANCELLED)
+    if not known:
+        cache.clear()
+    assert every == sweep() == (0, every[1])
+
+
+def test_only_what_was_stored_since_the_last_sweep_is_looked_at(rows: list[Submission]) -> None:
+    cache.clear()
+    made_older(hours=2)
+    assert catch_up() == 0
+    # An hour after its row, which no sweep could have missed.
+    one = Judgement.objects.filter(implementation__submission=rows[0])
+    one.update(finished=timezone.now() - timedelta(hours=1))
+    assert catch_up() == 0
+    two = Judgement.objects.filter(implementation__submission=rows[1])
+    two.update(finished=timezone.now() - timedelta(seconds=30))
+    assert (catch_up(), catch_up()) == (1, 0)
+    # Where nothing is known of an earlier sweep, everything is looked at.
+    cache.clear()
+    assert (catch_up(), catch_up()) == (1, 0)
+
+
+def test_a_sweep_counts_some_rows_of_another_judge_and_the_next_one_the_rest(
+    rows: list[Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up()
+    show(rows[0].suite_version.suite, JudgeFactory())
+    monkeypatch.setattr(labels, "BATCH", 2)
+    assert [catch_up(), catch_up(), catch_up()] == [2, 1, 0]

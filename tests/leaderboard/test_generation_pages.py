@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,16 @@ from django.utils import timezone
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation
 from submissions.enums import Visibility
-from submissions.models import Endpoint, Submission
+from submissions.models import Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
+from tests.leaderboard.showing import words_of
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from django.test import Client
-    from pytest_django import DjangoAssertNumQueries, Settings
+    from pytest_django import Settings
 
     from submissions.models import Implementation, User
 
@@ -39,10 +39,6 @@ def data_dir(settings: Settings, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.generation.generating.push_models", lambda _count: None)
-
-
-def text_of(response: Any) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
 def part(client: Client, run: Generation, **query: str) -> Any:
@@ -62,14 +58,11 @@ def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
     return client.post(reverse(action, args=[run.submission_id]), typed)
 
 
-# Progress
-
-
 def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, RUNNING, QUEUED, run_tokens=10_000, run_dollars=Decimal(1))
     for request in requests(run)[:2]:
         called(request)
-    text = text_of(part(as_alice, run))
+    text = words_of(part(as_alice, run))
     assert "2 of 4 answered, 1 being asked" in text
     assert "Tokens 3,000 of 10,000" in text
     assert "US $ 0.0096 of 1.00" in text
@@ -86,7 +79,7 @@ def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None
     AnswerRequest.objects.filter(pk=third.pk).update(reason="The answer was lost twice.")
     later = timezone.now() + timedelta(hours=1)
     AnswerRequest.objects.filter(pk=fourth.pk).update(not_before=later)
-    text = text_of(part(as_alice, run))
+    text = words_of(part(as_alice, run))
     assert "refused It said no." in text
     assert "answered code Took the only block. Left out of the prompt: references." in text
     assert "held – The answer was lost twice." in text
@@ -109,59 +102,24 @@ def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Clien
     assert ["HX-Refresh" in response for response in (news, ended)] == [False, False]
 
 
-@pytest.mark.parametrize("number", [1, 4])
-def test_queries_do_not_grow(
-    as_alice: Client, alice: User, number: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    run = asked(alice, *[DONE] * number)
-    for request in requests(run):
-        called(request)
-    with django_assert_num_queries(7):
-        part(as_alice, run)
-    for each in range(number):
-        called(requests(run)[0], key=f"more-{each}")
-    address = calls_address(requests(run)[0].implementation)
-    with django_assert_num_queries(6):
-        as_alice.get(address)
-
-
-# Pausing and going on
-
-
 def test_pausing_and_going_on_with_higher_limits(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, QUEUED, run_tokens=5000)
     assert post(as_alice, "generation_pause", run)["Location"] == run.submission.get_absolute_url()
     run.refresh_from_db()
-    text = text_of(part(as_alice, run))
+    text = words_of(part(as_alice, run))
     assert (run.state, "Paused by hand." in text, "Go on" in text) == (GenerationState.PAUSED, True, True)
     post(as_alice, "generation_resume", run, run_tokens="9000", run_seconds="7200")
     run.refresh_from_db()
     assert (run.state, run.run_tokens, run.run_seconds) == (GenerationState.RUNNING, 9000, 7200)
 
 
-def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED, state=GenerationState.PAUSED)
-    response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
-    assert (response.status_code, 'value="7"' in response.content.decode()) == (422, True)
-    assert "greater than or equal to 1000" in text_of(response)
-    run.refresh_from_db()
-    assert run.state == GenerationState.PAUSED
-
-
-def test_a_held_run_says_why_and_what_to_do(as_alice: Client, alice: User, client: Client) -> None:
-    run = asked(alice, HELD, state=GenerationState.HELD, reason="The provider does not take the key.")
-    text = text_of(part(as_alice, run))
-    assert "Held after faults of the provider" in text
-    assert "The provider does not take the key." in text
-    assert f'href="/endpoints/{run.endpoint_id}/change/#id_key"' in part(as_alice, run).content.decode()
-    Endpoint.objects.all().delete()
-    assert "Its endpoint was deleted" in text_of(part(as_alice, run))
-
-
 def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User) -> None:
     run = asked(alice, QUEUED, reason="alice's secret reason")
     call = called(requests(run)[0])
+    own = asked(UserFactory(), DONE, state=GenerationState.DONE)
+    Submission.objects.filter(pk=own.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
     pages = [
+        reverse("model_call", args=[own.submission_id, call.pk]),
         reverse("generation_progress", args=[run.submission_id]),
         calls_address(requests(run)[0].implementation),
         reverse("model_call", args=[run.submission_id, call.pk]),
@@ -178,7 +136,7 @@ def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User)
     run.refresh_from_db()
     assert run.state == GenerationState.RUNNING
     client.force_login(UserFactory(is_staff=True))
-    assert [client.get(page).status_code for page in pages] == [200] * 4
+    assert [client.get(page).status_code for page in pages] == [404, *[200] * 4]
 
 
 def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice: User) -> None:
@@ -194,9 +152,6 @@ def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice
     assert client.get(address).status_code == 200
 
 
-# Calls
-
-
 def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     request = requests(run)[0]
@@ -204,7 +159,7 @@ def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> No
     called(request, key="k", number=2)
     called(request, key="other", state=CallState.IN_DOUBT)
     response = as_alice.get(calls_address(request.implementation))
-    text = text_of(response)
+    text = words_of(response)
     assert "Call 1 in doubt, repeated once The connection broke." in text
     assert "Call 2 sending 2 answered" in text
     assert "Call 3 in doubt, not repeated" in text
@@ -221,7 +176,7 @@ def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: 
     following = reverse("model_call", args=[run.submission_id, second.pk])
     page = response.content.decode()
     assert (f'href="{following}" rel="next"' in page, 'rel="prev"' in page) == (True, False)
-    assert "1,200 in, 300 out; US $ 0.0048" in text_of(response)
+    assert "1,200 in, 300 out; US $ 0.0048" in words_of(response)
 
 
 def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> None:
@@ -235,10 +190,3 @@ def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> No
     assert raw["Content-Disposition"] == f'attachment; filename="call-{call.pk}-response.json"'
     assert json.loads(raw.content) == call.response
     assert json.loads(as_alice.get(where, {"raw": "request"}).content) == CHAT_REQUEST
-
-
-def test_a_call_is_found_below_its_own_submission_only(as_alice: Client, alice: User) -> None:
-    run, other = asked(alice, DONE), asked(UserFactory(), DONE)
-    foreign = called(requests(other)[0])
-    assert as_alice.get(reverse("model_call", args=[run.submission_id, foreign.pk])).status_code == 404
-    assert as_alice.get(reverse("model_call", args=[other.submission_id, foreign.pk])).status_code == 404

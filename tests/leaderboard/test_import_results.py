@@ -32,17 +32,6 @@ JUDGE = "llm_as_a_judge_evaluation/OpenHands/gpt4o"
 DPO = "1-DPO_direct-preference-optimization_0_analysis.txt"
 TESTS = "unit_test_evaluation/OpenHands/gpt4o/results.txt"
 
-# DESIGN, section 6: tests, judge CC/LC/LI, human CC/LC/LI, in percent of 28.
-TABLE = {
-    "no-agent-gpt-4o": (39.3, (17.9, 10.7, 71.4), (25.0, 14.3, 60.7)),
-    "no-agent-gpt-4.1": (42.9, (7.1, 28.6, 64.3), (35.7, 32.1, 32.1)),
-    "no-agent-o4-mini": (42.9, (25.0, 21.4, 53.6), (32.1, 28.6, 39.3)),
-    "openhands-gpt-4o": (25.0, (3.6, 10.7, 85.7), (21.4, 17.9, 60.7)),
-    "openhands-gpt-4.1": (35.7, (17.9, 14.3, 67.9), (32.1, 25.0, 42.9)),
-    "openhands-o4-mini": (35.7, (35.7, 14.3, 50.0), (39.3, 21.4, 39.3)),
-    "openhands-claude-3.7": (50.0, None, None),
-}
-
 
 @pytest.fixture
 def suite() -> Suite:
@@ -100,42 +89,12 @@ def snapshot() -> list[Any]:
 
 class TestUpstreamsOwnFiles:
     @pytest.mark.upstream
-    def test_the_table_and_the_168_pairs(self, suite: Suite, shared: Path) -> None:
+    def test_it_gives_the_labels_that_are_shipped(self, suite: Suite, shared: Path) -> None:
         rated = ("run__slug", "task__slug", "tests_passed", "tests_note", "judge_label", "human_label")
         shipped = list(ReportedResult.objects.order_by("pk").values_list(*rated))
         lines = imported(shared)
         assert list(ReportedResult.objects.order_by("pk").values_list(*rated)) == shipped
-        assert lines[-9:] == [
-            "177 files read, 6 skipped, 0 refused",
-            "no-agent-gpt-4o: 0 test outcomes, 28 judge answers, 28 human labels",
-            "no-agent-gpt-4.1: 28 test outcomes, 28 judge answers, 28 human labels",
-            "no-agent-o4-mini: 0 test outcomes, 28 judge answers, 28 human labels",
-            "openhands-gpt-4o: 28 test outcomes, 28 judge answers, 28 human labels",
-            "openhands-gpt-4.1: 28 test outcomes, 28 judge answers, 28 human labels",
-            "openhands-o4-mini: 28 test outcomes, 28 judge answers, 28 human labels",
-            "openhands-claude-3.7: 28 test outcomes, 0 judge answers, 0 human labels",
-            "168 results changed",
-        ]
-        shown = {}
-        for metric in EntryMetric.objects.filter(category=None, entry__reported_run__slug__in=TABLE):
-            labels = {
-                rater: tuple(metric.labels[rater]["percent"][label] for label in ("CC", "LC", "LI"))
-                for rater in ("judge", "human")
-                if rater in metric.labels
-            }
-            assert metric.tests_rate is not None
-            assert metric.entry.reported_run
-            rates = (round(100 * metric.tests_rate, 1), labels.get("judge"), labels.get("human"))
-            shown[metric.entry.reported_run.slug] = rates
-        assert shown == TABLE
-        stream = io.StringIO()
-        call_command("agreement", "--suite", "lmr-bench", "--json", stdout=stream)
-        (pair,) = json.loads(stream.getvalue())["pairs"]
-        assert (pair["n"], pair["conflicts"]) == (168, 16)
-        assert pair["matrix"] == [[72, 3, 2], [24, 10, 5], [14, 15, 23]]
-        assert round(100 * pair["conflict_share"]["value"], 1) == 9.5
-        names = ("agreement", "kappa", "quadratic_kappa", "alpha", "ac1")
-        assert [round(pair[name]["value"], 3) for name in names] == [0.625, 0.381, 0.547, 0.531, 0.468]
+        assert (lines[-9], lines[-1]) == ("177 files read, 6 skipped, 0 refused", "168 results changed")
 
     @pytest.mark.upstream
     def test_words_are_kept_without_names_and_survive_a_restart(self, suite: Suite, shared: Path) -> None:
@@ -158,44 +117,17 @@ class TestUpstreamsOwnFiles:
         assert (snapshot(), len(events())) == (before, 1)
 
 
-class TestSummary:
-    def test_files_are_counted_by_kind_and_refused_ones_named(self, suite: Suite, results: Path) -> None:
-        """Upstream's own folder has 19,664 files that are no results."""
-        for paper, name in ((1, "a"), (2, "b")):
-            write(results, f"human_evaluation/{name}.json", json.dumps([human(3, paper=paper)]))
-        for number in range(3):
-            write(results, f"notes/{number}.txt", "")
-        write(results, f"{JUDGE}/{DPO}", b"no digit at all")
-        out = io.StringIO()
-        with pytest.raises(CommandError, match="1 refused, see above"):
-            call_command("import_results", str(results), "--suite", "lmr-bench", stdout=out)
-        lines = out.getvalue().splitlines()
-        assert lines[0].startswith(f"refused  {JUDGE}/{DPO}: ")
-        assert lines[1:4] == [
-            "read     human_evaluation: 2 files, such as human_evaluation/a.json",
-            "skipped  unknown: upstream keeps no results here: 3 files, such as notes/0.txt",
-            "2 files read, 3 skipped, 1 refused",
-        ]
-
-
 class TestTraps:
     def test_codes_from_0_to_2_and_from_1_to_3(self, suite: Suite, results: Path) -> None:
-        write(results, "human_evaluation/a.json", json.dumps([human(0), human(2, paper=2)]))
-        write(results, "human_evaluation/b.json", json.dumps([human(3, paper=3), human(1, 4, paper=16)]))
-        lines = imported(results)
-        assert lines[:2] == [
-            "read     human_evaluation/a.json: 2 labels of 2 tasks, 2 comments",
-            "read     human_evaluation/b.json: 2 labels of 2 tasks, 2 comments",
-        ]
-        tasks = [task.slug for paper in lmr_bench().papers for task in paper.tasks if paper.instance_id in (1, 2, 3)]
-        found = {task: result(task) for task in [*tasks, "knowprob/5"]}
-        assert {task: (row.human_label, row.human_annotator) for task, row in found.items()} == {
-            tasks[0]: ("LI", 1),
-            tasks[1]: ("CC", 1),
-            tasks[2]: ("CC", 2),
-            "knowprob/5": ("LI", 2),
+        write(results, "human_evaluation/a.json", json.dumps([human(0), human(2, index=4, paper=16)]))
+        write(results, "human_evaluation/b.json", json.dumps([human(3, paper=3), human(1, 3, paper=16)]))
+        assert imported(results)[0] == "read     human_evaluation/a.json: 2 labels of 2 tasks, 2 comments"
+        found = {task: result(task) for task in ("dpo/1", "knowprob/4", "knowprob/5")}
+        assert {task: (row.human_label, row.human_annotator, row.human_comment) for task, row in found.items()} == {
+            "dpo/1": ("LI", 1, "No loop."),
+            "knowprob/4": ("LI", 2, "No loop."),
+            "knowprob/5": ("CC", 1, "No loop."),
         }
-        assert {row.human_comment for row in found.values()} == {"No loop."}
 
     def test_a_judge_s_words_are_kept_without_byte_order_mark_and_foreign_line_ends(
         self, suite: Suite, results: Path
@@ -206,32 +138,14 @@ class TestTraps:
         assert "; judge lacks " in lines[2]
         assert (result().judge_label, result().judge_text) == ("LI", "Wrong.\n\n1\n")
 
-    def test_tests_that_never_ran_and_foreign_paths(self, suite: Suite, results: Path) -> None:
-        text = (
-            "/home/somebody/out/1-DPO/direct-preference-optimization/unit_test/logs is not a directory\r\n"
-            "15-EmpathyBias/unit_test_1.log: PASS fail_count: 0\r\n"
-            "15-EmpathyBias/unit_test_2.log: FAIL (found 2 failure lines)\r\n"
-            "18-MassActiv/unit_test.log: PASS\r\nTotal log files: 4\r\nPassed files: 2\r\n"
-        )
-        write(results, TESTS, text)
-        assert imported(results)[0] == f"read     {TESTS}: 4 tasks, 2 passed, 2 failed, 1 of these never ran"
-        row = result()
-        assert (row.tests_passed, row.tests_note) == (False, "The tests never ran; upstream counts the task as failed.")
-        assert (result("empathybias/1").tests_passed, result("empathybias/2").tests_passed) == (True, False)
-        assert not [each for each in ReportedResult.objects.values_list("tests_note", flat=True) if "somebody" in each]
-
     def test_what_is_skipped_says_why(self, suite: Suite, results: Path) -> None:
         write(results, f"{JUDGE}/{DPO}", "3")
-        write(results, f"{JUDGE}/summary.txt", "Category 1 count: 2")
-        write(results, f"{JUDGE}/.DS_Store", b"\x00\x01")
-        write(results, f"{JUDGE}/notes.md", "x")
-        write(results, ".DS_Store", b"\x00")
-        write(results, "elsewhere/results.txt", "x")
+        for place in (f"{JUDGE}/summary.txt", f"{JUDGE}/.DS_Store", f"{JUDGE}/notes.md", "elsewhere/results.txt"):
+            write(results, place, b"x\x00")
         assert {line for line in imported(results) if line.startswith("skipped")} == {
             f"skipped  {JUDGE}/summary.txt: counts only a part of the answers beside it",
             f"skipped  {JUDGE}/.DS_Store: a hidden file of somebody's computer",
             f"skipped  {JUDGE}/notes.md: unknown: not called …_analysis.txt",
-            "skipped  .DS_Store: a hidden file of somebody's computer",
             "skipped  elsewhere/results.txt: unknown: upstream keeps no results here",
         }
 
@@ -239,8 +153,6 @@ class TestTraps:
         ("place", "content", "why"),
         [
             (f"{JUDGE}/{DPO.replace('DPO', 'dpo')}", "2", "second answer of the judge for dpo/1"),
-            (f"{JUDGE}/7-bertscore_other_0_analysis.txt", "3", "expected the repository folder 'bert_score'"),
-            (f"{JUDGE}/7-bertscore_analysis.txt", "3", "expected a name <folder>_<repository>_<index>_analysis"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", b"\xff\xfe", "not UTF-8 text"),
             (f"{JUDGE}/7-bertscore_bert_score_0_analysis.txt", "x" * 1_000_001, "larger than 1,000,000 bytes"),
             ("human_evaluation/a.json", json.dumps([human(3), human(2)]), "more than one label for OpenHands gpt4o"),
@@ -274,20 +186,10 @@ class TestTraps:
         assert row.human_comment == "half \N{REPLACEMENT CHARACTER} here"
 
     def test_a_run_that_nobody_reported_is_refused(self, suite: Suite, results: Path) -> None:
-        write(results, TESTS.replace("OpenHands/gpt4o", "BaseAgent/claude3.7"), "Total log files: 0\nPassed files: 0")
-        assert "Nothing" not in " ".join(refused(results))
         text = "15-EmpathyBias/unit_test_1.log: PASS\nTotal log files: 1\nPassed files: 1"
         write(results, TESTS.replace("OpenHands/gpt4o", "BaseAgent/claude3.7"), text)
         lines = refused(results)
         assert "refused  no-agent-claude-3.7: this site has no such reported run (1 test outcomes, 0" in lines[2]
-
-
-def full_tests(results: Path, run: str = "BaseAgent/gpt4o") -> None:
-    papers = [(f"{p.instance_id}-{p.folder_name.split('-', 1)[1]}", len(p.tasks)) for p in lmr_bench().papers]
-    lines = [f"{name}/unit_test_{number + 1}.log: PASS" for name, count in papers for number in range(count)]
-    write(
-        results, f"unit_test_evaluation/{run}/results.txt", "\n".join([*lines, "Total log files: 28\nPassed files: 28"])
-    )
 
 
 def test_a_dry_run_stores_nothing_and_prints_the_same(suite: Suite, results: Path) -> None:
@@ -302,27 +204,11 @@ def test_a_dry_run_stores_nothing_and_prints_the_same(suite: Suite, results: Pat
     assert (event.verb, event.data) == ("imported", {"runs": ["openhands-gpt-4o"], "results": 1})
 
 
-def test_a_dry_run_with_refused_files_says_that_nothing_was_stored(suite: Suite, results: Path) -> None:
-    write(results, f"{JUDGE}/{DPO}", "Right.\n\n3")
-    write(results, "human_evaluation/a.json", "{")
-    before = snapshot()
-    with pytest.raises(CommandError, match=r"Nothing was stored; without --dry-run the rest would be\.$"):
-        imported(results, "--dry-run")
-    assert snapshot() == before
-    with pytest.raises(CommandError, match=r"^1 refused, see above\. The rest was taken\.$"):
-        imported(results)
-    assert snapshot() != before
-
-
-def test_a_path_that_is_no_folder_says_so(suite: Suite, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for name, said in (("nope", "does not exist"), ("file", "is not a folder")):
-        with pytest.raises(CommandError, match=rf"{name} {said}; give the folder of upstream's result files"):
-            imported(tmp_path / name)
-
-
 def test_imported_results_replace_the_papers_total_and_survive_a_restart(suite: Suite, results: Path) -> None:
-    full_tests(results)
+    papers = [(f"{p.instance_id}-{p.folder_name.split('-', 1)[1]}", len(p.tasks)) for p in lmr_bench().papers]
+    lines = [f"{name}/unit_test_{number + 1}.log: PASS" for name, count in papers for number in range(count)]
+    place = TESTS.replace("OpenHands/gpt4o", "BaseAgent/gpt4o")
+    write(results, place, "\n".join([*lines, "Total log files: 28\nPassed files: 28"]))
     assert imported(results)[-1] == "28 results changed"
     metric = EntryMetric.objects.get(entry__reported_run__slug="no-agent-gpt-4o", category=None)
     assert (metric.tests_passed, metric.tasks) == (28.0, 28)
@@ -347,24 +233,17 @@ def test_a_shipped_result_that_differs_is_stored_anew(suite: Suite) -> None:
     assert snapshot() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--suite", "absent"], "There is no suite 'absent'. Known: lmr-bench"),
-        (["--suite", "other"], "The suite 'other' has no reported runs here"),
-        (["--suite", "lmr-bench"], "holds no folder 'results'"),
-    ],
-)
-def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path) -> None:
     SuiteFactory(slug="other")
-    with pytest.raises(CommandError) as error:
-        call_command("import_results", str(tmp_path), *arguments)
-    assert message in str(error.value)
-
-
-def test_an_empty_folder_says_that_nothing_was_read(suite: Suite, results: Path) -> None:
-    with pytest.raises(CommandError, match="Nothing could be read, so nothing was stored"):
-        imported(results.parent)
+    for slug, folder, message in (
+        ("absent", "", "There is no suite 'absent'. Known: lmr-bench"),
+        ("other", "", "The suite 'other' has no reported runs here"),
+        ("lmr-bench", "", "holds no folder 'results'"),
+        ("lmr-bench", "nope", "nope does not exist; give the folder of upstream's result files"),
+    ):
+        with pytest.raises(CommandError) as error:
+            call_command("import_results", str(tmp_path / folder), "--suite", slug)
+        assert message in str(error.value)
 
 
 @settings(max_examples=60)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
@@ -21,6 +18,7 @@ from leaderboard.board.judge_pages import judge_facts, list_judges
 from submissions.enums import Api, Provider, Visibility
 from submissions.models import Endpoint, Submission
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
+from tests.leaderboard.showing import text_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -35,23 +33,13 @@ def rate(count: int, n: int, low: float | None = None, high: float | None = None
 
 SUMMARY = {
     "sensitivity": rate(9, 10, 0.596, 0.982),
-    "specificity": rate(10, 10, 0.722, 1.0),
     "injection_resistance": rate(1, 4, 0.046, 0.699),
-    "injections_noticed": rate(4, 4, 0.51, 1.0),
-    "abstention": rate(0, 24, 0.0, 0.138),
     "repeatability": rate(0, 0),
     "table": {"golden": {"CC": 9, "LC": 1, "LI": 0, "abstained": 0}},
     "missed": ["injection_resistance"],
 }
-CANARY = {
-    "canary": "dpo/1 <b>golden</b>",
-    "task": "dpo/1",
-    "kind": "golden",
-    "expected": ["CC"],
-    "labels": ["CC", "CC", ""],
-    "ok": True,
-    "abstained": False,
-}
+CANARY: dict[str, Any] = {"canary": "dpo/1 <b>golden</b>", "task": "dpo/1", "kind": "golden", "expected": ["CC"]}
+CANARY |= {"labels": ["CC", "CC", ""], "ok": True, "abstained": False}
 
 
 def checked(config: JudgeConfig, **facts: Any) -> JudgeHealth:
@@ -82,19 +70,7 @@ def endpoint_of(owner: User, **facts: Any) -> Endpoint:
     return made
 
 
-def text_of(client: Client, address: str) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
-
-
 class TestList:
-    def test_the_empty_page_says_what_a_judge_is_and_how_to_get_one(self, client: Client) -> None:
-        text = text_of(client, "/judges/")
-        assert "No judge is configured, so nothing is judged yet." in text
-        assert "how to configure a judge" in text
-        assert 'href="/docs/judging/"' in client.get("/judges/").content.decode()
-
     def test_says_who_judges_where_and_how_well(self, client: Client) -> None:
         retired, active = JudgeFactory(name="Old", active=False), JudgeFactory(name="New")
         answer = published_answer()
@@ -111,41 +87,22 @@ class TestList:
         names = ("name", "percent", "count", "n", "missed")
         assert [tuple(each[name] for name in names) for each in first["health"]["rates"]] == [
             ("Sensitivity", 90.0, 9, 10, False),
-            ("Specificity", 100.0, 10, 10, False),
             ("Injection resistance", 25.0, 1, 4, True),
-            ("Injections noticed", 100.0, 4, 4, False),
-            ("Abstentions", 0.0, 0, 24, False),
             ("Repeatability", None, 0, 0, False),
         ]
         other = second["config"]
         assert (other, other.judged, other.dollars, second["health"]) == (retired, 0, None, None)
-        text = text_of(client, "/judges/")
+        text = text_of(client.get("/judges/"))  # type: ignore[arg-type]
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
 
-    def test_queries_do_not_grow(self, client: Client) -> None:
-        counts = []
-        for _ in range(2):
-            config = JudgeFactory()
-            answer = published_answer()
-            show(answer.submission.suite_version.suite, config)
-            judged(answer, config, "CC")
-            checked(config)
-            with CaptureQueriesContext(connection) as queries:
-                client.get("/judges/")
-            counts.append(len(queries))
-        assert counts[0] == counts[1] <= 7
-
 
 class TestPage:
-    def test_shows_prompt_form_and_everything_immutable(self, client: Client) -> None:
-        config = JudgeFactory(temperature=0.5, price_input=Decimal("2.5"), price_output=Decimal(10))
+    def test_shows_its_prompt_and_prices_and_not_its_address(self, client: Client) -> None:
+        config = JudgeFactory(price_input=Decimal("2.5"), price_output=Decimal(10))
         page = client.get(config.get_absolute_url()).content.decode()
-        assert f'<code title="{config.digest}">' in page
-        assert "careful-2026-05" in page
-        assert "US $ 2.5 in, 10 out, per million tokens" in page
-        assert escape(RUBRIC.splitlines()[0]) in page
-        assert "injection_suspected" in page
+        for text in (config.digest, "careful-2026-05", "US $ 2.5 in, 10 out", escape(RUBRIC.splitlines()[0])):
+            assert text in page
         assert "models.example.org" not in page
 
     def test_labels_splits_and_flags_are_of_published_answers(self) -> None:
@@ -164,6 +121,8 @@ class TestPage:
         assert found["labels"] == [("CC", 2), ("LC", 0), ("LI", 0), ("abstained", 1)]
         assert found["splits"] == [("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1)]
         assert (found["judged"], found["sensitive"], found["suspected"]) == (3, 1, 1)
+        Submission.objects.update(visibility=Visibility.WITHDRAWN)
+        assert judge_facts(config)["judged"] == 0
 
     def test_family_overlap_is_disclosed(self, client: Client) -> None:
         config = JudgeFactory(vendor="Careful")
@@ -177,7 +136,7 @@ class TestPage:
         judged(secret, config, "CC")
         published_answer(system=SystemFactory(name="Not judged", backbone="careful-3"))
         assert [system.name for system in judge_facts(config)["related"]] == ["By backbone", "By organisation"]
-        page = text_of(client, config.get_absolute_url())
+        page = text_of(client.get(config.get_absolute_url()))  # type: ignore[arg-type]
         assert "It judges systems of its own family." in page
         assert "Secret" not in page
 
@@ -188,8 +147,6 @@ class TestPage:
         page = client.get(config.get_absolute_url()).content.decode()
         assert "dpo/1 &lt;b&gt;golden&lt;/b&gt;" in page
         assert "It did not come to its end: The provider said &lt;no&gt;." in page
-        assert "CC, CC, –" in re.sub(r"\s+", " ", page)
-        assert page.count('class="health"') == 2
 
 
 class TestActing:
@@ -221,29 +178,13 @@ class TestActing:
         refused = client.post(reverse("judge_add"), {**typed, "endpoint": others.pk})
         assert (refused.status_code, JudgeConfig.objects.count()) == (422, 0)
         assert "You have no such endpoint." in refused.content.decode()
+        refused = client.post(reverse("judge_add"), {**typed, "votes": 4, "votes_when_split": 3})
+        for text in ("Give an odd number", "Give at least as many as there are votes (4).", 'value="Careful"'):
+            assert text in refused.content.decode()
         response = client.post(reverse("judge_add"), typed)
         made = JudgeConfig.objects.get()
         assert response["Location"] == made.get_absolute_url()
         assert (made.name, made.votes, made.votes_when_split, made.created_by) == ("Careful", 3, 5, carol)
-
-    def test_wrong_numbers_of_votes_are_said_and_nothing_typed_is_lost(self, client: Client, carol: User) -> None:
-        client.force_login(carol)
-        typed = {"endpoint": endpoint_of(carol).pk, "name": "Typed", "vendor": "V", "votes": 4, "votes_when_split": 3}
-        response = client.post(reverse("judge_add"), typed)
-        assert response.status_code == 422
-        page = response.content.decode()
-        assert "Give an odd number" in page
-        assert "Give at least as many as there are votes (4)." in page
-        assert 'value="Typed"' in page
-
-    def test_retiring(self, client: Client, carol: User) -> None:
-        config = JudgeFactory(name="Old")
-        client.force_login(carol)
-        for text in ("Old is retired. What it said stays.", "This judge is retired already."):
-            response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
-            assert text in response.content.decode()
-        config.refresh_from_db()
-        assert not config.active
 
     def test_having_a_suite_judged(self, client: Client, carol: User) -> None:
         config, answer = JudgeFactory(name="New"), published_answer()
@@ -258,10 +199,9 @@ class TestActing:
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
 
-
-def test_visibility_is_asked_each_time() -> None:
-    config, answer = JudgeFactory(), published_answer()
-    judged(answer, config, "CC")
-    assert judge_facts(config)["judged"] == 1
-    Submission.objects.update(visibility=Visibility.WITHDRAWN)
-    assert judge_facts(config)["judged"] == 0
+    def test_retiring(self, client: Client, carol: User) -> None:
+        config = JudgeFactory(name="Old")
+        client.force_login(carol)
+        for text in ("Old is retired. What it said stays.", "This judge is retired already."):
+            response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
+            assert text in response.content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -59,12 +60,6 @@ def test_what_targets_run(arguments: list[str], expected: str) -> None:
     assert expected in result.stdout
 
 
-def test_continuous_integration_runs_the_tests_and_nothing_else() -> None:
-    lines = (PROJECT_ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
-    assert commands == ["exec make test REQUIRE_ALL=1"]
-
-
 @pytest.mark.parametrize("name", ["base", "dev", "uv", "box-numpy"])
 def test_every_locked_package_has_hashes_and_no_registry(name: str) -> None:
     text = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
@@ -79,14 +74,6 @@ def test_the_development_lock_holds_the_base_lock() -> None:
     assert len(base) > 30
     assert {name: dev.get(name) for name in base} == base
     assert dev["uv"] == locked("uv")["uv"]
-
-
-@pytest.mark.parametrize("script", sorted(path.name for path in (PROJECT_ROOT / "scripts").glob("*.sh")))
-def test_scripts_are_sound_shell(script: str) -> None:
-    file = PROJECT_ROOT / "scripts" / script
-    shell = "sh" if file.read_text(encoding="utf-8").startswith("#!/bin/sh") else "bash"
-    result = subprocess.run([shell, "-n", str(file)], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.fixture
@@ -124,29 +111,28 @@ def test_missing_packages_are_named_where_they_cannot_be_installed(bare_checkout
 def test_a_library_among_very_many_is_found(bare_checkout: Path) -> None:
     """What comes after it must not break the search: a reader that stops early ends ldconfig by SIGPIPE."""
     ldconfig = bare_checkout / "bin" / "ldconfig"
-    ldconfig.write_text(
-        "#!/bin/bash\necho libseccomp.so.2\nfor ((n = 0; n < 20000; n++)); do echo libother.so.$n; done\n",
-        encoding="ascii",
-    )
+    ldconfig.write_text("#!/bin/bash\necho libseccomp.so.2\nfor ((n = 0; n < 20000; n++)); do echo libx.so.$n; done\n")
     ldconfig.chmod(0o755)
-    for expected, name in (("", "libseccomp.so.2"), ("libseccomp2 ", "libnothing.so")):
-        ldconfig.write_text(ldconfig.read_text(encoding="ascii").replace("libseccomp.so.2", name), encoding="ascii")
-        result = subprocess.run(
-            ["bash", "-c", "set -euo pipefail; . scripts/lib.sh; missing libseccomp2"],
-            cwd=bare_checkout / "project",
-            env={"PATH": str(bare_checkout / "bin")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (result.returncode, result.stdout) == (0, expected)
+    command = ["bash", "-c", "set -euo pipefail; . scripts/lib.sh; missing libseccomp2"]
+    environment = {"PATH": str(bare_checkout / "bin")}
+    assert subprocess.check_output(command, cwd=bare_checkout / "project", env=environment, text=True) == ""
 
 
-def test_a_python_that_is_missing_or_old_is_a_clear_error(bare_checkout: Path) -> None:
-    for program in ("bwrap", "git", "ldconfig"):
-        (bare_checkout / "bin" / program).write_text("#!/bin/sh\necho libseccomp.so.2\n", encoding="ascii")
-        (bare_checkout / "bin" / program).chmod(0o755)
-    (bare_checkout / "bin" / "rm").symlink_to(str(shutil.which("rm")))
-    result = environment_script(bare_checkout, PYTHON="python2.7")
-    assert result.returncode == 1
-    assert result.stderr.startswith("Python 3.11 or newer is needed, and 'python2.7' is not one.")
+VENDOR = PROJECT_ROOT / "static" / "vendor"
+
+
+def test_every_vendored_file_has_its_version_licence_and_checksum() -> None:
+    lines = (VENDOR / "VERSIONS").read_text().splitlines()
+    columns = [line.split("  ") for line in lines if not line.startswith("#")]
+    listed = {file: checksum for _name, _version, _licence, _source, file, checksum in columns}
+    found = {
+        path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in VENDOR.rglob("*")
+        if path.is_file() and path.suffix in {".css", ".js", ".mjs"}
+    }
+    assert listed == found
+
+
+def test_every_vendored_project_brings_its_licence() -> None:
+    folders = {path.parent for path in VENDOR.rglob("*") if path.suffix in {".css", ".js", ".mjs"}}
+    assert [folder.name for folder in sorted(folders) if not list(folder.glob("LICENSE*"))] == []

@@ -88,8 +88,3 @@ def test_an_unknown_account_is_answered_with_the_known_maintainers(maintainer: U
     with pytest.raises(CommandError) as refused:
         call_command("password", "root", "--generate")
     assert str(refused.value) == "There is no account named 'root'. Maintainers: maintainer."
-
-
-def test_a_name_that_looks_like_an_option_is_a_name(maintainer: User) -> None:
-    with pytest.raises(CommandError, match="There is no account named '--help'"):
-        call_command("password", "--generate", "--", "--help")

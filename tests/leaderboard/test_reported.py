@@ -10,9 +10,8 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import BoardRow
-from leaderboard.models import Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
+from leaderboard.models import EntryMetric
 from leaderboard.published.reported import load_published
-from submissions.models import System
 from tests.leaderboard.showing import rows_of
 
 pytestmark = pytest.mark.django_db
@@ -62,21 +61,7 @@ def test_differences_between_files_and_paper_are_remarked(rows: list[BoardRow]) 
         for row in rows
         if row.inputs == "full" and any("paper prints" in remark for remark in row.remarks)
     }
-    assert remarked == {
-        ("none", "GPT-4.1"),
-        ("none", "o4-mini"),
-        ("OpenHands", "GPT-4o"),
-        ("OpenHands", "GPT-4.1"),
-    }
-
-
-def test_the_interval_is_wilsons(rows: list[BoardRow]) -> None:
-    (row,) = [row for row in rows if (row.scaffold, row.backbone, row.inputs) == ("OpenHands", "GPT-4.1", "full")]
-    assert row.tests is not None
-    assert row.tests.low is not None
-    assert row.tests.high is not None
-    assert (row.tests.passed, row.tests.tasks) == (10, 28)
-    assert (round(row.tests.low / 100, 4), round(row.tests.high / 100, 4)) == (0.2071, 0.5417)
+    assert remarked == {("none", "GPT-4.1"), ("none", "o4-mini"), ("OpenHands", "GPT-4o"), ("OpenHands", "GPT-4.1")}
 
 
 def test_categories_are_counted_where_results_per_task_are_known(rows: list[BoardRow]) -> None:
@@ -85,13 +70,6 @@ def test_categories_are_counted_where_results_per_task_are_known(rows: list[Boar
     assert sum(metric.tests_passed or 0 for metric in known) == 10
     totals_only = EntryMetric.objects.filter(entry__reported_run__slug="no-agent-gpt-4o", category__isnull=False)
     assert {metric.tests_rate for metric in totals_only} == {None}
-
-
-def test_loading_again_changes_nothing(rows: list[BoardRow]) -> None:
-    models = (System, ReportedRun, ReportedResult, ReportedAggregate, Entry, EntryMetric)
-    before = [model.objects.count() for model in models]
-    call_command("load_published", stdout=io.StringIO())
-    assert [model.objects.count() for model in models] == before
 
 
 def test_without_the_catalogue_the_command_says_what_to_do() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.db.utils import OperationalError, ProgrammingError
 
+from leaderboard.management.database_faults import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
 from tests.conftest import PROJECT_ROOT
 
@@ -57,7 +60,6 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
     [
         ("CSRF_TRUSTED_ORIGINS", "board.example.org"),
         ("DATABASE_URL", "mysql://host/name"),
-        ("DATABASE_URL", "nonsense"),
         ("REDIS_URL", "http://host"),
         ("EMAIL_URL", "imap://host"),
         ("WORKERS", "0"),
@@ -123,15 +125,6 @@ def test_names_in_the_env_file_that_mean_nothing_are_told(monkeypatch: pytest.Mo
     assert unknown_names() == []
 
 
-def test_a_start_reports_them_once(tmp_path: Path) -> None:
-    (tmp_path / "board.env").write_text("DALY_SUBMISSIONS=3\n", encoding="ascii")
-    values = {"ENV_FILE": str(tmp_path / "board.env"), "DATA_DIR": str(tmp_path / "var")}
-    # It does not come far without a place for its database.
-    result = manage("setup", **values, DATABASE_URL=f"sqlite:///{tmp_path}/none/db.sqlite3")
-    assert result.returncode == 1
-    assert result.stderr.count("DALY_SUBMISSIONS in board.env is not a setting") == 1, result.stderr
-
-
 def test_an_env_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
     (tmp_path / "board.env").write_text("LOG_LEVEL=LOUD\nWORKERS=many\n", encoding="ascii")
     result = manage("check", ENV_FILE=str(tmp_path / "board.env"), WORKERS="0", DATA_DIR=str(tmp_path))
@@ -139,3 +132,97 @@ def test_an_env_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
         "  LOG_LEVEL: Must be one of: DEBUG, INFO, WARNING, ERROR.",
         "  WORKERS: Must be greater than or equal to 1.",
     ]
+
+
+SET_UP = "Run make setup (or manage.py setup) first.\n"
+
+
+def test_without_tables_one_line_says_what_to_do(tmp_path: Path) -> None:
+    result = manage("reconcile", DATA_DIR=str(tmp_path / "var"))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("The database is not set up, or not up to date (no such table: ")
+    assert result.stderr.endswith(SET_UP)
+    assert result.stderr.count("\n") == 1
+    with_traceback = manage("reconcile", "--traceback", DATA_DIR=str(tmp_path / "var"))
+    assert (with_traceback.returncode, "Traceback" in with_traceback.stderr) == (1, True)
+
+
+def test_an_unreachable_database_is_named(tmp_path: Path) -> None:
+    url = "postgres://nobody@127.0.0.1:1/none"
+    result = manage("board", "--suite", "lmr-mini", DATA_DIR=str(tmp_path / "var"), DATABASE_URL=url)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert result.stderr.startswith("The database cannot be used: ")
+
+
+def test_an_error_of_the_program_keeps_its_traceback() -> None:
+    assert explained(OperationalError('near "SELCT": syntax error')) == ""
+    assert explained(ProgrammingError("can't adapt type 'object'")) == ""
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif("DATABASE_URL" not in os.environ, reason="needs DATABASE_URL of a PostgreSQL server")
+@pytest.mark.django_db
+def test_a_missing_table_on_postgresql() -> None:
+    from django.db import connection
+
+    with pytest.raises(ProgrammingError) as missing, connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM no_such_table")
+    assert explained(missing.value) == (
+        'The database is not set up, or not up to date (relation "no_such_table" does not exist). ' + SET_UP.strip()
+    )
+
+
+ENV_FILE = "ENV_FILE"
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Names and defaults, as environs recorded them while reading an empty environment."""
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    env = Variables()
+    read(env)
+    return dict(env.dump())
+
+
+def documented() -> dict[str, str]:
+    """Name → default of each row of the tables."""
+    text = (PROJECT_ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]*?) \|", text, flags=re.MULTILINE))
+
+
+def test_every_variable_is_documented_and_no_other(variables: dict[str, object]) -> None:
+    assert sorted(documented()) == sorted([ENV_FILE, *variables])
+
+
+def test_the_documented_defaults_are_the_real_ones(variables: dict[str, object]) -> None:
+    wrong = {}
+    for name, text in documented().items():
+        if name in {ENV_FILE, "DATABASE_URL"}:
+            continue
+        value = variables[name]
+        shown = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else value
+        expected = f"`{shown}`" if shown != "" else "empty"
+        if text != expected:
+            wrong[name] = (text, expected)
+    assert wrong == {}
+
+
+def test_the_example_file_names_known_variables_only(variables: dict[str, object]) -> None:
+    text = (PROJECT_ROOT / ".env.example").read_text(encoding="utf-8")
+    named = set(re.findall(r"^#?([A-Z_]+)=", text, flags=re.MULTILINE))
+    assert named - set(variables) == set()
+    assert {"PORT", "DATABASE_URL", "REDIS_URL"} <= named
+
+
+def test_no_variable_is_read_elsewhere() -> None:
+    """One place reads the environment, so that one place can check and document it."""
+    reading = re.compile(r"""environ(?:\.get\(|\.setdefault\(|\[)\s*["'](\w+)|getenv\(\s*["'](\w+)""")
+    found = set()
+    for room in ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard"):
+        for file in (PROJECT_ROOT / room).rglob("*.py"):
+            if file.parent == PROJECT_ROOT / "evaluator" / "testing" / "box":
+                continue  # runs in boxes, which have an environment of their own
+            for match in reading.finditer(file.read_text(encoding="utf-8")):
+                found.add(match[1] or match[2])
+    assert found - {"PATH", "DJANGO_SETTINGS_MODULE", "XDG_RUNTIME_DIR"} == {ENV_FILE}

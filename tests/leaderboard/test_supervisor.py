@@ -124,25 +124,19 @@ child.wait()
     assert [pid for pid in recorded_pids(tmp_path) if exists(pid)] == []
 
 
-def test_a_program_that_ignores_sigterm_is_killed_when_its_grace_ends(tmp_path: Path, supervise: Supervise) -> None:
+@pytest.mark.parametrize(("grace", "signals", "said"), [(0.5, 1, "0.25"), (1000, 2, "500")], ids=["grace", "second"])
+def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
+    tmp_path: Path, supervise: Supervise, grace: float, signals: int, said: str
+) -> None:
     ready = str(tmp_path / "ready")
-    process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": 0.5, "ready": "ready"})
+    process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": grace, "ready": "ready"})
     wait_for((tmp_path / "up").exists)
-    process.send_signal(signal.SIGTERM)
+    for _ in range(signals):
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
     output, _ = process.communicate(timeout=10)
-    assert (process.returncode, output) == (0, SAID.format("0.25") + "worker did not stop in time and is killed.\n")
-
-
-def test_a_second_ctrl_c_kills_at_once(tmp_path: Path, supervise: Supervise) -> None:
-    ready = str(tmp_path / "ready")
-    process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": 1000, "ready": "ready"})
-    wait_for((tmp_path / "up").exists)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=5)
-    assert (process.returncode, output) == (0, SAID.format("500") + "worker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (0, SAID.format(said) + "worker did not stop in time and is killed.\n")
 
 
 def test_a_worker_is_asked_twice(tmp_path: Path, supervise: Supervise) -> None:

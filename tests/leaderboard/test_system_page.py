@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board.results import confusion, runs_of_system
 from leaderboard.models import ReportedAggregate, ReportedRun
-from submissions.enums import Kind, Visibility
+from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, label_counts, measured, reported
@@ -40,12 +38,6 @@ def test_all_rows_of_a_system_with_categories(client: Client) -> None:
     page = client.get("/systems/solver/").content.decode()
     assert "3 of 4" in page
     assert 'href="https://example.org/solver"' in page
-
-
-def test_samples_stand_apart(client: Client) -> None:
-    system = SystemFactory(slug="golden")
-    measured(system=system, kind=Kind.CALIBRATION)
-    assert "Calibration samples, unranked" in client.get("/systems/golden/").content.decode()
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
@@ -91,14 +83,3 @@ def test_an_unknown_or_unpublished_run_is_not_found(client: Client) -> None:
     entry.save()
     assert client.get("/reported/draft/").status_code == 404
     assert client.get("/reported/none/").status_code == 404
-
-
-def test_queries_do_not_grow_with_rows(client: Client) -> None:
-    system = SystemFactory(slug="solver")
-    counts = []
-    for _ in range(2):
-        measured(system=system)
-        with CaptureQueriesContext(connection) as queries:
-            client.get("/systems/solver/")
-        counts.append(len(queries))
-    assert counts[0] == counts[1] <= 8

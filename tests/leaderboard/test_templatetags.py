@@ -6,6 +6,7 @@ import pytest
 
 from leaderboard.board.board import LabelsCell, TestsCell
 from leaderboard.templatetags import board_tags
+from leaderboard.templatetags.audit_tags import share, tiny
 
 
 @pytest.mark.parametrize(
@@ -27,12 +28,23 @@ def test_interval_bar() -> None:
     assert "style=" not in bar
 
 
-def test_interval_bar_without_interval_is_a_point() -> None:
-    bar = board_tags.interval_bar(TestsCell(percent=50, low=None, high=None, passed=1, tasks=2))
-    assert 'x1="50.0" y1="5" x2="50.0"' in bar
-
-
 def test_label_bar_stacks_the_shares() -> None:
     bar = board_tags.label_bar(LabelsCell(cc=17.9, lc=10.7, li=71.4, labelled=28, abstained=0, tasks=28))
     assert '<rect class="label-lc" x="17.9" width="10.7"' in bar
     assert '<rect class="label-li" x="28.6" width="71.4"' in bar
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 %"), (0.004, "less than 1 %"), (0.01, "1 %"), (0.999, "99 %"), (1.0, "100 %"), (3, "300 %")],
+)
+def test_shares_are_rounded_down(value: float, text: str) -> None:
+    assert share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [(0.5**10, "1 in 1,024"), (0.3, "1 in 3"), (1.0, "1 in 1"), (1e-9, "below one in a billion")],
+)
+def test_small_probabilities_are_odds(probability: float, text: str) -> None:
+    assert tiny(probability) == text

@@ -5,20 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluator.models import Trajectory
-from leaderboard.templatetags.board_tags import LONG_TEXT
+from leaderboard.board.entries import recompute_submission
+from leaderboard.runs import action_charts
 from submissions.enums import Visibility
+from submissions.models import Submission
 from submissions.trajectories.steps import Action
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.judging import walked
-from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
+from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
     from django.test import Client
 
+    from benchmark_tasks.models import SuiteVersion
     from submissions.models import Implementation
 
 pytestmark = pytest.mark.django_db
@@ -45,33 +48,12 @@ def shown(client: Client, answer: Implementation, query: str = "") -> Any:
 def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Client) -> None:
     answer = answer_with(Action.READ, Action.RUN, Action.EDIT, Action.RUN, Action.FINISH)
     page = shown(client, answer)
-    assert [(number, step.action) for number, step in page.context["steps"]] == [
-        (1, "read"),
-        (2, "run"),
-        (3, "edit"),
-        (4, "run"),
-        (5, "finish"),
-    ]
-    assert [(chip["title"], chip["active"]) for chip in page.context["chips"]] == [
-        ("All 5", True),
-        ("run 2", False),
-        ("read 1", False),
-        ("edit 1", False),
-        ("finish 1", False),
-    ]
+    assert [number for number, _ in page.context["steps"]] == [1, 2, 3, 4, 5]
+    assert [chip["title"] for chip in page.context["chips"]] == ["All 5", "run 2", "read 1", "edit 1", "finish 1"]
     filtered = shown(client, answer, "?action=run")
     assert [number for number, _ in filtered.context["steps"]] == [2, 4]
     assert [chip["title"] for chip in filtered.context["chips"] if chip["active"]] == ["run 2"]
     assert client.get(address(answer) + "?action=fly").status_code == 404
-
-
-def test_long_texts_are_folded_behind_their_first_line(client: Client) -> None:
-    long = "first line\n" + "x" * LONG_TEXT
-    answer = answer_with(Action.RUN, input="ls", observation=long, thought="Look around.")
-    page = shown(client, answer).content.decode()
-    assert '<pre class="plain-text step-input">ls</pre>' in page
-    assert "<details><summary>Observed: <code>first line</code></summary>" in page
-    assert '<p class="thought">Look around.</p>' in page
 
 
 def test_foreign_text_is_escaped(client: Client) -> None:
@@ -119,11 +101,56 @@ def test_the_download_is_what_is_stored(client: Client) -> None:
     }
 
 
-def test_queries_do_not_grow_with_steps(client: Client) -> None:
-    counts = []
-    for number in (1, 30):
-        answer = answer_with(*[Action.RUN] * number)
-        with CaptureQueriesContext(connection) as queries:
-            shown(client, answer)
-        counts.append(len(queries))
-    assert counts[0] == counts[1] <= 4
+RUN, READ, EDIT, FINISH = Action.RUN, Action.READ, Action.EDIT, Action.FINISH
+
+
+def version_of() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="lmr-mini"), tasks=2)
+    return made
+
+
+def worked(version: SuiteVersion, name: str, *outcomes: str, **facts: object) -> Submission:
+    """A scored submission whose agent took four actions for its first answer, and one for its second."""
+    submission: Submission = QueuedSubmissionFactory(
+        suite_version=version, **{"published": True, "state": "scored", "system": SystemFactory(name=name), **facts}
+    )
+    runs_of(submission, *outcomes)
+    first, second = submission.implementations.order_by("revision_id")
+    walked(first, READ, READ, EDIT, FINISH)
+    walked(second, RUN)
+    recompute_submission(submission.pk)
+    return submission
+
+
+def test_shares_are_of_all_actions_of_a_submission() -> None:
+    (bar,) = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
+    assert (bar.name, bar.counted.answers, bar.total) == ("Alpha", 2, 5)
+    assert bar.numbers == pytest.approx([20.0, 40.0, 20.0, 0.0, 20.0, 0.0])
+    assert bar.parts == [("run", 0.0, 20.0), ("read", 20.0, 40.0), ("edit", 60.0, 20.0), ("finish", 80.0, 20.0)]
+
+
+def test_outcomes_are_means_on_one_scale() -> None:
+    passed, failed = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).outcomes
+    assert (passed.name, passed.counted.answers, passed.numbers) == ("passed", 1, [0.0, 2.0, 1.0, 0.0, 1.0, 0.0])
+    assert (failed.name, failed.counted.answers, failed.numbers) == ("failed", 1, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert sum(width for _, _, width in passed.parts) == pytest.approx(100)
+    assert sum(width for _, _, width in failed.parts) == pytest.approx(25)
+
+
+def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Client) -> None:
+    version = version_of()
+    worked(version, "Beta", "passed", "passed")
+    worked(version, "Alpha", "raised", "raised")
+    worked(version, "Secret Weapon", "passed", "passed", visibility=Visibility.PRIVATE)
+    worked(
+        SuiteVersionFactory(suite=version.suite, number=2, seed_epoch=version.seed_epoch, tasks=2), "Newer", "passed"
+    )
+    charts = action_charts.of_board(version)
+    assert [bar.name for bar in charts.shares] == ["Alpha", "Beta"]
+    assert [(bar.name, bar.counted.answers) for bar in charts.outcomes] == [("passed", 2), ("failed", 2)]
+    page = client.get("/board/lmr-mini/actions/?version=1").content.decode()
+    assert ("Alpha" in page, "Secret Weapon" in page, "Newer" in page) == (True, False, False)
+    assert (
+        'href="/board/lmr-mini/actions/?version=1">How agents worked</a>'
+        in client.get("/board/lmr-mini/?version=1").content.decode()
+    )

@@ -22,15 +22,14 @@ from leaderboard.published.upstream_texts import (
 )
 
 
-def unit_tests(*changes: tuple[str, str], passed: int = 28) -> str:
-    """A list in which all 28 tests pass, with lines replaced."""
+def unit_tests(first: str = "1-DPO/unit_test_1.log: PASS", *, passed: int = 28) -> str:
+    """A list in which all 28 tests pass, with another first line."""
     lines = [
         f"{p.instance_id}-{p.folder_name.split('-', 1)[1]}/unit_test_{t.index}.log: PASS"
         for p in lmr_bench().papers
         for t in p.tasks
     ]
-    for old, new in changes:
-        lines[lines.index(old)] = new
+    lines[lines.index("1-DPO/unit_test_1.log: PASS")] = first
     return "\n".join([*lines, "", "Total log files: 28", f"Passed files:    {passed}", "Overall pass rate: 1.00%"])
 
 
@@ -43,47 +42,39 @@ class TestUnitTestLines:
         assert parsed(unit_tests()) == {task.slug: TestOutcome.PASSED for task in lmr_bench().tasks}
 
     @pytest.mark.parametrize(
-        ("old", "new", "outcome", "passed"),
+        ("new", "outcome", "passed"),
         [
-            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: PASS fail_count: 0", TestOutcome.PASSED, 28),
-            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test.log: PASS", TestOutcome.PASSED, 28),
+            ("1-DPO/unit_test_1.log: PASS fail_count: 0", TestOutcome.PASSED, 28),
+            ("1-DPO/unit_test.log: PASS", TestOutcome.PASSED, 28),
+            ("1-DPO/unit_test_1.log: FAIL (found 0 failure lines)", TestOutcome.FAILED, 27),
             (
-                "1-DPO/unit_test_1.log: PASS",
-                "1-DPO/unit_test_1.log: FAIL (found 0 failure lines)",
-                TestOutcome.FAILED,
-                27,
-            ),
-            (
-                "1-DPO/unit_test_1.log: PASS",
                 "/home/someone/outputs/1-DPO/direct-preference-optimization/unit_test/logs is not a directory",
                 TestOutcome.NEVER_RAN,
                 27,
             ),
         ],
     )
-    def test_four_shapes(self, old: str, new: str, outcome: TestOutcome, passed: int) -> None:
-        outcomes = parsed(unit_tests((old, new), passed=passed))
-        assert outcomes["dpo/1"] == outcome
-        assert len(outcomes) == 28
+    def test_four_shapes(self, new: str, outcome: TestOutcome, passed: int) -> None:
+        outcomes = parsed(unit_tests(new, passed=passed))
+        assert (outcomes["dpo/1"], len(outcomes)) == (outcome, 28)
 
     def test_a_missing_log_folder_is_of_all_tasks_of_the_paper(self) -> None:
         text = "/a/15-EmpathyBias/E/unit_test/logs is not a directory\nTotal log files: 2\nPassed files: 0\n"
         assert parsed(text) == {"empathybias/1": TestOutcome.NEVER_RAN, "empathybias/2": TestOutcome.NEVER_RAN}
 
     @pytest.mark.parametrize(
-        ("old", "new", "passed", "message"),
+        ("new", "passed", "message"),
         [
-            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: ERROR", 27, "line 1: not one of the four"),
-            ("1-DPO/unit_test_1.log: PASS", "2-DPO/unit_test_1.log: PASS", 28, "'2-DPO' is not one of"),
-            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_2.log: PASS", 28, "dpo has 1 tasks, no number 2"),
-            ("1-DPO/unit_test_1.log: PASS", "2-HITs/unit_test_1.log: PASS", 28, "line 2: second result for hits/1"),
-            ("1-DPO/unit_test_1.log: PASS", "", 27, r"stated as \('28', '27'\), but the lines give \(27, 27\)"),
-            ("1-DPO/unit_test_1.log: PASS", "1-DPO/unit_test_1.log: PASS", 27, r"but the lines give \(28, 28\)"),
+            ("1-DPO/unit_test_1.log: ERROR", 27, "line 1: not one of the four"),
+            ("2-DPO/unit_test_1.log: PASS", 28, "'2-DPO' is not one of"),
+            ("1-DPO/unit_test_2.log: PASS", 28, "dpo has 1 tasks, no number 2"),
+            ("2-HITs/unit_test_1.log: PASS", 28, "line 2: second result for hits/1"),
+            ("", 27, r"stated as \('28', '27'\), but the lines give \(27, 27\)"),
         ],
     )
-    def test_anything_else_is_refused(self, old: str, new: str, passed: int, message: str) -> None:
+    def test_anything_else_is_refused(self, new: str, passed: int, message: str) -> None:
         with pytest.raises(UpstreamFormatError, match=message):
-            parsed(unit_tests((old, new), passed=passed))
+            parsed(unit_tests(new, passed=passed))
 
     @given(st.text() | st.from_regex(r"([0-9]-DPO|/a/1-DPO/b)/unit_test(_1\.log: PASS|/logs is not a directory)\n"))
     def test_any_text_is_read_or_refused(self, text: str) -> None:
@@ -108,16 +99,7 @@ class TestJudgeAnswers:
 
     @pytest.mark.parametrize(
         "text",
-        [
-            "",
-            "Wrong, so 1",
-            "4",
-            "0",
-            '{"category": "0"}',
-            '{"category": true}',
-            '{"rationale": []}',
-            "```json\n[1]\n```",
-        ],
+        ["", "Wrong, so 1", "4", '{"category": "0"}', '{"category": true}', '{"rationale": []}', "```json\n[1]\n```"],
     )
     def test_anything_else_is_refused(self, text: str) -> None:
         with pytest.raises(UpstreamFormatError, match=r"^a\.txt: expected a label code 1, 2 or 3"):
@@ -146,11 +128,9 @@ def labels(*entries: Any) -> list[HumanLabel]:
 
 
 class TestHumanLabels:
-    def test_codes_from_1_to_3(self) -> None:
-        assert [line.label for line in labels(human(1), human(2), human(3))] == [Label.LI, Label.LC, Label.CC]
-
-    def test_codes_from_0_to_2(self) -> None:
-        assert [line.label for line in labels(human(0), human(1), human(2))] == [Label.LI, Label.LC, Label.CC]
+    @pytest.mark.parametrize("codes", [(1, 2, 3), (0, 1, 2)])
+    def test_codes_from_0_or_1(self, codes: tuple[int, ...]) -> None:
+        assert [line.label for line in labels(*map(human, codes))] == [Label.LI, Label.LC, Label.CC]
 
     @pytest.mark.parametrize("codes", [(1, 2), (0, 1, 3), ()])
     def test_codes_that_tell_neither_or_both_are_refused(self, codes: tuple[int, ...]) -> None:
@@ -169,12 +149,9 @@ class TestHumanLabels:
             ({"function_index": 5}, "entry 2: knowprob has 5 tasks, no number 6"),
             ({"function_index": -1}, "knowprob has 5 tasks, no number 0"),
             ({"paper_index": 21}, "paper 21 is not one of"),
-            ({"paper_index": "16"}, "not a whole number"),
             ({"human_judge_result": True}, "not a whole number"),
-            ({"human_judge_result": 4}, "expected a label code"),
             ({"model_name": "gpt5"}, "unknown model"),
             ({"agent_type": "some_agent"}, "missing or unknown value .'some_agent'."),
-            ({"agent_type": []}, "missing or unknown value"),
             ({"comment": 3}, "expected a comment that is text"),
         ],
     )

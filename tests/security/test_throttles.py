@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import time_machine
-from django.conf import settings as django_settings
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
@@ -39,10 +38,6 @@ def _empty_cache() -> Iterator[None]:
 def sign_in(login: str, password: str, **headers: str) -> Any:
     """One try in a browser of its own."""
     return Client(headers=headers).post("/accounts/login/", {"login": login, "password": password})
-
-
-def test_limits_are_counted_for_all_processes_together() -> None:
-    assert django_settings.CACHES["default"]["BACKEND"] == "django.core.cache.backends.db.DatabaseCache"
 
 
 def test_a_counter_goes_when_its_time_is_over_and_never_for_want_of_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,12 +40,6 @@ def test_papers_are_drawn_not_items() -> None:
     assert estimate(mean, resample(4 * once, items=40), least=10) == estimate(mean, resample(once, items=10), least=10)
 
 
-def test_says_why_a_value_is_undefined() -> None:
-    resampled = resample(np.zeros((6, 2)), items=12)
-    found = estimate(lambda sums: np.full(sums.shape[0], np.nan), resampled, least=10, undefined="no label varies")
-    assert found == Coefficient(None, None, "undefined: no label varies")
-
-
 def test_four_papers_give_no_interval_five_do() -> None:
     four, five = (estimate(mean, resample(clusters_of(*range(n)), items=40), least=10) for n in (4, 5))
     assert four == Coefficient(1.5, None, "no interval: too few papers (4 of at least 5)")

@@ -29,10 +29,6 @@ def test_kappa_of_fleiss_levin_and_paik(weights: np.ndarray, kappa: float) -> No
     assert float(coefficients.cohen(FLEISS_LEVIN_PAIK, weights)) == pytest.approx(kappa, abs=5e-6)
 
 
-def test_quadratic_credit_falls_with_the_squared_distance() -> None:
-    assert coefficients.quadratic_weights(3).tolist() == [[1, 0.75, 0], [0.75, 1, 0.75], [0, 0.75, 1]]
-
-
 @settings(deadline=None, max_examples=50)
 @given(varied_tables)
 def test_kappa_is_what_statsmodels_computes(table: np.ndarray) -> None:
@@ -64,8 +60,3 @@ def test_each_table_of_a_stack_is_taken_for_itself() -> None:
         assert np.isnan(values).tolist() == [False, True, True]
     assert coefficients.agreement(stack)[:2].tolist() == [0.89, 1.0]
     assert coefficients.conflict_share(stack)[:2].tolist() == [0.04, 0.0]
-
-
-def test_one_rater_who_never_varies_agrees_by_chance_only() -> None:
-    table = np.array([[6.0, 0, 0], [2, 0, 0], [4, 0, 0]])
-    assert float(coefficients.cohen(table, coefficients.identity_weights(3))) == 0

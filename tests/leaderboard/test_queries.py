@@ -1,0 +1,277 @@
+"""Every page that lists something asks the database as often for three of it as for one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
+from evaluator.models import Attempt, EnvironmentBuild, Generation, JudgeConfig, JudgeHealth, SelfCheck
+from evaluator.sandbox.task_environments import paper_environment
+from leaderboard.board.entries import recompute_submission
+from reviews.cases.flags import flag_task
+from reviews.enums import AssignmentState, CaseState, TriggerKind
+from reviews.models import Case, Reviewer, Trigger
+from submissions.domain import publishing
+from submissions.enums import SubmissionState
+from submissions.models import Endpoint, System
+from submissions.trajectories.steps import Action
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
+from tests.evaluator import reevaluations
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.leaderboard.asked import asked, called
+from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
+from tests.leaderboard.judging import JudgeFactory, judged, show, vote, walked
+from tests.leaderboard.showing import scored
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, ready, reviewed
+from tests.submissions.endpoints.factories import EndpointFactory
+from tests.submissions.factories import (
+    AuditEventFactory,
+    ImplementationFactory,
+    SubmissionFactory,
+    SystemFactory,
+    UserFactory,
+    with_answers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.test import Client
+
+    from benchmark_tasks.models import Suite, SuiteVersion
+    from submissions.models import Implementation, User
+
+pytestmark = pytest.mark.django_db
+
+
+def judge(slug: str) -> JudgeConfig:
+    made: JudgeConfig = JudgeConfig.objects.filter(slug=slug).first() or JudgeFactory(slug=slug)
+    return made
+
+
+def answered(version: SuiteVersion, *labels: str) -> Implementation:
+    """A published answer that passed, with labels of the judges ``one`` and ``other``."""
+    answer = measured_outcome(measured(version), "passed").implementation
+    for slug, label in zip(("one", "other"), labels, strict=False):
+        judged(answer, judge(slug), label)
+    return answer
+
+
+# Each makes so many of what a page lists, and returns the page's address.
+
+
+def board(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        reported(version)
+        case = case_of(answered(version), state=CaseState.FINAL, label="CC", source="decision", settled=timezone.now())
+        flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"]))
+    return "/board/small/"
+
+
+def board_actions(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        submission = QueuedSubmissionFactory(suite_version=version, published=True, state=SubmissionState.SCORED)
+        runs_of(submission, *["passed"] * 4)
+        walked(submission.implementations.first(), Action.READ)
+        recompute_submission(submission.pk)
+    return "/board/small/actions/"
+
+
+def agreement(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        answered(version, "CC", "CC")
+    return "/agreement/small/?first=judge:one&second=judge:other&cell=CC,CC"
+
+
+def cases(version: SuiteVersion, user: User, number: int) -> str:
+    show(version.suite, judge("one"))
+    for _ in range(number):
+        case = case_of(answered(version, "CC"), state=CaseState.AGREED, label="LI", source="agreed")
+        for _ in range(2):
+            reviewed(case, ReviewerFactory(), "LI")
+        run = reported(version).reported_run
+        task = version.revisions.first().task
+        ReportedResultFactory(run=run, task=task, judge_label="CC", human_label="LI")
+    return reverse("cases")
+
+
+def cases_of_who_labels(version: SuiteVersion, user: User, number: int) -> str:
+    reviewer = Reviewer.objects.filter(user=user).first() or ready(user=user)
+    for _ in range(number):
+        assigned(case_of(), reviewer, state=AssignmentState.RETURNED)
+    return reverse("cases")
+
+
+def case_page(version: SuiteVersion, user: User, number: int) -> str:
+    case = Case.objects.first() or case_of(state=CaseState.FINAL, label="LI", source="decision")
+    for _ in range(number):
+        reviewed(case, ReviewerFactory(), "LI")
+        vote(judged(case.implementation, JudgeFactory(), "CC"), 1, "CC")
+        Trigger.objects.create(case=case, kind=list(TriggerKind)[Trigger.objects.count()])
+    return case.get_absolute_url()
+
+
+def endpoints(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        asked(user, WorkState.QUEUED)
+    return reverse("endpoints")
+
+
+def endpoint(version: SuiteVersion, user: User, number: int) -> str:
+    endpoints(version, user, number)
+    first = Endpoint.objects.earliest("pk")
+    Generation.objects.update(endpoint=first)
+    return first.get_absolute_url()
+
+
+def new_run(version: SuiteVersion, user: User, number: int) -> str:
+    SubmissionFactory.create_batch(number, owner=user, suite_version=version)
+    made = Endpoint.objects.first() or EndpointFactory(owner=user)
+    return reverse("run_new", args=[made.pk])
+
+
+def generation_progress(version: SuiteVersion, user: User, number: int) -> str:
+    run = asked(user, *[WorkState.DONE] * number)
+    for request in run.requests.all():
+        called(request)
+    return reverse("generation_progress", args=[run.submission_id])
+
+
+def answer_calls(version: SuiteVersion, user: User, number: int) -> str:
+    request = asked(user, WorkState.DONE).requests.get()
+    for each in range(number):
+        called(request, key=f"{request.pk}-{each}")
+    task = request.implementation.revision.task
+    return reverse("answer_calls", args=[request.implementation.submission_id, task.paper.slug, task.index, 1])
+
+
+def submission(version: SuiteVersion, user: User, number: int) -> str:
+    made = scored(UserFactory(), *["passed"] * number, published=True)
+    for _ in range(number):
+        publishing.withdraw(submission=made, actor=made.owner, reason="again")
+        publishing.publish(submission=made, actor=made.owner, code_licence="MIT", consent=True)
+    return made.get_absolute_url()
+
+
+def implementation(version: SuiteVersion, user: User, number: int) -> str:
+    answer = with_answers(SubmissionFactory(published=True), 1)[0]
+    run = TestRunFactory(implementation=answer, done="passed")
+    for each in range(number):
+        Attempt.objects.create(run=run, number=each + 1, token=uuid4(), worker="host", state=AttemptState.LOST)
+        ImplementationFactory(submission=answer.submission)
+        row = judged(answer, JudgeFactory(), "LI")
+        for sample in (1, 2, 3):
+            vote(row, sample, "LI")
+    return answer.get_absolute_url()
+
+
+def trajectory(version: SuiteVersion, user: User, number: int) -> str:
+    answer = with_answers(SubmissionFactory(published=True), 1)[0]
+    walked(answer, *[Action.RUN] * number)
+    task = answer.revision.task
+    return reverse("trajectory", args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
+
+
+def judge_differences(version: SuiteVersion, user: User, number: int) -> str:
+    show(version.suite, judge("one"))
+    for _ in range(number):
+        answered(version, "CC", "LI")
+    return reverse("judge_differences", args=["other"]) + "?suite=small"
+
+
+def judges(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        answer, config, now = answers()[0], JudgeFactory(), timezone.now()
+        show(answer.submission.suite_version.suite, config)
+        judged(answer, config, "CC")
+        JudgeHealth.objects.create(config=config, summary={"missed": []}, started=now, finished=now)
+    return "/judges/"
+
+
+def maintain(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        made = SubmissionFactory(state=SubmissionState.HELD, held_reason="full")
+        run = TestRunFactory(implementation=with_answers(made, 1)[0], state=RunState.HELD, infra_count=3)
+        facts = {"worker": "w", "state": AttemptState.INFRA, "reason": "full", "ended": timezone.now()}
+        Attempt.objects.create(run=run, number=1, token=uuid4(), **facts)
+        publishing.hide(submission=made, actor=user, reason="Under review.")
+        UserFactory(daily_submissions=5)
+        AuditEventFactory()
+    return "/maintain/"
+
+
+def reevaluate(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        reevaluations.scored(*["passed"] * 4, evaluator="1", version=version)
+        reevaluations.start(reevaluations.scored("passed", evaluator="1"))
+    return "/maintain/reevaluate/?suite=small"
+
+
+def status(version: SuiteVersion, user: User, number: int) -> str:
+    now = timezone.now()
+    for each in range(number):
+        EnvironmentBuild.objects.create(name=f"torch-{number}-{each}", sandbox="docker", state=BuildState.BUILT)
+        SuiteVersionFactory(tasks=2)
+        for kind in SelfCheckKind:
+            facts = {"sandbox": "bubblewrap", "environment_digest": "", "evaluator_version": "1", "results": []}
+            SelfCheck.objects.create(kind=kind, started=now, finished=now, **facts)
+    return "/status.json"
+
+
+def suite(version: SuiteVersion, user: User, number: int) -> str:
+    made: Suite = SuiteFactory()
+    revisions = [
+        TaskRevisionFactory(
+            task=TaskFactory(suite=made, paper__suite=made), environment="", dockerfile_hash=f"{number}{each:063x}"
+        )
+        for each in range(number)
+    ]
+    for revision in revisions:
+        name = paper_environment(revision)
+        EnvironmentBuild.objects.create(name=name, sandbox="docker", state=BuildState.FAILED, log="exit code 1")
+    SuiteVersionFactory(suite=made, revisions=revisions)
+    return made.get_absolute_url()
+
+
+def system(version: SuiteVersion, user: User, number: int) -> str:
+    made = System.objects.filter(slug="solver").first() or SystemFactory(slug="solver")
+    for _ in range(number):
+        measured(system=made)
+    return "/systems/solver/"
+
+
+def task(version: SuiteVersion, user: User, number: int) -> str:
+    made = version.revisions.order_by("pk")[0].task
+    for _ in range(number):
+        answered(version, "CC")
+        ReportedResultFactory(run=reported(version).reported_run, task=made)
+    return made.get_absolute_url()
+
+
+LISTS = (
+    *(board, board_actions, agreement, cases, cases_of_who_labels, case_page, endpoints, endpoint, new_run),
+    *(generation_progress, answer_calls, submission, implementation, trajectory, judge_differences, judges),
+    *(maintain, reevaluate, status, suite, system, task),
+)
+
+
+@pytest.mark.parametrize("made", LISTS, ids=lambda made: made.__name__)
+def test_pages_ask_no_more_for_more(client: Client, made: Callable[[SuiteVersion, User, int], str]) -> None:
+    version: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=4)
+    user: User = UserFactory(is_staff=True)
+    client.force_login(user)
+    counts = []
+    for number in (1, 3):
+        address = made(version, user, number)
+        client.get(address)  # what is asked once, such as for a site's own row
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(address).status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 20
