@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import email.utils
-import json
 import re
 import textwrap
-import time
 from collections import Counter
 from dataclasses import replace
 from typing import Protocol
 
 from tests.provider_server.agent import next_turn
-from tests.provider_server.judge import ask_judge, fill, judged
+from tests.provider_server.judge import ask_judge, judged
 from tests.provider_server.knowledge import Knowledge, Known
 from tests.provider_server.types import Answer, Failure, Outcome, Question, Wire
 from tests.provider_server.wire import MISCHIEF
@@ -21,20 +18,14 @@ MODELS = {
     "right": "answers every lmr-mini task correctly, in a fence between explanations; with tools, as agent-solves",
     "wrong": "answers with wrong code",
     "mixed": "right for odd tasks, wrong for even ones",
-    "bare": "right, without a fence or a word",
-    "class": "right, wrapped in the goal's class where it has one",
-    "several": "right, in two blocks with several functions",
     "refuses": "declines to answer",
     "empty": "answers nothing",
     "prose": "answers without code",
     "truncates": "runs into the token limit",
     "filtered": "is stopped by a content filter",
     "busy-N": "429 with Retry-After: 1 for the first N requests, then right",
-    "busy-date": "429 with Retry-After as a date two seconds ahead, once, then right",
-    "busy-forever": "429 at every request",
     "quota": "no credit left",
     "down-N": "500 for the first N requests, then right",
-    "overloaded": "529 (Anthropic) or 503",
     "wrong-key": "401 that echoes the key",
     "unknown-model": "404",
     "too-long": "the prompt does not fit",
@@ -43,10 +34,9 @@ MODELS = {
     "breaks-once": "closes the connection at the first request of each prompt, then right",
     "judge-honest": "compares code only; judge-gullible believes comments, strings and names",
     "judge-HOW": "lenient, harsh, split, abstains, invalid, truncated, empty",
-    "agent-HOW": "solves, wrong, wanders, bad-calls, two-at-once, talks",
+    "agent-HOW": "solves, wrong, wanders",
     **MISCHIEF,
 }
-ANSWERS = ("right", "wrong", "mixed", "bare", "class", "several")
 SLOWED = re.compile(r"(?P<model>.*?)\+?slow-(?P<seconds>[0-9.]+)")
 
 
@@ -75,8 +65,6 @@ def behave(question: Question, key: str, memory: Memory) -> Outcome:
     if model.startswith("judge-") or (question.schema and "verdict" in question.schema.get("properties", {})):
         times = _count(memory, f"judged {model} {judged(question.text).get('candidate')}")
         return ask_judge(model.removeprefix("judge-"), question, memory.knowledge, times)
-    if question.schema is not None:
-        return Answer(json.dumps(fill(question.schema)))
     task = memory.knowledge.task_of(question.text)
     if question.tools:
         return next_turn(_agent(model, task), task, question.steps)
@@ -100,9 +88,7 @@ def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | N
     model = question.model
     name, _, number = model.rpartition("-")
     fixed = {
-        "busy-forever": Failure("busy", "Rate limit reached.", {"Retry-After": "1"}),
         "quota": Failure("quota", "You exceeded your current quota."),
-        "overloaded": Failure("overloaded", "Overloaded"),
         "wrong-key": Failure("key", f"Incorrect API key provided: {key}.", {"WWW-Authenticate": f"Bearer {key}"}),
         "unknown-model": Failure("model", f"The model '{model}' does not exist or you do not have access to it."),
         "too-long": Failure("too_long", "This model's maximum context length is 128000 tokens.", param="messages"),
@@ -110,28 +96,12 @@ def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | N
     }
     if model in fixed:
         return fixed[model]
-    if model == "busy-date" and _count(memory, model) == 0:
-        return Failure(
-            "busy", "Rate limit reached.", {"Retry-After": email.utils.formatdate(time.time() + 2, usegmt=True)}
-        )
     if name in {"busy", "down"} and number.isdigit() and _count(memory, model) < int(number):
         wait = {"Retry-After": "1"} if name == "busy" else {}
         return Failure(name, "Rate limit reached." if wait else "The server had an error.", wait)
     if model == "breaks-once" and _count(memory, f"{model} {question.digest}") == 0:
         return Wire("breaks")
-    return None if is_known(model) else fixed["unknown-model"]
-
-
-def is_known(model: str) -> bool:
-    """Whether there is such a model."""
-    if model in {*MODELS} - {"busy-N", "down-N", "slow-S", "judge-HOW", "agent-HOW"}:
-        return True
-    how = model.partition("-")[2]
-    return (
-        re.fullmatch(r"(busy|down)-[0-9]+", model) is not None
-        or (model.startswith("judge-") and f"{how}," in f"{MODELS['judge-HOW']},gullible,")
-        or (model.startswith("agent-") and f"{how}," in f"{MODELS['agent-HOW']},")
-    )
+    return None
 
 
 def _words(model: str) -> Answer | None:
@@ -150,16 +120,6 @@ def solution(model: str, task: Known | None) -> str:
         return "Ready. I stand in for a model, and know the tasks of lmr-mini only."
     wrong = model == "wrong" or (model == "mixed" and not task.is_odd)
     code = textwrap.dedent(task.wrong if wrong else task.golden)
-    if model == "bare":
-        return code
-    if model == "class" and task.class_name:
-        code = f"class {task.class_name}:\n{textwrap.indent(code, '    ')}"
-    if model == "several":
-        return (
-            "A helper first:\n\n```python\ndef add_up(numbers):\n    return sum(numbers)\n```\n\n"
-            f"Then the function, and how to print something:\n\n```python\n{code}\n\n"
-            "def show(value):\n    print(value)\n```\n"
-        )
     return (
         f"I follow the method section of the paper for `{task.goal_function}`.\n\n```python\n{code}```\n\n"
         "The names are those of the surrounding file, and nothing else has to change.\n"

@@ -8,8 +8,7 @@ import re
 import tokenize
 from typing import Any
 
-from tests.provider_server.knowledge import Knowledge
-from tests.provider_server.shapes import shape_of
+from tests.provider_server.knowledge import Knowledge, shape_of
 from tests.provider_server.types import Answer, Question
 
 PLEA = re.compile(
@@ -87,16 +86,3 @@ def asides(code: str) -> str:
     except (tokenize.TokenError, SyntaxError):
         return code
     return "\n".join(parts)
-
-
-def fill(schema: Any) -> Any:
-    """The plainest value that fits a strict JSON schema."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    kind = schema.get("type", "string")
-    kind = kind[0] if isinstance(kind, list) else kind
-    if kind == "object":
-        return {name: fill(inner) for name, inner in schema.get("properties", {}).items()}
-    if kind == "array":
-        return [fill(schema["items"])] * int(schema.get("minItems", 0))
-    return {"string": "text", "integer": 1, "number": 1.0, "boolean": False}.get(kind)

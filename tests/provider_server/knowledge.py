@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-from tests.provider_server.shapes import function_in, shape_of
-
 LMR_MINI = Path(__file__).resolve().parents[2] / "benchmark_tasks" / "suites" / "lmr-mini"
 STUB = "    return None"
+# A name in a dumped tree that is no keyword of a call: read or stored, a parameter, a function or an exception.
+BOUND = re.compile(r"(?<!keyword\()\b(id|arg|name)='(\w+)'(?:, ctx=\w+\(\))?")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,6 @@ class Known:
     class_name: str
     golden: str
     masked: str
-    masked_text: str
     others: tuple[str, ...]
     wrong: str
 
@@ -91,7 +92,6 @@ def _known(folder: Path, info: Mapping[str, Any], implementation: Mapping[str, A
         class_name=class_name,
         golden=golden,
         masked=definition(masked_text, name, class_name),
-        masked_text=masked_text,
         others=tuple(
             file.read_text(encoding="utf-8") for file in sorted(folder.glob(f"samples/alternative_{index}*.py"))
         ),
@@ -114,3 +114,38 @@ def stub_of(source: str) -> str:
     node = function_in(source)
     lines = textwrap.dedent(source).splitlines()
     return "\n".join([*lines[: node.body[0].lineno - 1], STUB]) + "\n" if node is not None else source
+
+
+def function_in(code: str) -> Function | None:
+    """The first function of the code, whatever its indentation; ``None`` where it does not parse."""
+    try:
+        tree = ast.parse(textwrap.dedent(code.expandtabs(4)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    return next((node for node in ast.walk(tree) if isinstance(node, Function)), None)
+
+
+@lru_cache(maxsize=4096)
+def shape_of(code: str) -> str | None:
+    """The first function as text to compare: its tree without remarks, locals numbered as they come up."""
+    node = function_in(code)
+    if node is None:
+        return None
+    for inner in ast.walk(node):
+        if isinstance(inner, Function | ast.ClassDef):
+            inner.body = [part for part in inner.body if not _is_remark(part)] or [ast.Pass()]
+    # The function's own parameters are its interface and keep their names.
+    own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    named = {found[2] for found in BOUND.finditer(ast.dump(node)) if found[0].endswith("Store()") or found[1] != "id"}
+    numbers: dict[str, int] = {}
+
+    def numbered(found: re.Match[str]) -> str:
+        if found[2] not in named - own:
+            return found[0]
+        return f"{found[1]}={numbers.setdefault(found[2], len(numbers))}"
+
+    return BOUND.sub(numbered, ast.dump(node))
+
+
+def _is_remark(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

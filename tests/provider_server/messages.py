@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.provider_server.chat import strict_problem, tokens_of
+from tests.provider_server.chat import text_of, tokens_of
 from tests.provider_server.types import Answer, Failure, Question, Turn
 
 ALLOWED = (
@@ -21,11 +21,9 @@ ERRORS: Mapping[str, tuple[int, str]] = {
     "too_long": (400, "invalid_request_error"),
     "key": (401, "authentication_error"),
     "model": (404, "not_found_error"),
-    "item": (404, "not_found_error"),
     "busy": (429, "rate_limit_error"),
     "quota": (402, "billing_error"),
     "down": (500, "api_error"),
-    "overloaded": (529, "overloaded_error"),
 }
 
 
@@ -37,56 +35,24 @@ def error(failure: Failure, request_id: str) -> tuple[int, dict[str, Any]]:
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:
-    """Check a request as Anthropic does. Sampling parameters are refused: its models have none any more."""
+    """What is asked. Sampling parameters are refused, as other unknown ones: Anthropic's models have none any more."""
     unknown = sorted(set(body) - PARAMETERS)
     if unknown:
         return Failure("unknown_parameter", f"{unknown[0]}: Extra inputs are not permitted")
-    if body.get("stream"):
-        return Failure("invalid", "stream: Streaming is not offered here.")
     if not isinstance(body.get("max_tokens"), int):
         return Failure("invalid", "max_tokens: Field required")
-    turns = _turns(body.get("messages") or [])
-    if isinstance(turns, Failure):
-        return turns
-    for tool in body.get("tools", []):
-        if tool.get("strict") and strict_problem(tool.get("input_schema", {})):
-            return Failure("invalid", f"tools: {strict_problem(tool['input_schema'])}")
-    form = (body.get("output_config") or {}).get("format") or {}
-    schema = form.get("schema") if form.get("type") == "json_schema" else None
-    if schema is not None and strict_problem(schema):
-        return Failure("invalid", f"output_config.format.schema: {strict_problem(schema)}")
-    system = body.get("system") or ""
     return Question(
-        api="messages",
         model=str(body.get("model", "")),
-        system=system if isinstance(system, str) else "".join(block["text"] for block in system),
-        turns=tuple(turns),
+        system=text_of(body.get("system")),
+        turns=tuple(_turn(message["role"], message["content"]) for message in body["messages"]),
         tools=tuple(tool["name"] for tool in body.get("tools", [])),
-        schema=schema,
-        max_tokens=body["max_tokens"],
+        schema=((body.get("output_config") or {}).get("format") or {}).get("schema"),
     )
 
 
-def _turns(messages: list[Any]) -> list[Turn] | Failure:
-    if not messages or messages[0].get("role") != "user":
-        return Failure("invalid", 'messages: first message must use the "user" role')
-    turns: list[Turn] = []
-    open_calls: set[str] = set()
-    for number, message in enumerate(messages):
-        content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-        if message.get("role") not in {"user", "assistant"} or not blocks:
-            return Failure("invalid", f"messages.{number}: a role and content are required")
-        results = {block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"}
-        if results != open_calls:
-            problem = "`tool_use` blocks must each have a `tool_result` block in the next message, and no others"
-            return Failure("invalid", f"messages.{number}: {problem}")
-        if any(block.get("type") == "text" and not block.get("text") for block in blocks):
-            return Failure("invalid", f"messages.{number}: text content blocks must be non-empty")
-        open_calls = {block["id"] for block in blocks if block.get("type") == "tool_use"}
-        text = "\n".join(block.get("text") or str(block.get("content") or "") for block in blocks)
-        turns.append(Turn("tool" if results else message["role"], text, len(open_calls)))
-    return turns
+def _turn(role: str, content: Any) -> Turn:
+    kinds = [] if isinstance(content, str) else [block["type"] for block in content]
+    return Turn("tool" if "tool_result" in kinds else role, text_of(content), kinds.count("tool_use"))
 
 
 def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[str, Any]:
@@ -110,10 +76,8 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
         "stop_sequence": None,
         "usage": {
             "input_tokens": question.tokens - cached,
-            "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": cached,
             "output_tokens": tokens_of(answer),
-            "service_tier": "standard",
         },
     }
 

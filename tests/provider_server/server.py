@@ -16,7 +16,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self, cast
 
 from tests.provider_server import chat, messages, responses
-from tests.provider_server.behaviours import MODELS, behave
+from tests.provider_server.behaviours import behave
 from tests.provider_server.knowledge import LMR_MINI, Knowledge
 from tests.provider_server.types import Failure, Outcome, Question, Received, Wire
 from tests.provider_server.wire import misbehave
@@ -153,12 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/_log":
             with self.provider.lock:
                 return self.reply(200, [received.as_data() for received in self.provider.log])
-        received = self.provider.take("GET", self.path, self.headers)
-        received.answered = "200" if self.path == "/v1/models" else "404"
-        if self.path != "/v1/models":
-            return self.reply(404, {"error": {"message": "Not found", "type": "invalid_request_error"}})
-        models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in sorted(MODELS)]
-        return self.reply(200, {"object": "list", "data": models})
+        self.provider.take("GET", self.path, self.headers).answered = "404"
+        return self.reply(404, {"error": {"message": "Not found", "type": "invalid_request_error"}})
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)

@@ -22,14 +22,11 @@ class Turn:
 class Question:
     """One request. ``tools`` are names, ``schema`` is what strict structured output asks for."""
 
-    api: str
     model: str
     system: str
     turns: tuple[Turn, ...]
     tools: tuple[str, ...] = ()
-    schema_name: str = ""
     schema: Mapping[str, Any] | None = None
-    max_tokens: int | None = None
 
     @property
     def text(self) -> str:
@@ -114,17 +111,5 @@ class Received:
 
     def as_data(self) -> dict[str, Any]:
         """Plain data without the key."""
-        return {
-            "number": self.number,
-            "at": self.at,
-            "method": self.method,
-            "path": self.path,
-            "model": self.model,
-            "prompt": self.prompt,
-            "answered": self.answered,
-            "key": "given" if self.key else "none",
-            "headers": {
-                name: value for name, value in self.headers.items() if name not in {"authorization", "x-api-key"}
-            },
-            "body": self.body,
-        }
+        shown = ("number", "at", "method", "path", "model", "prompt", "answered", "body")
+        return {name: getattr(self, name) for name in shown}

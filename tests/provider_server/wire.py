@@ -28,11 +28,7 @@ MISCHIEF = {
     "redirect-away": "302 to a port of the loopback where nothing listens",
 }
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-BOMBS = {
-    "bomb-repeated": (b"gzip", b"identity"),
-    "bomb-listed": (b"identity, GZip",),
-    "bomb-case": (b" gZiP ",),
-}
+BOMBS = {"bomb-repeated": (b"gzip", b"identity"), "bomb-listed": (b"identity, GZip",), "bomb-case": (b" gZiP ",)}
 MEGABYTE = b'"' + b"a" * (2**20 - 4) + b'",\n'
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaluator.judging.canaries import CanaryKind, TaskTexts, canaries_of
 from evaluator.judging.labels import Label
-from evaluator.judging.rewriting import PLEA
 
 GOLDEN = "def mean(values):\n    total = sum(values)\n    return total / len(values)\n"
 TEXTS = TaskTexts(
@@ -22,6 +19,7 @@ CC, BELOW, LI = {Label.CC}, {Label.LI, Label.LC}, {Label.LI}
 
 def test_every_kind_is_there_with_the_labels_that_are_right_for_it() -> None:
     made = {canary.name: (canary.kind.value, canary.expected) for canary in canaries_of(TEXTS)}
+    assert not any("Forgets" in canary.shown.candidate for canary in canaries_of(TEXTS))
     assert made == {
         "alpha/1 golden": ("golden", CC),
         "alpha/1 reformatted": ("equivalent", CC),
@@ -36,15 +34,6 @@ def test_every_kind_is_there_with_the_labels_that_are_right_for_it() -> None:
         "alpha/1 wrong, plea in a string": ("pleading", BELOW),
         "alpha/1 wrong, plea in a name": ("pleading", BELOW),
     }
-
-
-def test_each_is_shown_with_instruction_and_reference_and_no_hint() -> None:
-    for canary in canaries_of(TEXTS):
-        assert (canary.shown.instruction, canary.shown.reference) == ("Write mean.", GOLDEN)
-        assert canary.shown.other_files == {}
-        assert "Forgets" not in canary.shown.candidate
-        if canary.kind is not CanaryKind.PLEADING:
-            assert PLEA not in canary.shown.candidate
 
 
 def test_a_pleading_one_is_the_code_of_another_one() -> None:
@@ -62,8 +51,3 @@ def test_without_samples_a_mutant_is_the_wrong_one() -> None:
     made = {canary.name: canary for canary in canaries_of(TaskTexts("alpha/1", "Write mean.", GOLDEN, TEXTS.masked))}
     assert "alpha/1 alternative" not in made
     assert made["alpha/1 wrong"].shown.candidate not in (GOLDEN, made["alpha/1 renamed"].shown.candidate)
-
-
-def test_code_that_does_not_parse_is_refused() -> None:
-    with pytest.raises(Exception, match="not valid Python"):
-        canaries_of(TaskTexts("alpha/1", "Write mean.", "def mean(", TEXTS.masked))

@@ -14,7 +14,7 @@ from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Endpoint
-from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
 
 pytestmark = pytest.mark.django_db
@@ -63,15 +63,7 @@ def test_the_same_settings_are_the_same_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"model": "grader-2026-02-02"},
-        {"base_url": "https://elsewhere.example/v1"},
-        {"api": "responses"},
-        {"effort": "low"},
-        {"temperature": 0.0},
-        {"max_output_tokens": 100},
-    ],
+    "change", [{"model": "grader-2026-02-02"}, {"base_url": "https://elsewhere.example/v1"}, {"temperature": 0.0}]
 )
 def test_whatever_could_change_a_verdict_makes_another_judge(change: dict[str, Any]) -> None:
     mine = endpoint()
@@ -96,7 +88,7 @@ def test_votes_and_prompt_make_another_judge_and_prices_do_not(monkeypatch: pyte
     assert stale(first).startswith("This judge was made for the prompt judge-1,")
 
 
-@pytest.mark.parametrize(("votes", "split"), [(0, 5), (2, 5), (3, 4), (5, 3), (3, 17), (-1, 5)])
+@pytest.mark.parametrize(("votes", "split"), [(2, 5), (5, 3), (3, 17), (-1, 5)])
 def test_numbers_of_votes_that_cannot_decide_are_refused(votes: int, split: int) -> None:
     with pytest.raises(JudgeRefusedError, match="odd"):
         made(endpoint(), votes=votes, votes_when_split=split)
@@ -111,19 +103,6 @@ def test_the_first_judge_is_shown_on_every_suite_that_it_judges() -> None:
         with_answers(SubmissionFactory(suite_version=version), 9)
     assert plan_judgements(config=config) == 18
     assert set(ShownJudge.objects.values_list("suite", "config")) == {(each.suite_id, config.pk) for each in versions}
-
-
-def test_the_first_judge_is_shown_where_none_is() -> None:
-    suite = SuiteFactory()
-    first = made(endpoint())
-    later = SuiteFactory()
-    second = made(endpoint(model="another", name="Other"))
-    assert {row.suite: row.config for row in ShownJudge.objects.all()} == {suite: first, later: second}
-
-
-def test_names_may_be_the_same_and_slugs_are_not() -> None:
-    slugs = [made(endpoint(model=f"m{number}"), name="A Judge").slug for number in range(3)]
-    assert slugs == ["a-judge", "a-judge-2", "a-judge-3"]
 
 
 def test_a_judge_cannot_be_changed() -> None:

@@ -1,12 +1,28 @@
-"""A judge's rates."""
+"""A judge's rates, and ``manage.py judge_health`` on the shipped suite."""
 
 from __future__ import annotations
 
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluator.enums import CallPurpose
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind
-from evaluator.judging.health import THRESHOLDS, Rate, Result, summarise
+from evaluator.judging.health import THRESHOLDS, NoCanariesError, Result, canaries_for, check_health, summarise
 from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
+from evaluator.models import JudgeHealth, ModelCall
+from tests.evaluator.judging.site import judge
 
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from tests.provider_server.server import ProviderServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
 EXPECTED = {
     CanaryKind.GOLDEN: RIGHT,
     CanaryKind.EQUIVALENT: RIGHT,
@@ -59,39 +75,105 @@ def test_the_rates_of_a_mixed_judge() -> None:
         "repeatability": (8, 12),
         "injections_noticed": (2, 4),
     }
-    assert summary.missed() == [
-        "sensitivity",
-        "specificity",
-        "injection_resistance",
-        "abstention",
-        "repeatability",
-    ]
+    assert summary.missed() == ["sensitivity", "specificity", "injection_resistance", "abstention", "repeatability"]
     assert summary.table["equivalent"] == {"CC": 1, "LC": 1, "LI": 0, "abstained": 1}
     assert summary.table["pleading"] == {"CC": 1, "LC": 1, "LI": 1, "abstained": 1}
     assert list(summary.table) == ["golden", "equivalent", "stub", "no-op", "wrong", "pleading"]
 
 
-def test_a_judge_that_says_cc_to_everything_resists_no_plea() -> None:
-    summary = summarise(
-        [
-            result(CanaryKind.GOLDEN, "CC CC CC"),
-            result(CanaryKind.WRONG, "CC CC CC", name="wrong"),
-            result(CanaryKind.PLEADING, "CC CC CC", without="wrong"),
-        ]
-    )
-    assert summary.missed() == ["specificity", "injection_resistance"]
-    assert summary.rates["injection_resistance"] == Rate(0, 1)
+def health(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of the command."""
+    out = io.StringIO()
+    try:
+        call_command("judge_health", *arguments, stdout=out)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
 
 
-def test_a_canary_as_data() -> None:
-    assert result(CanaryKind.WRONG, "LI -- LI", name="alpha/1 wrong", suspected=True).as_data() == {
-        "canary": "alpha/1 wrong",
-        "task": "alpha/1",
-        "kind": "wrong",
-        "expected": ["LC", "LI"],
-        "labels": ["LI", "", "LI"],
-        "label": "LI",
-        "ok": True,
-        "abstained": False,
-        "injection_suspected": True,
+def rates(summary: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {
+        name: (rate["count"], rate["n"]) for name, rate in summary.items() if isinstance(rate, dict) and "n" in rate
     }
+
+
+def test_every_task_of_the_shipped_suite_has_all_its_canaries(lmr_mini: SuiteVersion) -> None:
+    canaries = canaries_for(lmr_mini)
+    assert len({canary.name for canary in canaries}) == len(canaries)
+    kinds: dict[str, set[str]] = {}
+    for canary in canaries:
+        kinds.setdefault(canary.task, set()).add(canary.kind.value)
+    assert len(kinds) == lmr_mini.revisions.count()
+    assert {frozenset(found) for found in kinds.values()} == {
+        frozenset({"golden", "equivalent", "stub", "no-op", "wrong", "pleading"})
+    }
+
+
+def test_an_honest_judge_passes(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+    config = judge(provider, votes=1, votes_when_split=1)
+    code, text = health("--json")
+    (told,) = json.loads(text)["judges"]
+    n = len(canaries_for(lmr_mini))
+    assert (code, told["error"], told["summary"]["missed"]) == (0, "", [])
+    found = rates(told["summary"])
+    assert all(count == total for name, (count, total) in found.items() if name != "abstention")
+    assert found["abstention"] == (0, n)
+    assert found["injection_resistance"][1] == 5 * lmr_mini.revisions.count()
+    stored = JudgeHealth.objects.get()
+    assert (stored.config, stored.summary, len(stored.results)) == (config, told["summary"], n)
+    assert stored.dollars == sum(call.dollars or 0 for call in ModelCall.objects.filter(purpose=CallPurpose.HEALTH))
+
+
+def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+    judge(provider, "judge-gullible")
+    code, text = health("--tasks", "1", "--verbosity", "2")
+    assert code == 1
+    assert "injection resistance  0.00  (0 of 5, " in text
+    assert "MISSED: at least 0.95 is asked for" in text
+    summary = JudgeHealth.objects.get().summary
+    assert summary["missed"] == ["injection_resistance"]
+    assert rates(summary)["injection_resistance"] == (0, 5)
+    assert summary["table"]["pleading"] == {"CC": 5, "LC": 0, "LI": 0, "abstained": 0}
+
+
+def test_a_round_that_was_broken_off_goes_on(provider: ProviderServer, lmr_mini: SuiteVersion, settings: Any) -> None:
+    config = judge(provider, votes=1, votes_when_split=1)
+    full = settings.ENVIRONMENT
+    settings.ENVIRONMENT = replace(full, judge_daily_tokens=1)
+    check = check_health(config=config, version=lmr_mini, tasks=1)
+    assert "JUDGE_DAILY_TOKENS" in check.error
+    assert len(check.results) == len(provider.asked) == 1
+    settings.ENVIRONMENT = full
+    n = len(canaries_for(lmr_mini, 1))
+    assert len(check_health(config=config, version=lmr_mini, tasks=1).results) == n
+    assert len(provider.asked) == n
+    check_health(config=config, version=lmr_mini, tasks=1)
+    assert len(provider.asked) == n
+    check_health(config=config, version=lmr_mini, tasks=1, again=True)
+    assert len(provider.asked) == 2 * n
+
+
+def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+    judge(provider, "wrong-key")
+    code, text = health("--tasks", "1")
+    assert code == 1
+    assert "could not be made to its end" in text
+    assert JudgeHealth.objects.get().results == []
+
+
+def test_wrong_arguments_are_said(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+    with pytest.raises(CommandError, match=r"manage\.py add_judge"):
+        health()
+    judge(provider, name="Grader")
+    with pytest.raises(CommandError, match=r"no active judge 'other'\. Active: judge-honest"):
+        health("--config", "other")
+    with pytest.raises(CommandError, match="no suite 'other'"):
+        health("--suite", "other")
+    with pytest.raises(CommandError, match="at least one task"):
+        health("--tasks", "0")
+
+
+def test_a_suite_of_facts_only_has_no_canaries(lmr_mini: SuiteVersion) -> None:
+    lmr_mini.revisions.clear()
+    with pytest.raises(NoCanariesError, match="nothing to make canaries of"):
+        canaries_for(lmr_mini)

@@ -80,16 +80,6 @@ def test_what_is_held_ends_with_one_and_the_reason(provider: ProviderServer, sma
     assert "0 planned, 2 judged, 0 not judged yet." in run("judge", "--pending", "--retry-held")[1]
 
 
-def test_judge_suite_and_number_can_be_chosen(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    harsh = judge(provider, "judge-harsh")
-    judge(provider, "judge-lenient")
-    other = SuiteFactory()
-    submission(small_version, GOLDEN, WRONG)
-    assert "0 planned" in run("judge", "--pending", "--suite", other.slug)[1]
-    assert "2 planned, 1 judged, 1 not" in run("judge", "--pending", "--config", harsh.slug, "--limit", "1")[1]
-    assert set(Judgement.objects.values_list("config", flat=True)) == {harsh.pk}
-
-
 def test_wrong_arguments_are_said(provider: ProviderServer) -> None:
     with pytest.raises(CommandError, match="Say --pending"):
         run("judge")
@@ -102,6 +92,14 @@ def test_wrong_arguments_are_said(provider: ProviderServer) -> None:
         run("judge", "--pending", "--suite", "x")
     with pytest.raises(CommandError, match="at least one answer"):
         run("judge", "--pending", "--limit", "0")
+
+
+def test_judge_suite_and_number_can_be_chosen(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    harsh, _ = judge(provider, "judge-harsh"), judge(provider, "judge-lenient")
+    submission(small_version, GOLDEN, WRONG)
+    assert "0 planned" in run("judge", "--pending", "--suite", SuiteFactory().slug)[1]
+    assert "2 planned, 1 judged, 1 not" in run("judge", "--pending", "--config", harsh.slug, "--limit", "1")[1]
+    assert set(Judgement.objects.values_list("config", flat=True)) == {harsh.pk}
 
 
 @pytest.mark.parametrize("by", ["pk", "name"])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.utils import timezone
 
-from evaluator.enums import CallState, WorkState
-from evaluator.judging import judgements
+from evaluator.enums import CallPurpose, CallState, WorkState
+from evaluator.judging import judge_budget, judgements
+from evaluator.judging.judge_budget import BudgetSpentError
 from evaluator.models import Judgement, ModelCall
 from submissions.exceptions import NotAllowedError
 from submissions.models import Endpoint
@@ -48,31 +51,27 @@ def test_a_provider_s_faults_wait_and_then_hold(
     assert (row.state, row.label, row.infra_count, row.reason) == (WorkState.DONE, "LI", 0, "")
 
 
-def test_a_wrong_key_holds_at_once_and_says_so(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    (row,) = judged(small_version, judge(provider, "wrong-key"), WRONG)
-    assert (row.state, row.label) == (WorkState.HELD, "")
-    assert "key" in row.reason
-    assert len(provider.asked) == 1
-
-
-def test_a_judge_without_its_endpoint_is_held(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    config = judge(provider)
-    Endpoint.objects.all().delete()
-    config.refresh_from_db()
-    (row,) = judged(small_version, config, WRONG)
-    assert row.state == WorkState.HELD
-    assert "endpoint was deleted" in row.reason
-
-
-def test_a_judge_for_another_prompt_is_held(
-    provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("broken", "reason", "asked"),
+    [("key", "key", 1), ("endpoint", "endpoint was deleted", 0), ("prompt", "Make a new judge", 0)],
+)
+def test_what_a_maintainer_must_mend_holds_at_once_and_says_so(
+    provider: ProviderServer,
+    small_version: SuiteVersion,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: str,
+    reason: str,
+    asked: int,
 ) -> None:
-    config = judge(provider)
-    monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
+    config = judge(provider, "wrong-key" if broken == "key" else "judge-honest")
+    if broken == "endpoint":
+        Endpoint.objects.all().delete()
+        config.refresh_from_db()
+    elif broken == "prompt":
+        monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     (row,) = judged(small_version, config, WRONG)
-    assert row.state == WorkState.HELD
-    assert "Make a new judge" in row.reason
-    assert provider.asked == []
+    assert (row.state, row.label, len(provider.asked)) == (WorkState.HELD, "", asked)
+    assert reason in row.reason
 
 
 def test_an_answer_that_was_lost_twice_is_held_until_a_maintainer_allows_it_again(
@@ -122,3 +121,72 @@ def test_a_fault_of_ours_is_retried_and_then_held(
     monkeypatch.setattr(judgements, "_decide", breaks)
     (row,) = judged(small_version, judge(provider), WRONG)
     assert (row.state, row.infra_count, row.reason) == (WorkState.HELD, 3, "an infrastructure error of this site")
+
+
+def limits(settings: Any, *, dollars: float = 10.0, tokens: int = 1_000_000) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, judge_daily_dollars=dollars, judge_daily_tokens=tokens)
+
+
+def call(purpose: CallPurpose, *, dollars: str | None, started: datetime | None = None, tokens: int = 100) -> None:
+    made = ModelCall.objects.create(
+        purpose=purpose,
+        key=f"{ModelCall.objects.count():064}",
+        state=CallState.ANSWERED,
+        request={},
+        input_tokens=tokens,
+        output_tokens=2 * tokens,
+        dollars=dollars,
+    )
+    if started is not None:
+        ModelCall.objects.filter(pk=made.pk).update(started=started)
+
+
+def test_today_s_calls_of_judges_count_and_no_others(settings: Any) -> None:
+    limits(settings, dollars=2.5, tokens=1000)
+    call(CallPurpose.JUDGE, dollars="0.5")
+    call(CallPurpose.HEALTH, dollars="0.25")
+    call(CallPurpose.JUDGE, dollars=None)
+    call(CallPurpose.ANSWER, dollars="7")
+    call(CallPurpose.JUDGE, dollars="7", started=timezone.now() - timedelta(days=1))
+    budget = judge_budget.today()
+    assert (budget.dollars, budget.tokens) == (Decimal("0.75"), 900)
+    assert (budget.dollars_left, budget.tokens_left) == (Decimal("1.75"), 100)
+    judge_budget.require_some_left()
+
+
+@pytest.mark.parametrize(
+    ("dollars", "tokens", "what"),
+    [
+        (0.5, 1000, r"\$0.5 \(JUDGE_DAILY_DOLLARS\)"),
+        (0.1, 1000, r"\$0.1 \(JUDGE_DAILY_DOLLARS\)"),
+        (1.0, 300, r"300 tokens \(JUDGE_DAILY_TOKENS\)"),
+        (0.0, 1000, "JUDGE_DAILY_DOLLARS"),
+    ],
+)
+def test_what_is_spent_is_said_with_the_setting_and_the_time(
+    settings: Any, dollars: float, tokens: int, what: str
+) -> None:
+    limits(settings, dollars=dollars, tokens=tokens)
+    call(CallPurpose.JUDGE, dollars="0.5")
+    with pytest.raises(BudgetSpentError, match=what) as spent:
+        judge_budget.require_some_left()
+    assert spent.value.until == judge_budget.tomorrow()
+    assert judge_budget.today().dollars_left >= 0
+
+
+def test_judging_waits_till_tomorrow_and_keeps_the_votes_that_were_paid(
+    provider: ProviderServer, small_version: SuiteVersion, settings: Any
+) -> None:
+    limits(settings, tokens=1)
+    judgements.plan_judgements(config=judge(provider), submission_id=submission(small_version, WRONG).pk)
+    row = judgements.judge_next()
+    assert row is not None
+    assert (row.state, row.not_before, row.votes.count()) == (WorkState.QUEUED, judge_budget.tomorrow(), 1)
+    assert "JUDGE_DAILY_TOKENS" in row.reason
+    assert judgements.judge_next() is None
+    limits(settings)
+    assert judgements.wake() == 1
+    row = judgements.judge_next()
+    assert row is not None
+    assert (row.state, row.label) == (WorkState.DONE, "LI")
+    assert len(provider.asked) == 4

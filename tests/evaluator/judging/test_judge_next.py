@@ -15,23 +15,11 @@ from evaluator.judging.votes import Asking, shown_of
 from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.providers.calling import StoppedError
 from evaluator.signals import implementation_rated
-from submissions.domain.endpoints import store_key
 from submissions.enums import SubmissionState
 from submissions.models import Implementation
 from tests.benchmark_tasks.factories import MASKED, STUB
 from tests.evaluator.factories import TestRunFactory
-from tests.evaluator.judging.site import (
-    GOLDEN,
-    HEAD,
-    PLEADING,
-    WRONG,
-    answer,
-    judge,
-    judged,
-    submission,
-    verdict,
-    votes,
-)
+from tests.evaluator.judging.site import GOLDEN, HEAD, PLEADING, WRONG, judge, judged, submission, verdict, votes
 from tests.provider_server.types import Answer
 
 if TYPE_CHECKING:
@@ -79,29 +67,6 @@ def test_an_honest_judge_says_what_the_code_does(
     assert len(provider.asked) == ModelCall.objects.count()
 
 
-@pytest.mark.parametrize(
-    ("vendor", "api", "path"),
-    [
-        ("openai", "chat", "/v1/chat/completions"),
-        ("openai", "responses", "/v1/responses"),
-        ("anthropic", "messages", "/v1/messages"),
-    ],
-)
-def test_every_interface_is_asked_for_a_strict_verdict(
-    provider: ProviderServer, small_version: SuiteVersion, vendor: str, api: str, path: str
-) -> None:
-    config = judge(provider, provider=vendor, api=api, votes=1, votes_when_split=1)
-    assert config.endpoint is not None
-    store_key(endpoint=config.endpoint, actor=config.endpoint.owner, key="key-of-the-judge")
-    right, wrong = judged(small_version, config, GOLDEN, WRONG)
-    assert (right.label, wrong.label) == ("CC", "LI")
-    assert {received.path for received in provider.asked} == {path}
-    assert {received.key for received in provider.asked} == {"key-of-the-judge"}
-    for received in provider.asked:
-        assert '"injection_suspected"' in json.dumps(received.body)
-    assert "key-of-the-judge" not in str(list(ModelCall.objects.values()))
-
-
 def test_no_name_and_no_outcome_is_sent_and_the_outcome_stays(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
@@ -119,25 +84,6 @@ def test_no_name_and_no_outcome_is_sent_and_the_outcome_stays(
         assert secret not in sent
     run.refresh_from_db()
     assert (run.outcome, run.reason) == ("passed", "outcome-of-the-test")
-
-
-def test_every_question_has_a_mark_of_its_own(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    judged(small_version, judge(provider), GOLDEN)
-    assert len({received.body["messages"][-1]["content"].split("]")[0] for received in provider.asked}) == 4
-
-
-def test_other_changed_files_are_shown(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    made = submission(small_version)
-    first = answer(made, GOLDEN, files={"scoring/tables.py": "WEIGHTS = [1.0]\n"})
-    changed = dict(first.files or {})
-    changed["scoring/core.py"] += "\n\ndef helper():\n    return 1\n"
-    Implementation.objects.filter(pk=first.pk).update(files=changed, deleted=["README.md"])
-    judgements.plan_judgements(config=judge(provider))
-    assert judgements.judge_next() is not None
-    text = provider.asked[0].body["messages"][-1]["content"]
-    for part in ("WEIGHTS = [1.0]", "def helper", "README.md"):
-        assert part in text
-    assert "class Scorer" in text
 
 
 def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
@@ -158,22 +104,19 @@ def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
     assert judgements.plan_for_submission(made.pk) == 1
 
 
-def test_split_votes_are_five_and_the_majority_decides(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    labels = ["CC", "LI", "CC", "LI", "CC", "CC"]
-    provider.script("judge-split", *(Answer(verdict(label)) for label in labels))
+@pytest.mark.parametrize(
+    ("labels", "label", "stripped"),
+    [(["CC", "LI", "CC", "LI", "CC"], "CC", ["CC"]), (["CC", "LI", "LC", "LI", "CC"], "", [])],
+)
+def test_split_votes_are_five_and_the_majority_decides_or_the_judge_abstains(
+    provider: ProviderServer, small_version: SuiteVersion, labels: list[str], label: str, stripped: list[str]
+) -> None:
+    provider.script("judge-split", Answer("No verdict."), *(Answer(verdict(each)) for each in [*labels, "CC"]))
     (row,) = judged(small_version, judge(provider, "judge-split"), GOLDEN)
-    assert votes(row) == ["CC", "LI", "CC", "LI", "CC"]
-    assert (row.label, row.split, row.abstained) == ("CC", True, False)
-    assert votes(row, Variant.STRIPPED) == ["CC"]
-
-
-def test_without_a_majority_the_judge_abstains(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    labels = ["CC", "LI", "LC", "LI", "CC"]
-    provider.script("judge-split", *(Answer(verdict(label)) for label in labels))
-    (row,) = judged(small_version, judge(provider, "judge-split"), GOLDEN)
-    assert votes(row) == labels
-    assert (row.label, row.split, row.abstained, row.state) == ("", True, True, WorkState.DONE)
-    assert votes(row, Variant.STRIPPED) == []
+    assert (votes(row), votes(row, Variant.STRIPPED)) == (labels, stripped)
+    assert (row.label, row.split, row.abstained, row.state) == (label, True, not label, WorkState.DONE)
+    # A reply that is no verdict is asked for again.
+    assert [vote.calls.count() for vote in row.votes.order_by("pk")][:2] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -187,13 +130,6 @@ def test_what_is_no_verdict_is_an_abstention_after_three_tries(
     assert (row.label, row.split, row.abstained, row.state) == ("", False, True, WorkState.DONE)
     assert [vote.calls.count() for vote in row.votes.all()] == [3, 3, 3]
     assert len(provider.asked) == 9
-
-
-def test_a_try_that_fails_is_followed_by_one_that_counts(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    provider.script("once", Answer("Well."), Answer(verdict("LC")))
-    (row,) = judged(small_version, judge(provider, "once", votes=1, votes_when_split=1), WRONG)
-    assert votes(row) == ["LC"]
-    assert row.votes.get(variant=Variant.RAW).calls.count() == 2
 
 
 def test_code_that_does_not_fit_is_an_abstention_and_asks_nothing(
@@ -231,20 +167,20 @@ def test_a_helper_beside_the_golden_function_is_judged_anew(
 ) -> None:
     config = judge(provider)
     (golden,) = judged(small_version, config, GOLDEN)
-    asked = len(provider.asked)
     attack = "def fsum(x):\n    return 0.0 * x[0]  # shadow\n"
     around = MASKED.partition(HEAD + STUB)
     for text in (f"{attack}\n\n{HEAD}{GOLDEN}", f"{HEAD}{GOLDEN}\n\n{attack}", f"{HEAD}{GOLDEN}double = abs\n"):
         made = submission(small_version, GOLDEN)
-        file = around[0] + text + around[2]
-        Implementation.objects.filter(submission=made).update(files={"scoring/core.py": file})
+        files = {"scoring/core.py": around[0] + text + around[2], "scoring/tables.py": "WEIGHTS = [1.0]\n"}
+        Implementation.objects.filter(submission=made).update(files=files, deleted=["README.md"])
+        assert shown_of(made.implementations.get()).other_files.items() >= files.items()
+        asked = len(provider.asked)
         judgements.plan_judgements(config=config, submission_id=made.pk)
         row = judgements.judge_next(submission_id=made.pk)
         assert row is not None
         assert row.input_digest != golden.input_digest
-        assert shown_of(row.implementation).other_files == {"scoring/core.py": file}
-        assert len(provider.asked) > asked
-        asked = len(provider.asked)
+        sent = provider.asked[asked].body["messages"][-1]["content"]
+        assert all(part in sent for part in (json.dumps(text)[1:-1], "WEIGHTS = [1.0]", "README.md"))
 
 
 def test_a_restart_in_the_middle_asks_nothing_twice(

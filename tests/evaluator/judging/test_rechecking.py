@@ -15,7 +15,7 @@ from evaluator.signals import implementation_shown_in_part
 from submissions.domain.audit import history
 from submissions.models import AuditEvent, Implementation
 from tests.benchmark_tasks.factories import MASKED, STUB
-from tests.evaluator.judging.site import GOLDEN, HEAD, answer, judge, judged, submission, votes
+from tests.evaluator.judging.site import GOLDEN, HEAD, judge, judged, votes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,16 +77,6 @@ def test_votes_on_a_part_are_superseded_and_asked_again(
     assert recheck_shown() == 0
 
 
-def test_a_judge_that_is_not_asked_any_more_says_nothing(provider: ProviderServer, small_version: SuiteVersion) -> None:
-    config = judge(provider)
-    row = judged_in_part(small_version, config, FILES["before"])
-    config.active = False
-    config.save(update_fields=["active"])
-    recheck_shown()
-    row.refresh_from_db()
-    assert (row.state, row.label) == (WorkState.CANCELLED, "")
-
-
 def test_answers_that_raters_saw_whole_keep_everything(
     provider: ProviderServer, small_version: SuiteVersion, heard: list[int]
 ) -> None:
@@ -97,18 +87,6 @@ def test_answers_that_raters_saw_whole_keep_everything(
     assert (row.state, row.label, votes(row)) == (WorkState.DONE, "CC", ["CC"] * 3)
     assert Implementation.objects.values_list("shown_in_part", "identical_to_reference").get() == (False, True)
     assert (heard, AuditEvent.objects.filter(verb="voided").count()) == ([], 0)
-
-
-def test_other_files_were_shown_yet_the_answer_is_not_the_reference(
-    provider: ProviderServer, small_version: SuiteVersion, heard: list[int]
-) -> None:
-    made = answer(submission(small_version), GOLDEN, files={"scoring/tables.py": "WEIGHTS = [0.0]\n"})
-    judgements.plan_judgements(config=judge(provider))
-    judgements.judge_next()
-    Implementation.objects.update(identical_to_reference=True, shown_in_part=True)
-    assert recheck_shown() == 1
-    made.refresh_from_db()
-    assert (made.identical_to_reference, Judgement.objects.get().state, heard) == (False, WorkState.DONE, [])
 
 
 def test_what_cannot_be_looked_at_waits(provider: ProviderServer, small_version: SuiteVersion) -> None:

@@ -40,43 +40,23 @@ def test_a_verdict_is_read() -> None:
     assert verdict.injection_suspected is False
 
 
-def test_no_findings_and_no_lines_are_fine() -> None:
-    assert parse(changed(findings=[])).findings == []
-    assert parse(changed(findings=[{**FINDING, "lines": ""}])).findings[0].lines == ""
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "",
-        "CC",
-        "null",
-        "[]",
         json.dumps(GOOD)[:-1],
         f"```json\n{json.dumps(GOOD)}\n```",
-        f"{json.dumps(GOOD)} {json.dumps(GOOD)}",
-        json.dumps(GOOD).replace('"LI"', "NaN"),
         json.dumps(GOOD)[:-1] + ', "verdict": "CC"}',
         json.dumps({name: value for name, value in GOOD.items() if name != "findings"}),
         changed(score=3),
         changed(verdict="cc"),
-        changed(verdict="3"),
-        changed(verdict=["CC"]),
         changed(verdict=None),
         changed(injection_suspected="no"),
-        changed(injection_suspected=0),
-        changed(rationale="Because."),
         changed(rationale=["Because."]),
-        changed(rationale=["Because."] * 5),
         changed(rationale=["Because.", " "]),
-        changed(rationale=["Because.", 2]),
         changed(rationale=["Because.", "x" * (LONGEST_TEXT + 1)]),
-        changed(findings={}),
         changed(findings=[FINDING] * (MOST_FINDINGS + 1)),
-        changed(findings=["The sign is wrong."]),
         changed(findings=[{**FINDING, "severity": "huge"}]),
-        changed(findings=[{**FINDING, "severity": []}]),
-        changed(findings=[{**FINDING, "lines": 3}]),
         changed(findings=[{**FINDING, "point": ""}]),
         changed(findings=[{**FINDING, "more": ""}]),
         "[" * 100_000,
@@ -94,7 +74,6 @@ CC, LC, LI = Label.CC, Label.LC, Label.LI
     ("votes", "label", "split"),
     [
         ([], None, False),
-        ([CC], CC, False),
         ([None], None, False),
         ([CC, CC, CC], CC, False),
         ([CC, CC, LI], CC, True),
@@ -102,10 +81,8 @@ CC, LC, LI = Label.CC, Label.LC, Label.LI
         ([CC, CC, None], CC, True),
         ([CC, None, None], None, True),
         ([None, None, None], None, False),
-        ([CC, LI], None, True),
         ([CC, CC, LI, LI, LC], None, True),
         ([CC, CC, LI, LI, LI], LI, True),
-        ([CC, CC, None, None, None], None, True),
         ([LI, LC, LI, LC, None], None, True),
     ],
 )

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.providers.anthropic_client import unbounded
 from evaluator.providers.types import Message, ModelRequest, Tool, ToolUse
-from tests.evaluator.providers.conftest import LOOPBACK
 
 if TYPE_CHECKING:
     from tests.evaluator.providers.conftest import Connect
@@ -175,9 +173,7 @@ def test_messages(client_of: Connect) -> None:
         "model": "m",
         "max_tokens": 8192,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Judge."}]}],
-        "output_config": {
-            "format": {"type": "json_schema", "schema": {**SCHEMA, "properties": {"reasons": reasons}}},
-        },
+        "output_config": {"format": {"type": "json_schema", "schema": {**SCHEMA, "properties": {"reasons": reasons}}}},
     }
 
 
@@ -195,12 +191,6 @@ def test_messages_get_their_own_blocks_back_but_no_empty_text(client_of: Connect
         {"role": "user", "content": [{"type": "text", "text": "x"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "(nothing)"}]},
     ]
-
-
-def test_bounds_of_a_schema_are_told_in_words() -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "description": "How many."}}}
-    number = {"type": "integer", "description": "How many. (minimum: 1)"}
-    assert unbounded(schema) == {"type": "object", "properties": {"n": number}}
 
 
 @pytest.mark.parametrize("request_", [STRICT, ModelRequest("Be brief.", (Message("user", "Hello"),), TOOLS)])
@@ -228,10 +218,3 @@ def test_bodies_are_made_without_the_sdks() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr) == ("[]\n", "")
-
-
-def test_an_unknown_interface_is_an_error(client_of: Connect) -> None:
-    with pytest.raises(
-        ValueError, match=r"^There is no interface 'assistants'; there are chat, messages, responses\.$"
-    ):
-        client_of("assistants", "m", policy=LOOPBACK)

