@@ -19,9 +19,9 @@ from tests.evaluator.upstream.tasks import DATASET
 LMR_MINI = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
 
 
-def files_of(task: AgentTask) -> dict[str, str]:
+def files_of(task: AgentTask, scratch: Path | None = None) -> dict[str, str]:
     """What would be mounted, by path below ``/box``."""
-    with prepared(task) as workspace:
+    with prepared(task, scratch=scratch) as workspace:
         return {
             f"{mount.target}/{path.relative_to(mount.source)}": path.read_text(errors="replace")
             for mount in workspace.mounts
@@ -54,25 +54,22 @@ def long_lines(folder: Path) -> set[str]:
     return {line for line in lines if len(line) > 20 and line not in seen}
 
 
-def test_the_whole_repository_and_the_paper(tmp_path: Path) -> None:
-    expected = {f"/box/repository/{name}": text for name, text in FILES.items()}
-    assert files_of(make_task(tmp_path)) == {**expected, "/box/paper/paper.txt": "Rank by score, best first."}
-
-
-def test_only_the_goal_file(tmp_path: Path) -> None:
-    found = files_of(make_task(tmp_path, inputs="paper_goal_file"))
-    assert sorted(found) == ["/box/paper/paper.txt", "/box/repository/ranking/goal.py"]
-    assert found["/box/repository/ranking/goal.py"] == FILES["ranking/goal.py"]
-
-
-def test_only_the_definition(tmp_path: Path) -> None:
-    found = files_of(make_task(tmp_path, inputs="paper_only"))
-    assert sorted(found) == ["/box/paper/paper.txt", "/box/repository/ranking/goal.py"]
-    assert found["/box/repository/ranking/goal.py"].splitlines() == [
-        "def rank(scores):",
-        '    """Return the order, best first."""',
-        "    raise NotImplementedError",
-    ]
+@pytest.mark.parametrize("inputs", ["full", "paper_goal_file", "paper_only"])
+def test_each_kind_of_inputs_has_its_files_and_scratch_is_left_empty(tmp_path: Path, inputs: str) -> None:
+    task, scratch = make_task(tmp_path, inputs=inputs), tmp_path / "scratch"
+    scratch.mkdir()
+    goal = FILES["ranking/goal.py"]
+    expected = {
+        "full": FILES,
+        "paper_goal_file": {"ranking/goal.py": goal},
+        "paper_only": {"ranking/goal.py": goal[goal.index("def rank") :]},
+    }[inputs]
+    assert files_of(task, scratch) == {
+        **{f"/box/repository/{name}": text for name, text in expected.items()},
+        "/box/paper/paper.txt": "Rank by score, best first.",
+    }
+    assert list(scratch.iterdir()) == []
+    assert (task.repository / task.goal.file).read_text() == goal
 
 
 def test_a_method_alone_stands_at_the_margin() -> None:
@@ -84,38 +81,18 @@ def test_a_method_alone_stands_at_the_margin() -> None:
     )
 
 
-def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_path: Path) -> None:
-    task = make_task(tmp_path)
-    for folder in ("unit_test", "deep/golden_files"):
-        (task.repository / folder).mkdir(parents=True)
-        (task.repository / folder / "a.py").write_text("secret")
-    assert sorted(files_of(task)) == sorted([*(f"/box/repository/{name}" for name in FILES), "/box/paper/paper.txt"])
-
-
 @pytest.mark.parametrize("goal", [Goal("ranking/1", "nothing.py", "rank"), Goal("ranking/1", "ranking/goal.py", "no")])
 def test_a_task_without_its_goal_is_an_infrastructure_error(tmp_path: Path, goal: Goal) -> None:
     with pytest.raises(SandboxError, match="ranking/1: the agent's folder cannot be made"):
         files_of(make_task(tmp_path, goal=goal, inputs="paper_only"))
 
 
-def test_nothing_is_left_in_scratch_and_the_masked_repository_stays(tmp_path: Path) -> None:
-    task = make_task(tmp_path)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with prepared(task, scratch=scratch) as workspace:
-        (place,) = scratch.iterdir()
-        assert workspace.mounts[0].source == place / "repository"
-    assert list(scratch.iterdir()) == []
-    assert (task.repository / task.goal.file).read_text() == FILES["ranking/goal.py"]
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in LMR_MINI.iterdir() if path.is_dir()))
-def test_no_mini_task_shows_a_line_of_its_tests(name: str) -> None:
-    task = task_in(LMR_MINI / name, upstream=False)
-    text = "\n".join(files_of(task).values())
-    secret = long_lines(LMR_MINI / name)
-    assert len(secret) > 10
-    assert [line for line in secret if line in text] == []
+def test_no_mini_task_shows_a_line_of_its_tests() -> None:
+    for folder in sorted(path for path in LMR_MINI.iterdir() if path.is_dir()):
+        text = "\n".join(files_of(task_in(folder, upstream=False)).values())
+        secret = long_lines(folder)
+        assert len(secret) > 10
+        assert [line for line in secret if line in text] == []
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DATASET.iterdir() if path.is_dir()))
@@ -166,3 +143,11 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
     assert worked.result.is_definition
     assert worked.changed == {task.goal.file: answer.encode()}
     assert "alone in its file" in worked.requests[0].messages[0].text
+
+
+def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    for folder in ("unit_test", "deep/golden_files"):
+        (task.repository / folder).mkdir(parents=True)
+        (task.repository / folder / "a.py").write_text("secret")
+    assert sorted(files_of(task)) == sorted([*(f"/box/repository/{name}" for name in FILES), "/box/paper/paper.txt"])

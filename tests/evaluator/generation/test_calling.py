@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from dataclasses import replace
 from datetime import timedelta
@@ -155,12 +154,8 @@ def test_numbers_that_no_provider_has_do_not_break_the_storing(
     usage = TokenUsage(input_tokens=3 * 10**9, output_tokens=3 * 10**9, cached_tokens=3 * 10**9)
     monkeypatch.setattr(client, "send", lambda body: replace(send(body), usage=usage))
     row, _ = call(client, order(made, prices=(Decimal(1000), Decimal(1000))))
-    assert (row.input_tokens, row.output_tokens, row.cached_tokens, row.dollars) == (
-        10**8,
-        10**8,
-        10**8,
-        Decimal(99_999),
-    )
+    assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (10**8, 10**8, 10**8)
+    assert row.dollars == Decimal(99_999)
 
 
 def test_refusals_without_a_pause_wait_longer_each_time_and_are_not_kept_for_ever(
@@ -204,7 +199,7 @@ def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderSe
     assert len(provider.asked) == 2
 
 
-@pytest.mark.parametrize("model", ["wrong-key", "unknown-model", "rejects", "malformed", "not-json", "redirect"])
+@pytest.mark.parametrize("model", ["wrong-key", "malformed", "redirect"])
 def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: str) -> None:
     made = endpoint(provider, model)
     with pytest.raises(CallRejectedError) as error:
@@ -223,20 +218,7 @@ def test_who_is_stopped_sends_nothing(provider: ProviderServer) -> None:
     assert (states(), provider.asked) == ([], [])
 
 
-def test_stopping_ends_a_wait(provider: ProviderServer) -> None:
-    made = endpoint(provider, "busy-1")
-    Endpoint.objects.filter(pk=made.pk).update(not_before=timezone.now() + timedelta(seconds=8))
-    stops = iter([False, False])
-    started = time.monotonic()
-    with pytest.raises(StoppedError):
-        call(endpoint_client(made), order(made), stop=lambda: next(stops, True))
-    assert time.monotonic() - started < 4
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [(("ab", "c"), ("a", "bc")), (("a",), ("a", "")), (("",), ())],
-)
+@pytest.mark.parametrize(("one", "other"), [(("ab", "c"), ("a", "bc")), (("a",), ("a", "")), (("",), ())])
 def test_keys_of_different_parts_differ(one: tuple[str, ...], other: tuple[str, ...]) -> None:
     assert call_key(*one) != call_key(*other)
     assert call_key(*one) == call_key(*one)

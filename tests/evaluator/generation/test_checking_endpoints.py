@@ -11,7 +11,6 @@ from django.core.cache import cache
 from evaluator.providers import checking_endpoints
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR, check, request_check
 from evaluator.queue.queueing import MODELS, opened
-from submissions.domain.endpoints import store_key
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError
 from submissions.models import Endpoint
@@ -36,26 +35,15 @@ def tried(made: Endpoint) -> tuple[str, str]:
     return made.check_state, made.check_message
 
 
-@pytest.mark.parametrize(
-    ("provider_name", "api", "path"),
-    [
-        ("openai", "chat", "/v1/chat/completions"),
-        ("openai", "responses", "/v1/responses"),
-        ("anthropic", "messages", "/v1/messages"),
-    ],
-)
-def test_one_tiny_call_says_what_came_back(provider: ProviderServer, provider_name: str, api: str, path: str) -> None:
-    base = provider.url.removesuffix("/v1") if provider_name == "anthropic" else provider.url
-    made = endpoint(provider, "prose", provider=provider_name, api=api, base_url=base)
-    store_key(endpoint=made, actor=made.owner, key="sk-x")
-    state, message = tried(made)
+def test_one_tiny_call_says_what_came_back(provider: ProviderServer) -> None:
+    state, message = tried(endpoint(provider, "prose"))
     assert state == EndpointCheck.OK
     assert message.startswith("It said “")
     assert ", as prose, in " in message
-    assert [received.path for received in provider.asked] == [path]
+    assert len(provider.asked) == 1
 
 
-@pytest.mark.parametrize("model", ["wrong-key", "unknown-model", "breaks", "not-json", "redirect", "down-9"])
+@pytest.mark.parametrize("model", ["wrong-key", "breaks", "down-9"])
 def test_a_failure_says_what_to_do_after_one_call(provider: ProviderServer, model: str) -> None:
     state, message = tried(endpoint(provider, model))
     assert state == EndpointCheck.FAILED
@@ -84,17 +72,6 @@ def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: 
     )  # fmt: skip
 
 
-def test_what_was_changed_meanwhile_is_not_called_tested(provider: ProviderServer) -> None:
-    made = endpoint(provider, "prose")
-    check(made.pk)
-    made.refresh_from_db()
-    assert (made.check_state, made.checked) == (EndpointCheck.NONE, None)
-
-
-def test_an_endpoint_that_was_deleted_meanwhile_is_no_error() -> None:
-    check(99)
-
-
 @pytest.mark.redis
 def test_a_worker_is_asked_to(
     provider: ProviderServer, settings: Any, redis_url: str, django_capture_on_commit_callbacks: Any
@@ -107,15 +84,6 @@ def test_a_worker_is_asked_to(
     with opened(MODELS) as queue:
         jobs = [(job.func_name, job.args) for job in queue.jobs]
     assert jobs == [("evaluator.jobs.check_endpoint", [made.pk])]
-
-
-def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:
-    made = endpoint(provider, "prose")
-    with django_capture_on_commit_callbacks(execute=True):
-        request_check(endpoint=made)
-    made.refresh_from_db()
-    assert made.check_state == EndpointCheck.FAILED
-    assert made.check_message.startswith("The queue does not answer")
 
 
 def test_one_account_may_test_so_often_an_hour(provider: ProviderServer) -> None:

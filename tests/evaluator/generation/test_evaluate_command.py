@@ -67,25 +67,6 @@ def test_a_right_answer_passes_and_is_judged(
 
 
 @pytest.mark.bubblewrap
-def test_what_the_answer_changes_besides_the_goal_is_printed(
-    lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
-) -> None:
-    helper = "def log_sigmoid(x):\n    return 0.0 * x\n"
-    goal = "def preference_objective(policy, reference, config):\n    return 1\n"
-    provider.script("shadows", Answer(f"```python\n{helper}\n\n{goal}```"))
-    _, said, _ = run(provider, "shadows", "--json")
-    found = json.loads(said)
-    assert found["answer"] == goal
-    assert found["other_changes"].startswith("diff --git a/preferences/objective.py b/preferences/objective.py\n")
-    assert "+def log_sigmoid(x):\n+    return 0.0 * x\n" in found["other_changes"]
-    _, said, _ = run(provider, "shadows")
-    assert "besides:   what else the answer changes" in said.splitlines()
-    assert "+    return 0.0 * x" in said.splitlines()
-    _, said, _ = run(provider, "wrong", "--json")
-    assert json.loads(said)["other_changes"] == ""
-
-
-@pytest.mark.bubblewrap
 def test_what_is_printed_for_people(lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox) -> None:
     code, said, _ = run(provider, "wrong")
     assert code == 0
@@ -99,14 +80,20 @@ def test_what_is_printed_for_people(lmr_mini: SuiteVersion, provider: ProviderSe
 
 
 @pytest.mark.bubblewrap
-def test_what_the_answer_holds_acts_on_no_terminal(
+def test_what_the_answer_changes_besides_the_goal_is_printed_and_acts_on_no_terminal(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
+    helper = "def log_sigmoid(x):\n    return 0.0 * x\n"
     goal = "def preference_objective(policy, reference, config):\n    # \x1b[2K fine\n    return 1\n"
-    provider.script("erases", Answer(f"```python\n{goal}```"))
-    _, said, _ = run(provider, "erases")
-    assert "    # \u2039U+001B\u203a[2K fine" in said.splitlines()
+    provider.script("shadows", Answer(f"```python\n{helper}\n\n{goal}```"))
+    found = json.loads(run(provider, "shadows", "--json")[1])
+    assert found["answer"] == goal
+    assert found["other_changes"].startswith("diff --git a/preferences/objective.py b/preferences/objective.py\n")
+    assert "+def log_sigmoid(x):\n+    return 0.0 * x\n" in found["other_changes"]
+    _, said, _ = run(provider, "shadows")
     assert "\x1b" not in said
+    for line in ("besides:   what else the answer changes", "+    return 0.0 * x", "    # \u2039U+001B\u203a[2K fine"):
+        assert line in said.splitlines()
 
 
 def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
@@ -141,7 +128,6 @@ def test_wrong_arguments_say_what_there_is(
     [
         ("--temperature", "nan", "nan is not from 0 to 2"),
         ("--max-output-tokens", "-5", "-5 is not from 1 to 10,000,000"),
-        ("--context-tokens", "0", "0 is not from 1 to 10,000,000"),
     ],
 )
 def test_numbers_out_of_range_are_named(option: str, value: str, said: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import html
+import json
+import textwrap
 import time
 from pathlib import Path
 
@@ -10,18 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark_tasks.domain.goals import Goal, find_goal
-from benchmark_tasks.domain.python_source import same_code, without_docstrings
+from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract, extract_limited
 from submissions.answers.types import TaskFiles
 from submissions.limited_child import ChildLimits
-from tests.evaluator.generation.mini_goldens import mini_goldens
-from tests.evaluator.generation.shapes import NOT_TAKEN, TAKEN
 
 FUNCTION = Goal(task="alpha/1", file="scoring/core.py", function="score")
 METHOD = Goal(task="alpha/2", file="scoring/scorer.py", function="score", class_name="Scorer")
 CLASS = Goal(task="alpha/3", file="scoring/scorer.py", function="Scorer", class_name="Scorer")
-ALONE = Goal(task="alpha/4", file="unit_test/unit_test_1.py", function="score")
 MASKED = '''"""Scores."""
 import math
 
@@ -57,7 +56,7 @@ RETURNS = "```python\ndef score(x, *, base=2):\n    return {}\n```\n"
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A masked repository with the goals above."""
     root = tmp_path_factory.mktemp("repository")
-    files = {FUNCTION.file: MASKED, METHOD.file: MASKED_CLASS, ALONE.file: MASKED, "scoring/more.py": "a = 1\n"}
+    files = {FUNCTION.file: MASKED, METHOD.file: MASKED_CLASS, "scoring/more.py": "a = 1\n"}
     for name, text in files.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
@@ -84,27 +83,55 @@ def nothing(repository: Path, text: str, goal: Goal = FUNCTION) -> str:
     return str(refusal.value)
 
 
-@pytest.mark.parametrize("shape", TAKEN)
-def test_every_golden_answer_is_taken_from_every_shape(shape: str) -> None:
-    """Nine tasks; the same syntax tree but for docstrings stands in the file afterwards."""
-    goldens = mini_goldens()
-    assert len(goldens) == 9
-    wrong = []
-    for task, golden in goldens:
-        applied = extract(TAKEN[shape](golden), task).applied
-        assert applied is not None
-        nodes = [find_goal(file.encode(), task.goal).node for file in (applied.files[task.goal.file], golden.file)]
-        trees = [without_docstrings(ast.Module(body=[node], type_ignores=[])) for node in nodes]
-        if not same_code(*trees):
-            wrong.append(task.goal.task)
-    assert wrong == []
+ANSWER = 'def score(x, *, base=2):\n    """The score of x."""\n    if x:\n        return halve(x)\n    return base\n'
+SKETCH = "def score(x, *, base=2):\n    ...\n"
+FENCED = f"```python\n{ANSWER}```\n"
+CHANGED = """--- a/scoring/core.py
++++ b/scoring/core.py
+@@ -11,2 +11,4 @@
+     \"\"\"The score of x.\"\"\"
+-    raise NotImplementedError
++    if x:
++        return halve(x)
++    return base
+"""
+TAKEN = {
+    "fence": f"Here it is:\n\n{FENCED}\nIt follows equation (2).\n",
+    "fence with attributes": FENCED.replace("python", 'py title="a.py" {1,3}'),
+    "tildes": FENCED.replace("```", "~~~"),
+    "no fence": ANSWER,
+    "open fence": f"Answer:\n```python\n{ANSWER}",
+    "fence in a list": "1. The function:\n\n" + textwrap.indent(FENCED, "   "),
+    "a sketch first": f"Outline:\n```\n{SKETCH}```\nWhole:\n{FENCED}",
+    "thoughts before": f"<think>\nMaybe\n```\n{SKETCH}```\n</think>\n{FENCED}",
+    "the whole file": f"```\n{MASKED[: MASKED.index('def score')]}{ANSWER}{MASKED[MASKED.index('table') - 2 :]}```",
+    "extra indentation": f"```python\n{textwrap.indent(ANSWER, '    ')}```",
+    "tabs": FENCED.replace("    ", "\t"),
+    "Windows line ends": FENCED.replace("\n", "\r\n"),
+    "a diff": CHANGED,
+    "a fenced diff": f"The change:\n```diff\n{CHANGED}```\n",
+}
+NOT_TAKEN = {
+    "words around, no fence": f"Sure, from the paper:\n\n{ANSWER}\nThis returns what was asked for.\n",
+    "open fence and words": f"```python\n{ANSWER}\nNote that the loss is not averaged here.\n",
+    "nested fences": f"````markdown\n# The answer:\n{FENCED}````\n",
+    "no-break spaces": FENCED.replace("    ", "\u00a0" * 4),
+    "HTML escapes": f"<pre><code>\n{html.escape(ANSWER.replace('if x', 'if x > 1'), quote=False)}</code></pre>\n",
+    "JSON": json.dumps({"explanation": "As asked.", "code": ANSWER}),
+    "another name": FENCED.replace("score", "compute"),
+    "a body at the margin": FENCED.replace("    ", ""),
+}
 
 
-@pytest.mark.parametrize("shape", NOT_TAKEN)
-def test_what_would_have_to_be_repaired_is_not_taken(shape: str) -> None:
-    for task, golden in mini_goldens():
-        with pytest.raises(NoAnswerError):
-            extract(NOT_TAKEN[shape](golden), task)
+@pytest.mark.parametrize("text", TAKEN.values(), ids=TAKEN)
+def test_a_definition_is_taken_from_every_shape(repository: Path, text: str) -> None:
+    source, _ = taken(repository, text)
+    assert ast.dump(ast.parse(textwrap.dedent(source))) == ast.dump(ast.parse(ANSWER))
+
+
+@pytest.mark.parametrize("text", NOT_TAKEN.values(), ids=NOT_TAKEN)
+def test_what_would_have_to_be_repaired_is_not_taken(repository: Path, text: str) -> None:
+    assert nothing(repository, text).startswith(NONE)
 
 
 def test_the_last_block_that_defines_it_is_taken(repository: Path) -> None:
@@ -115,37 +142,14 @@ def test_the_last_block_that_defines_it_is_taken(repository: Path) -> None:
     assert taken(repository, expected) == (expected, "Taken from the reply, which has no fenced block.")
 
 
-@pytest.mark.parametrize("body", ["...", "pass", "# ... rest as before\n    return x"])
-def test_a_later_sketch_is_taken_as_it_was_written(repository: Path, body: str) -> None:
-    source, _ = taken(repository, RETURNS.format(7) + f"```\ndef score(x, *, base=2):\n    {body}\n```\n")
-    assert source == f"def score(x, *, base=2):\n    {body}\n"
-
-
 def test_a_block_that_does_not_parse_leaves_the_one_before(repository: Path) -> None:
     assert taken(repository, RETURNS.format(1) + "```\ndef score(x:\n```\n")[1] == "Taken from block 1 of 2."
-
-
-def test_imports_helpers_and_constants_come_along_as_in_an_uploaded_answer(repository: Path) -> None:
-    text = (
-        "```python\nimport math\nfrom collections import Counter\n\nEPS = 1e-8\n\n"
-        "def _step(x):\n    return Counter([x, EPS])\n\n"
-        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n```"
-    )
-    applied = extract(text, TaskFiles(FUNCTION, repository)).applied
-    assert applied is not None
-    assert applied.files[FUNCTION.file] == MASKED.replace(
-        'def score(x, *, base=2):\n    """The score of x."""\n    raise NotImplementedError\n',
-        "from collections import Counter\nEPS = 1e-8\n\n\ndef _step(x):\n    return Counter([x, EPS])\n\n\n"
-        "def score(x, *, base=2):\n    return math.log(_step(halve(x)))\n",
-    )
 
 
 @pytest.mark.parametrize(
     ("after", "line", "said"),
     [
         ('\n\nif __name__ == "__main__":\n    print(score(1))', 7, "An 'if __name__ == ...' block does not belong"),
-        ("\n\nprint(score(1))", 7, "Beside the goal's definition an answer may hold imports"),
-        ("\n\n\ndef score(x):\n    return 2", 8, "'score' is defined twice; keep one."),
         ("\n    break", None, "The masked file with this answer in it, line"),
     ],
 )
@@ -181,7 +185,6 @@ def test_a_method_takes_on_the_indentation_of_its_class(repository: Path, shape:
     [
         ("class Better:\n    def score(self, x):\n        return x", "It does not define 'score'."),
         ("    def score(self, x):\n        return x\nscore(1, 2)", "The answer begins indented and goes on"),
-        ("    def score(self, x):\n        return x\nelse:\n    pass", "The answer begins indented and goes on"),
         ("def score(self, x):\nreturn x", "The answer is not valid Python: expected an indented block"),
     ],
 )
@@ -189,20 +192,9 @@ def test_a_method_elsewhere_is_none(repository: Path, block: str, said: str) -> 
     assert f": {said}" in nothing(repository, f"```\n{block}\n```", METHOD)
 
 
-def test_a_class_that_changes_more_than_the_method_is_refused(repository: Path) -> None:
-    text = "```\nclass Scorer:\n    scale = 3\n\n    def score(self, x):\n        return x\n```"
-    assert "only the goal is replaced" in refused(repository, text, METHOD).problem
-
-
 def test_a_whole_class(repository: Path) -> None:
     source = "class Scorer:\n    def score(self, x):\n        return x\n"
     assert taken(repository, f"```\n{source}```", CLASS)[0] == source
-
-
-def test_beside_a_goal_in_the_unit_test_nothing_may_change(repository: Path) -> None:
-    assert taken(repository, RETURNS.format("x"), ALONE)[0] == "def score(x, *, base=2):\n    return x\n"
-    found = refused(repository, "```\nimport cmath\n\ndef score(x):\n    return cmath.exp(x)\n```", ALONE)
-    assert "put imports and helpers inside it" in found.problem
 
 
 DIFF = """--- a/scoring/core.py
@@ -215,32 +207,10 @@ DIFF = """--- a/scoring/core.py
 """
 
 
-def test_a_diff_that_applies_is_taken_whole(repository: Path) -> None:
-    more = "--- a/scoring/more.py\n+++ b/scoring/more.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
-    found = extract(f"{RETURNS.format(1)}```diff\n{DIFF}{more}```\n", TaskFiles(FUNCTION, repository))
-    assert found.note == "Taken from block 2 of 2, a diff."
-    assert found.applied is not None
-    assert found.applied.files["scoring/more.py"] == "a = 2\n"
-    assert found.applied.goal_source.endswith("    return 7\n")
-
-
-def test_of_a_diff_that_does_not_apply_nothing_is_taken(repository: Path) -> None:
+def test_a_diff_that_does_not_apply_leaves_the_block_before(repository: Path) -> None:
     broken = "```diff\n" + DIFF.replace("The score", "Another score") + "```\n"
-    assert nothing(repository, broken) == (
-        f"{NONE}The fenced block: The diff does not apply to the masked repository: the lines around "
-        "scoring/core.py:10 are not those of the masked file."
-    )
+    assert nothing(repository, broken).endswith("the lines around scoring/core.py:10 are not those of the masked file.")
     assert taken(repository, RETURNS.format(1) + broken)[1] == "Taken from block 1 of 2."
-
-
-def test_a_diff_of_other_files_is_no_answer(repository: Path) -> None:
-    text = "```diff\n--- a/scoring/more.py\n+++ b/scoring/more.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n```"
-    assert nothing(repository, text) == f"{NONE}The fenced block is a diff that does not change scoring/core.py."
-
-
-def test_a_diff_that_leaves_the_repository_is_no_answer(repository: Path) -> None:
-    text = "```diff\n--- a/../core.py\n+++ b/../core.py\n@@ -0,0 +1 @@\n+a = 2\n```"
-    assert nothing(repository, text).startswith(f"{NONE}The fenced block: The diff leaves the repository")
 
 
 @pytest.mark.parametrize(
@@ -256,8 +226,14 @@ def test_a_diff_that_leaves_the_repository_is_no_answer(repository: Path) -> Non
             "a\n```\ndef score(x:\n```\n```\nx\n```",
             "Block 2 of 2: It does not define 'score'. Block 1 of 2 (line 3 of the reply): The answer is not valid",
         ),
-        ("```\nx\n```\n" * 5, "Block 5 of 5: It does not define 'score'. Block 4 of 5"),
-        ("```\nscore = lambda x: x\n```", "The fenced block: It does not define 'score'."),
+        (
+            "```diff\n--- a/scoring/more.py\n+++ b/scoring/more.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n```",
+            "The fenced block is a diff that does not change scoring/core.py.",
+        ),
+        (
+            "```diff\n--- a/../core.py\n+++ b/../core.py\n@@ -0,0 +1 @@\n+a = 2\n```",
+            "The fenced block: The diff leaves the repository",
+        ),
         ("```\ndef score(x):\n    return '\0'\n```", "The fenced block (line 3 of the reply): The answer holds a NUL"),
     ],
 )
@@ -274,18 +250,11 @@ def test_a_child_takes_the_same(repository: Path) -> None:
     assert str(error.value) == nothing(repository, "I would rather not.")
 
 
-def test_a_reply_that_is_too_long_is_not_read(repository: Path) -> None:
-    with pytest.raises(NoAnswerError, match=f"longer than {MAX_TEXT} characters"):
-        extract_limited("x" * (MAX_TEXT + 1), TaskFiles(FUNCTION, repository))
-
-
 HOSTILE = {
-    "backticks": "`" * MAX_TEXT,
+    "too long": f"{RETURNS.format(1)}{' ' * MAX_TEXT}",
     "spaces": "```" + " " * (MAX_TEXT - 3),
-    "brackets": "(" * 300_000,
     "deep brackets": "def score(x):\n    return " + "(" * 5_000 + "x" + ")" * 5_000,
     "hunks": "@@ -1 +1 @@\n-a\n+b\n" * 20_000,
-    "many diffs": "```\n--- a/b\n```\n" * 20_000,
 }
 
 

@@ -57,14 +57,6 @@ def test_every_task_and_trial_is_there_and_the_chosen_ones_are_asked(
     assert "key" not in str(generation.settings)
 
 
-def test_the_same_run_may_be_made_twice(small_version: SuiteVersion, start_run: StartRun) -> None:
-    first = start_run(small_version, "right")
-    assert first.endpoint is not None
-    again = start(owner=first.submission.owner, endpoint=first.endpoint, order=RunOrder(version=small_version))
-    assert again.pk != first.submission_id
-    assert again.system == first.submission.system
-
-
 def test_another_persons_endpoint_is_not_asked(small_version: SuiteVersion, provider: ProviderServer) -> None:
     with pytest.raises(NotAllowedError):
         start(owner=UserFactory(), endpoint=endpoint(provider), order=RunOrder(version=small_version))
@@ -88,21 +80,6 @@ def test_unknown_tasks_and_licences_are_refused(small_version: SuiteVersion, pro
     assert not Submission.objects.exists()
 
 
-def test_pause_and_resume(small_version: SuiteVersion, start_run: StartRun) -> None:
-    generation = start_run(small_version, "right")
-    owner = generation.submission.owner
-    pause(generation=generation, actor=owner)
-    assert states(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING, ["queued", "queued"])
-    with pytest.raises(WrongStateError):
-        pause(generation=generation, actor=owner)
-    resume(generation=generation, actor=owner)
-    assert states(generation)[0] == GenerationState.RUNNING
-    with pytest.raises(WrongStateError):
-        resume(generation=generation, actor=owner)
-    verbs = AuditEvent.objects.filter(actor=owner).order_by("pk").values_list("verb", flat=True)
-    assert list(verbs) == [Verb.SUBMITTED, Verb.PAUSED, Verb.RESUMED]
-
-
 def test_standing_still_does_not_count_as_time(
     small_version: SuiteVersion, start_run: StartRun, time_machine: Any
 ) -> None:
@@ -123,41 +100,39 @@ def test_standing_still_does_not_count_as_time(
     assert not generating.time_is_up(generation)
 
 
-def test_only_its_owner_raises_a_runs_limits(small_version: SuiteVersion, start_run: StartRun) -> None:
+@pytest.mark.parametrize("by_staff", [False, True])
+def test_pause_and_resume_by_owner_or_staff_only(
+    small_version: SuiteVersion, start_run: StartRun, by_staff: bool
+) -> None:
+    generation = start_run(small_version, "right")
+    actor = UserFactory(is_staff=True) if by_staff else generation.submission.owner
+    for act, before, after in (
+        (pause, GenerationState.RUNNING, GenerationState.PAUSED),
+        (resume, GenerationState.PAUSED, GenerationState.RUNNING),
+    ):
+        with pytest.raises(NotAllowedError):
+            act(generation=generation, actor=UserFactory())
+        assert states(generation)[0] == before
+        act(generation=generation, actor=actor)
+        assert states(generation) == (after, SubmissionState.GENERATING, ["queued", "queued"])
+        with pytest.raises(WrongStateError):
+            act(generation=generation, actor=actor)
+    verbs = AuditEvent.objects.filter(actor=actor).order_by("pk").values_list("verb", flat=True)
+    assert list(verbs) == [*([] if by_staff else [Verb.SUBMITTED]), Verb.PAUSED, Verb.RESUMED]
+
+
+def test_only_its_owner_raises_a_runs_limits_and_not_when_the_submission_went_on(
+    small_version: SuiteVersion, start_run: StartRun
+) -> None:
     generation = start_run(small_version, "right", run_tokens=10)
     pause(generation=generation, actor=generation.submission.owner)
     with pytest.raises(NotAllowedError, match="it is their account with the provider that pays"):
         resume(generation=generation, actor=UserFactory(is_staff=True), run_tokens=10**6)
-    generation.refresh_from_db()
-    assert (generation.state, generation.run_tokens) == (GenerationState.PAUSED, 10)
-
-
-def test_what_is_still_being_asked_is_not_tested(small_version: SuiteVersion, start_run: StartRun) -> None:
-    generation = start_run(small_version, "right")
-    Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.QUEUED)
-    assert plan(generation.submission_id) == []
-    assert not TestRun.objects.exists()
-
-
-def test_a_run_whose_submission_went_on_is_not_resumed(small_version: SuiteVersion, start_run: StartRun) -> None:
-    generation = start_run(small_version, "right")
-    pause(generation=generation, actor=generation.submission.owner)
     Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.SCORED)
     with pytest.raises(WrongStateError):
         resume(generation=generation, actor=generation.submission.owner)
-
-
-@pytest.mark.parametrize("act", [pause, resume])
-def test_strangers_may_not(small_version: SuiteVersion, start_run: StartRun, act: Any) -> None:
-    generation = start_run(small_version, "right")
-    if act is resume:
-        pause(generation=generation, actor=generation.submission.owner)
-    before = states(generation)
-    with pytest.raises(NotAllowedError):
-        act(generation=generation, actor=UserFactory())
-    assert states(generation) == before
-    act(generation=generation, actor=UserFactory(is_staff=True))
-    assert states(generation) != before
+    generation.refresh_from_db()
+    assert (generation.state, generation.run_tokens) == (GenerationState.PAUSED, 10)
 
 
 def test_cancelling_drops_questions_and_key(small_version: SuiteVersion, start_run: StartRun) -> None:
@@ -204,3 +179,10 @@ def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
     generation.submission.refresh_from_db()
     assert retry_held(submission=generation.submission, actor=UserFactory(is_staff=True)) == 1
     assert states(generation) == (GenerationState.RUNNING, SubmissionState.GENERATING, ["done", "queued"])
+
+
+def test_what_is_still_being_asked_is_not_tested(small_version: SuiteVersion, start_run: StartRun) -> None:
+    generation = start_run(small_version, "right")
+    Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.QUEUED)
+    assert plan(generation.submission_id) == []
+    assert not TestRun.objects.exists()

@@ -1,4 +1,4 @@
-"""Holding work by token and lease."""
+"""Holding work by token and lease, and how many requests an endpoint gets at once, whatever they are for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from evaluator.enums import WorkState
-from evaluator.models import AnswerRequest
+from evaluator.enums import CallPurpose, CallState, WorkState
+from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.queue import leases
+from evaluator.queue.places import claim_within_limit, requests_under_way
+from evaluator.sandbox.ownership import Owner
+from submissions.models import Endpoint
 from tests.leaderboard.asked import asked
+from tests.leaderboard.judging import JudgeFactory
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -67,15 +72,21 @@ def test_who_lost_the_token_changes_nothing(act: Callable[[int, uuid.UUID], obje
     assert AnswerRequest.objects.values().get(pk=request.pk) == before
 
 
-def test_faults_make_it_wait_longer_and_hold_it_the_third_time(settings: Any) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_faults_and_deaths_make_it_wait_longer_and_hold_it_the_third_time(settings: Any, killed: bool) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=20)
     request = one_request()
+    reason = leases.LEASE_LOST if killed else "the provider failed"
     for count, held in ((1, False), (2, False), (3, True)):
         AnswerRequest.objects.filter(pk=request.pk).update(not_before=None)
         token = claimed(request)
         expected = WorkState.HELD if held else WorkState.QUEUED
-        assert leases.record_error(AnswerRequest, request.pk, token, reason="the provider failed") == expected
-        assert state(request) == (expected, True, count, "the provider failed")
+        if killed:
+            AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+            assert leases.expire(AnswerRequest) == [request.pk]
+        else:
+            assert leases.record_error(AnswerRequest, request.pk, token, reason=reason) == expected
+        assert state(request) == (expected, True, count, reason)
         wait = (request.not_before - timezone.now()).total_seconds() if request.not_before else None
         assert wait is None if held else 20 * count - 5 < wait <= 20 * count
 
@@ -98,18 +109,6 @@ def test_only_a_lease_that_ran_out_is_taken_away() -> None:
     AnswerRequest.objects.filter(pk=late.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert leases.expire(AnswerRequest) == [late.pk]
     assert (state(fresh)[0], state(late)[0]) == (WorkState.RUNNING, WorkState.QUEUED)
-
-
-def test_what_kills_its_worker_three_times_is_held_and_waits_longer_before_each_try(settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=20)
-    request = one_request()
-    for count, expected in ((1, WorkState.QUEUED), (2, WorkState.QUEUED), (3, WorkState.HELD)):
-        claimed(request)
-        AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-        assert leases.expire(AnswerRequest) == [request.pk]
-        assert state(request) == (expected, True, count, "its worker died or stopped renewing the lease")
-        wait = (request.not_before - timezone.now()).total_seconds() if request.not_before else None
-        assert wait is None if expected == WorkState.HELD else 20 * count - 5 < wait <= 20 * count
 
 
 @pytest.mark.django_db(transaction=True)
@@ -140,3 +139,62 @@ def test_of_many_who_claim_at_once_one_wins() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert sorted(pool.map(take, range(16))) == [False] * 15 + [True]
+
+
+HERE = str(Owner.current())
+DEAD = str(replace(Owner.current(), started=1))
+
+
+@pytest.fixture
+def endpoint() -> Endpoint:
+    """Lends its key to a judge, who has one judgement to make, and to a run with one question."""
+    generation = asked(UserFactory(), WorkState.QUEUED)
+    endpoint = generation.endpoint
+    assert endpoint is not None
+    Endpoint.objects.filter(pk=endpoint.pk).update(requests_at_once=1)
+    answer = generation.requests.get().implementation
+    Judgement.objects.create(implementation=answer, config=JudgeFactory(endpoint=endpoint))
+    return endpoint
+
+
+def call(endpoint: Endpoint, *, sender: str) -> None:
+    """A request on its way, for work that nobody holds any more."""
+    ModelCall.objects.create(
+        purpose=CallPurpose.JUDGE, key=uuid4().hex, token=uuid4(), sender=sender, endpoint=endpoint, request={}
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), [(AnswerRequest, Judgement), (Judgement, AnswerRequest)])
+def test_generations_and_judgements_share_an_endpoints_places(
+    endpoint: Endpoint, first: type[AnswerRequest | Judgement], second: type[AnswerRequest | Judgement]
+) -> None:
+    token = claim_within_limit(first, first.objects.get().pk, endpoint_id=endpoint.pk)
+    assert token is not None
+    waiting = second.objects.get().pk
+    assert claim_within_limit(second, waiting, endpoint_id=endpoint.pk) is None
+    assert leases.finish(first, first.objects.get().pk, token)
+    assert claim_within_limit(second, waiting, endpoint_id=endpoint.pk) is not None
+
+
+def test_a_call_on_its_way_for_work_that_was_let_go_keeps_its_place(endpoint: Endpoint) -> None:
+    request = AnswerRequest.objects.get().pk
+    call(endpoint, sender=HERE)
+    assert claim_within_limit(AnswerRequest, request, endpoint_id=endpoint.pk) is None
+    ModelCall.objects.update(state=CallState.ANSWERED)
+    assert claim_within_limit(AnswerRequest, request, endpoint_id=endpoint.pk) is not None
+
+
+def test_a_call_whose_sender_is_dead_or_whose_time_is_over_keeps_none(endpoint: Endpoint) -> None:
+    call(endpoint, sender=DEAD)
+    assert requests_under_way(endpoint) == 0
+    call(endpoint, sender=HERE)
+    assert requests_under_way(endpoint) == 1
+    ModelCall.objects.update(started=timezone.now() - timedelta(seconds=endpoint.request_seconds + 60))
+    assert requests_under_way(endpoint) == 0
+
+
+def test_a_call_for_work_that_is_held_counts_once(endpoint: Endpoint) -> None:
+    token = claim_within_limit(Judgement, Judgement.objects.get().pk, endpoint_id=endpoint.pk)
+    call(endpoint, sender=HERE)
+    ModelCall.objects.update(token=token)
+    assert requests_under_way(endpoint) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import pymupdf as untyped
 import pytest
 
 from evaluator.generation.paper_sections import SectionKind
-from evaluator.generation.papers import Paper, PaperError, read_paper, read_paper_limited
+from evaluator.generation.papers import PaperError, read_paper, read_paper_limited
 from submissions.limited_child import ChildLimits
-from tests.evaluator.generation.mini_goldens import SUITE
+from tests.provider_server.knowledge import LMR_MINI
 
 pymupdf: Any = untyped
-DPO = SUITE / "01-DPO" / "paper.pdf"
+DPO = LMR_MINI / "01-DPO" / "paper.pdf"
 PROSE = "Words of the paper that fill one line or so"
 
 
@@ -74,11 +73,6 @@ def test_a_shipped_paper_has_its_sections_and_formulas() -> None:
     assert "(y_{w}| x)" in paper.sections[3].text
     assert "reference-free" in paper.sections[-1].text
     assert paper.sections[0].kind is SectionKind.FRONT
-
-
-def test_it_is_the_same_after_json() -> None:
-    paper = read_paper(DPO.read_bytes())
-    assert Paper.from_data(json.loads(json.dumps(paper.as_data()))) == paper
 
 
 def encrypted() -> bytes:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.generation import prompting
+from evaluator.generation import prompting, tokens
 from evaluator.generation.paper_sections import Section, SectionKind
 from evaluator.generation.papers import Paper
-from evaluator.generation.prompting import PromptTask, PromptTooLongError, build_prompt, delimited, signature_lines
+from evaluator.generation.prompting import PromptTask, PromptTooLongError, build_prompt, delimited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILLER = "many words of a paper " * 60
 PAPER = Paper(
@@ -92,21 +97,6 @@ def test_what_does_not_fit_goes_in_its_order_and_is_said() -> None:
     assert [cut.part for cut in prompt.cuts[4:6]] == ["file: scoring/two.py", "file: scoring/one.py"]
 
 
-def test_no_more_is_cut_than_must_be() -> None:
-    whole = build_prompt(TASK, inputs="full", input_budget=100_000).tokens
-    assert len(build_prompt(TASK, inputs="full", input_budget=whole - 1).cuts) == 1
-
-
-def test_a_goal_file_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(PromptTooLongError, match=r"take \d+ tokens; the model has room for 50\."):
-        build_prompt(TASK, inputs="full", input_budget=50)
-
-
-def test_the_same_task_gives_the_same_words() -> None:
-    first, second = (build_prompt(TASK, inputs="full", input_budget=3000) for _ in range(2))
-    assert first == second
-
-
 @pytest.mark.parametrize(
     ("class_name", "words"),
     [
@@ -116,19 +106,12 @@ def test_the_same_task_gives_the_same_words() -> None:
     ],
 )
 def test_the_goal_is_named_as_what_it_is(class_name: str, words: str) -> None:
-    task = replace(TASK, class_name=class_name)
+    task = replace(TASK, class_name=class_name, alone=class_name == "score", instruction="Costs $5 for $goal.")
     text = build_prompt(task, inputs="full", input_budget=100_000).request.messages[0].text
     assert words in text
+    assert "Costs $5 for $goal." in text
     assert ("the method alone, or inside its class" in text) == (class_name == "Scorer")
-
-
-def test_where_nothing_beside_the_goal_may_change_the_prompt_says_so() -> None:
-    texts = {
-        alone: build_prompt(replace(TASK, alone=alone), inputs="full", input_budget=100_000).request.messages[0].text
-        for alone in (False, True)
-    }
-    assert "small helper functions, may stand in the same block above it." in texts[False]
-    assert "small helper functions, belong inside its body, since nothing beside it may change" in texts[True]
+    assert ("belong inside its body, since nothing beside it may change" in text) == task.alone
 
 
 def test_foreign_text_cannot_end_its_own_frame() -> None:
@@ -148,22 +131,6 @@ def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
     ]
 
 
-def test_dollars_in_the_material_are_text() -> None:
-    task = replace(TASK, instruction="Costs $5 for $goal.")
-    assert "Costs $5 for $goal." in build_prompt(task, inputs="full", input_budget=100_000).request.messages[0].text
-
-
-def test_signatures_are_the_first_lines() -> None:
-    assert signature_lines("class A(B):\n    x = 1\n") == "class A(B):"
-    assert signature_lines("    def f(a, b={1: 2}):  # why\n        pass\n") == "    def f(a, b={1: 2}):  # why"
-    assert signature_lines("def f(x): return x\n") == "def f(x): return x"
-
-
-def test_other_inputs_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown inputs 'all'"):
-        build_prompt(TASK, inputs="all", input_budget=1000)
-
-
 def test_the_version_changes_with_the_words(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     before = prompting.prompt_version()
     assert before.startswith(f"{prompting.VERSION}.")
@@ -172,3 +139,31 @@ def test_the_version_changes_with_the_words(monkeypatch: pytest.MonkeyPatch, tmp
     prompting.prompt_version.cache_clear()
     assert prompting.prompt_version() != before
     prompting.prompt_version.cache_clear()
+
+
+@pytest.fixture
+def _no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A platform for which the tokenizer is not built."""
+    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
+    tokens._counter.cache_clear()
+    yield
+    tokens._counter.cache_clear()
+
+
+def test_known_texts_have_known_counts() -> None:
+    pytest.importorskip("rs_bpe", reason="rs-bpe is not built for this platform")
+    counts = [tokens.count(text) for text in ("", "hello world", "def double(x):\n    return 2 * x\n")]
+    assert counts == [0, 2, 11]
+    assert tokens.counted_with() == "o200k_base; other models' tokenizers differ"
+
+
+def test_special_tokens_are_text_and_half_characters_do_no_harm() -> None:
+    pytest.importorskip("rs_bpe", reason="rs-bpe is not built for this platform")
+    assert tokens.count("<|endoftext|>") == 7
+    assert tokens.count("a\ud800b") == tokens.count("a?b")
+
+
+@pytest.mark.usefixtures("_no_tokenizer")
+def test_without_a_tokenizer_three_bytes_are_a_token() -> None:
+    assert [tokens.count(text) for text in ("", "abc", "abcd", "é" * 3, "\ud800")] == [0, 1, 2, 2, 1]
+    assert tokens.counted_with() == "one token for three bytes; tokenizers differ"
