@@ -57,10 +57,7 @@ def docker(state_dir: Path) -> Iterator[DockerSandbox]:
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-        pytest.param("docker", marks=pytest.mark.docker),
-    ]
+    params=[pytest.param("bubblewrap", marks=pytest.mark.bubblewrap), pytest.param("docker", marks=pytest.mark.docker)]
 )
 def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Bubblewrap and Docker, one after the other."""

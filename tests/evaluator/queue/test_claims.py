@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from django.db import connections
@@ -13,11 +12,10 @@ from django.utils import timezone
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import claims, leases
+from evaluator.queue import claims
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
-from tests.submissions.factories import ImplementationFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -32,21 +30,11 @@ def test_a_claim_holds_the_oldest_run_with_a_token_and_a_lease() -> None:
     assert (first.state, first.token) == (RunState.RUNNING, claim.token)
     assert timedelta(seconds=50) < first.lease_until - timezone.now() <= timedelta(seconds=60)
     assert second.state == RunState.QUEUED
+    submission = first.implementation.submission
+    assert submission.state == SubmissionState.RUNNING
+    assert claims.claim_next(worker="w1", submission_id=submission.pk + 1) is None
     attempt = Attempt.objects.get()
     assert (attempt.run_id, attempt.worker, attempt.state) == (first.pk, "w1", AttemptState.RUNNING)
-
-
-def test_claiming_moves_the_submission_to_running() -> None:
-    submission = QueuedSubmissionFactory()
-    runs_of(submission)
-    claims.claim_next(worker="w1")
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.RUNNING
-
-
-def test_nothing_waits() -> None:
-    runs_of(QueuedSubmissionFactory(), "passed", "raised")
-    assert claims.claim_next(worker="w1") is None
 
 
 def test_a_run_that_is_to_be_retried_later_is_not_claimed_before() -> None:
@@ -71,24 +59,6 @@ def test_the_submitter_with_the_fewest_running_comes_first() -> None:
     assert order == [greedy.pk, modest.pk, greedy.pk, modest.pk]
 
 
-def test_a_job_looks_at_the_runs_of_all_owners() -> None:
-    """Other workers may be faster at all runs of the owner who comes first."""
-    busy, idle = QueuedSubmissionFactory(), QueuedSubmissionFactory()
-    own = {submission.pk: [run.pk for run in runs_of(submission)] for submission in (busy, idle)}
-    assert list(claims.fair_order()) == own[busy.pk] + own[idle.pk]
-    TestRunFactory(implementation=ImplementationFactory(submission=busy, trial=2), running=True)
-    assert list(claims.fair_order()) == own[idle.pk] + own[busy.pk]
-
-
-def test_one_submission_can_be_asked_for() -> None:
-    runs_of(QueuedSubmissionFactory())
-    wanted = QueuedSubmissionFactory()
-    wanted_runs = {run.pk for run in runs_of(wanted)}
-    taken = {claim.run_id for _ in range(2) if (claim := claims.claim_next(worker="w", submission_id=wanted.pk))}
-    assert taken == wanted_runs
-    assert claims.claim_next(worker="w", submission_id=wanted.pk) is None
-
-
 @pytest.mark.django_db(transaction=True)
 def test_many_workers_at_once_claim_every_run_exactly_once() -> None:
     expected = sorted(run.pk for _ in range(6) for run in runs_of(QueuedSubmissionFactory()))
@@ -109,17 +79,6 @@ def test_many_workers_at_once_claim_every_run_exactly_once() -> None:
         taken.append(claim.run_id)
     assert sorted(taken) == expected
     assert Attempt.objects.count() == len(expected)
-
-
-def test_a_heartbeat_renews_the_lease_of_the_holder_only() -> None:
-    run = TestRunFactory()
-    claim = claims.claim_next(worker="w1")
-    assert claim is not None
-    TestRun.objects.update(lease_until=timezone.now() + timedelta(seconds=1))
-    assert leases.extend(TestRun, claim.run_id, claim.token)
-    run.refresh_from_db()
-    assert run.lease_until - timezone.now() > timedelta(seconds=50)
-    assert not leases.extend(TestRun, run.pk, uuid4())
 
 
 def test_the_reaper_spares_only_boxes_of_live_claims_and_processes() -> None:

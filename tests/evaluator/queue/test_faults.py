@@ -106,25 +106,6 @@ def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sand
     assert (run.outcome, run.reason, infra_summary()) == ("passed", "", [])
 
 
-@pytest.mark.docker
-def test_an_engine_that_is_gone(
-    small_version: SuiteVersion, fresh: Any, docker: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    run = queued(small_version)
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone.sock")
-    fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker")
-    told = waits(run, "the sandbox engine does not answer")
-    assert "no Docker engine answers" in told
-
-
-@pytest.mark.docker
-def test_an_image_that_is_missing(small_version: SuiteVersion, fresh: Any, docker: Sandbox) -> None:
-    run = queued(small_version)
-    fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="docker", sandbox_image="nowhere/none:1")
-    told = waits(run, "the environment's image is missing")
-    assert "manage.py build_images" in told
-
-
 @pytest.mark.bubblewrap
 def test_bubblewrap_that_is_missing(
     small_version: SuiteVersion, fresh: Any, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

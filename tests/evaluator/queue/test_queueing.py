@@ -56,12 +56,6 @@ def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
     assert (job.func_name, job.args, job.kwargs, job.timeout) == ("evaluator.jobs.evaluate_next", [], {}, -1)
 
 
-def test_planning_twice_plans_once(redis_url: str) -> None:
-    submission = submission_with_every_kind()
-    assert queueing.plan(submission.pk) == queueing.plan(submission.pk)
-    assert TestRun.objects.count() == 3
-
-
 def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
     assert queueing.push(2) == 2
     assert queueing.top_up(5) == 3
@@ -69,14 +63,6 @@ def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
     assert queueing.top_up(1) == 0
     with queueing.opened() as queue:
         assert len(queue) == 5
-
-
-def test_a_submission_without_any_answer_to_run_is_scored_at_once(redis_url: str) -> None:
-    submission = QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1), answers=False)
-    ImplementationFactory(submission=submission, files=None, attempted=False)
-    assert queueing.plan(submission.pk) == []
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.SCORED
 
 
 def test_a_cancelled_submission_is_not_planned() -> None:
@@ -103,31 +89,6 @@ def test_a_stored_file_is_queued_for_its_check_after_commit(
     assert queueing.push_uploads(1) == 0
     check_next_upload()
     assert Upload.objects.get().checked
-
-
-def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: str) -> None:
-    owner = UserFactory()
-    for _ in range(2):
-        uploads.receive(owner=owner, file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
-    check_next_upload()
-    assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
-    check_next_upload()
-    check_next_upload()
-    assert len(jobs_of_uploads()) == 1
-    assert Upload.objects.filter(checked=True).count() == 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ({}, ["uploads", "default", "audits"]),
-        # Some accounts can keep as many workers at checks of files; these are there for what waits to be evaluated.
-        ({"audits": False}, ["default", "uploads"]),
-        ({"models": True}, ["models", "uploads"]),
-    ],
-)
-def test_where_workers_look_first(kind: dict[str, bool], names: list[str]) -> None:
-    assert queueing.queues_of(**kind) == names
 
 
 def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:

@@ -13,7 +13,7 @@ from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
 from evaluator.signals import submission_scored
 from evaluator.testing.types import CaseResult, Outcome, Verdict
-from submissions.enums import SubmissionState, Visibility
+from submissions.enums import SubmissionState
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
@@ -34,9 +34,7 @@ PASSED = Verdict(
 
 
 @pytest.fixture
-def on_commit(
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
-) -> DjangoCaptureOnCommitCallbacks:
+def on_commit(django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks) -> DjangoCaptureOnCommitCallbacks:
     return django_capture_on_commit_callbacks
 
 
@@ -92,32 +90,30 @@ def test_a_result_without_the_token_is_discarded() -> None:
     assert states == [AttemptState.INFRA, AttemptState.ACCEPTED]
 
 
-def test_a_submission_is_scored_only_with_its_last_run() -> None:
-    submission = QueuedSubmissionFactory()
-    runs_of(submission)
-    results.accept(claim(), verdict=PASSED, environment_digest="d")
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.RUNNING
-    results.accept(claim(), verdict=PASSED, environment_digest="d")
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.SCORED
-
-
-def test_a_fault_of_ours_is_retried_later_and_held_at_the_third() -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_fault_of_ours_or_a_lost_lease_is_retried_later_and_held_at_the_third(killed: bool) -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
-    for number in (1, 2):
-        results.record_infra(claim(), reason="the engine /run/x is gone", public="the engine is gone")
-        run.refresh_from_db()
-        assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, number, "the engine is gone")
-        assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
+    reason, public = (leases.LEASE_LOST,) * 2 if killed else ("the engine /run/x is gone", "the engine is gone")
+    for number in (1, 2, 3):
         TestRun.objects.update(not_before=None)
-    results.record_infra(claim(), reason="the engine /run/x is gone", public="the engine is still gone")
-    run.refresh_from_db()
+        lost = claim()
+        if killed:
+            assert results.expire_runs() == []
+            lose_leases()
+            assert not leases.extend(TestRun, lost.run_id, lost.token)
+        else:
+            results.record_infra(lost, reason=reason, public=public)
+        results.record_infra(lost, reason="too late", public="too late")
+        run.refresh_from_db()
+        assert (run.token, run.outcome, run.infra_count, run.reason) == (None, "", number, public)
+        if number < 3:
+            assert run.state == RunState.QUEUED
+            assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
     submission.refresh_from_db()
-    assert (run.state, run.outcome, run.infra_count) == (RunState.HELD, "", 3)
-    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, "the engine is still gone")
-    assert set(Attempt.objects.values_list("state", "reason")) == {(AttemptState.INFRA, "the engine /run/x is gone")}
+    assert (run.state, run.not_before) == (RunState.HELD, None)
+    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, public)
+    assert list(Attempt.objects.values_list("state", "reason")) == [(AttemptState.INFRA, reason)] * 3
 
 
 def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_never_holds_it() -> None:
@@ -142,37 +138,6 @@ def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_ne
     assert (run.outcome, run.reason) == ("passed", "")
 
 
-def test_a_lost_lease_is_an_infrastructure_error_and_the_third_holds_the_submission() -> None:
-    submission = one_task_submission()
-    (run,) = runs_of(submission)
-    for number in (1, 2):
-        dead = claim()
-        assert results.expire_runs() == []
-        lose_leases()
-        run.refresh_from_db()
-        assert (run.state, run.token, run.lease_until) == (RunState.QUEUED, None, None)
-        assert (run.infra_count, run.reason) == (number, "its worker died or stopped renewing the lease")
-        assert run.not_before > timezone.now() + timedelta(seconds=20 * number - 5)
-        assert not leases.extend(TestRun, dead.run_id, dead.token)
-        TestRun.objects.update(not_before=None)
-    assert claim().number == 3
-    lose_leases()
-    run.refresh_from_db()
-    submission.refresh_from_db()
-    assert (run.state, run.outcome, run.infra_count, run.not_before) == (RunState.HELD, "", 3, None)
-    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, leases.LEASE_LOST)
-    assert list(Attempt.objects.values_list("state", "reason")) == [(AttemptState.INFRA, leases.LEASE_LOST)] * 3
-
-
-def test_a_fault_after_the_lease_was_lost_changes_nothing() -> None:
-    (run,) = runs_of(one_task_submission())
-    late = claim()
-    lose_leases()
-    results.record_infra(late, reason="too late", public="too late")
-    run.refresh_from_db()
-    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, leases.LEASE_LOST)
-
-
 def test_a_released_run_waits_again_without_counting_a_fault() -> None:
     (run,) = runs_of(one_task_submission())
     results.release(claim(), reason="stopping")
@@ -180,9 +145,7 @@ def test_a_released_run_waits_again_without_counting_a_fault() -> None:
     assert (run.state, run.token, run.infra_count) == (RunState.QUEUED, None, 0)
 
 
-def test_only_maintainers_retry_and_only_what_is_held(
-    on_commit: DjangoCaptureOnCommitCallbacks,
-) -> None:
+def test_only_maintainers_retry_and_only_what_is_held(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     maintainer = UserFactory(is_staff=True)
@@ -213,13 +176,12 @@ def test_cancelling_drops_what_waits_and_takes_the_token_from_what_runs() -> Non
     assert Attempt.objects.get().state == AttemptState.CANCELLED
 
 
-def test_consent_given_beforehand_publishes_when_scored(
-    on_commit: DjangoCaptureOnCommitCallbacks,
-) -> None:
-    submission = one_task_submission(publish_when_scored=True, code_licence="MIT")
+def test_a_submission_is_scored_only_with_its_last_run() -> None:
+    submission = QueuedSubmissionFactory()
     runs_of(submission)
-    with on_commit(execute=True):
-        results.accept(claim(), verdict=PASSED, environment_digest="d")
+    results.accept(claim(), verdict=PASSED, environment_digest="d")
     submission.refresh_from_db()
-    assert submission.visibility == Visibility.PUBLISHED
-    assert submission.entry.published
+    assert submission.state == SubmissionState.RUNNING
+    results.accept(claim(), verdict=PASSED, environment_digest="d")
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED

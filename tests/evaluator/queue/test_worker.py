@@ -1,4 +1,4 @@
-"""Real workers, and what is left when one is killed in the middle of an evaluation."""
+"""Real workers: killed, told to stop once or twice, or cancelled under; and what each of them leaves."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
-from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.utils import timezone
 
+from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, RunState
+from evaluator.management.commands.worker import _warm_up
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import leases
 from evaluator.queue.queueing import plan
 from evaluator.queue.reconcile import reconcile
+from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.ownership import BoxName
+from evaluator.testing import golden
+from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import SLOW_TRIALS, QueuedSubmissionFactory, slow_submission
@@ -38,12 +41,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.bubblewrap,
-    pytest.mark.redis,
-    pytest.mark.xdist_group("boxes-of-runs"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.redis, pytest.mark.xdist_group("boxes-of-runs")]
 
 
 LEASE = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
@@ -54,13 +52,6 @@ LEASE = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
 def no_pause(settings: Any) -> None:
     """What a worker lost is tried again at once."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=0)
-
-
-def horse_of(worker: int) -> int:
-    """The process of the job in hand. What killed ones have left ends below the worker, too, before it is gone."""
-    command = Path(f"/proc/{worker}/cmdline").read_bytes()
-    (horse,) = (pid for pid in children_of(worker) if Path(f"/proc/{pid}/cmdline").read_bytes() == command)
-    return horse
 
 
 def endless_run(version: SuiteVersion) -> TestRun:
@@ -74,6 +65,7 @@ def endless_run(version: SuiteVersion) -> TestRun:
     return TestRun.objects.get(pk=run_id)
 
 
+@pytest.mark.bubblewrap
 def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
@@ -106,29 +98,11 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     assert real_sandbox.reap(keep=lambda _: False) == 0
 
 
-def test_a_run_that_kills_its_worker_is_held_after_three_tries(
-    small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
-) -> None:
-    run = endless_run(small_version)
-    with running("worker", **LEASE) as worker:
-        for number in (1, 2, 3):
-            under_way = TestRun.objects.filter(state=RunState.RUNNING, attempts__number=number)
-            wait_until(under_way.exists, f"try {number} to begin")
-            os.kill(horse_of(worker.pid), signal.SIGKILL)
-            # As if its lease had run out meanwhile.
-            TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-            assert reconcile().expired == 1
-    run.refresh_from_db()
-    submission = run.implementation.submission
-    assert (run.state, run.infra_count) == (RunState.HELD, 3)
-    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, leases.LEASE_LOST)
-    assert list(Attempt.objects.values_list("state", flat=True)) == [AttemptState.INFRA] * 3
-
-
+@pytest.mark.bubblewrap
 def test_a_worker_and_its_job_that_are_told_to_stop_give_the_run_back_and_nothing_counts(
     small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
-    """As an init system does it; ``test_worker_stop`` tells the worker twice."""
+    """As an init system does it."""
     run = endless_run(small_version)
     with running("worker", **LEASE) as worker:
         # The worker's own check has boxes too.
@@ -145,17 +119,7 @@ def test_a_worker_and_its_job_that_are_told_to_stop_give_the_run_back_and_nothin
     wait_until(lambda: not processes_of_boxes(), "the box to be gone")
 
 
-def test_a_worker_does_what_waits_and_ends(small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str) -> None:
-    submission = slow_submission(small_version)
-    plan(submission.pk)
-    subprocess.run(
-        [sys.executable, "manage.py", "worker", "--burst"],
-        cwd=PROJECT_ROOT, env=environment(), check=True, timeout=PATIENCE_SECONDS, capture_output=True,
-    )  # fmt: skip
-    submission.refresh_from_db()
-    assert submission.state == SubmissionState.SCORED
-
-
+@pytest.mark.bubblewrap
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -173,3 +137,63 @@ def test_a_worker_that_cannot_work_says_why(
     assert done.returncode == 1
     assert message in done.stderr.decode()
     assert "Traceback" not in done.stderr.decode()
+
+
+def boxes_of(horse: int) -> list[str]:
+    """Containers and control groups of the boxes that the process ``horse`` owns."""
+    form = '{{.Label "lmr-board-box"}}.{{.Label "lmr-board-owner"}}.{{.Label "lmr-board-deadline"}}.{{.ID}}'
+    listing = ["docker", "ps", "--all", "--format", form, "--filter", "label=lmr-board-box"]
+    texts = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
+    names = {text: BoxName.parse(text) for text in [*texts, *GroupStore.of_this_machine().names()]}
+    return [text for text, name in names.items() if name is not None and name.owner.pid == horse]
+
+
+def test_a_worker_that_is_stopped_twice_leaves_no_box(
+    small_version: SuiteVersion, each_sandbox: Sandbox, redis_url: str
+) -> None:
+    submission = slow_submission(small_version)
+    plan(submission.pk)
+    with running("worker", EVALUATOR_SANDBOX=each_sandbox.name) as worker:
+        wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "a run to begin")
+        (horse,) = children_of(worker.pid)
+        wait_until(lambda: boxes_of(horse) != [], "a box to begin")
+        os.kill(worker.pid, signal.SIGTERM)
+        time.sleep(1.2)  # RQ takes a second signal within a second for the same one
+        assert is_running(horse)
+        os.kill(worker.pid, signal.SIGTERM)
+        worker.wait(timeout=60)
+        assert not is_running(horse)
+        assert boxes_of(horse) == []
+    given_back = TestRun.objects.filter(attempts__state=AttemptState.LOST, infra_count=0)
+    assert set(given_back.values_list("state", flat=True)) == {RunState.QUEUED}
+
+
+@pytest.mark.bubblewrap
+def test_the_processor_family_of_every_environment_that_works_is_known(
+    small_version: SuiteVersion, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(golden, "_families", {})
+    TaskRevision.objects.filter(task__index=1).update(environment="fortran")
+    _warm_up()
+    assert set(golden._families) == {(real_sandbox.name, real_sandbox.environment_digest("numpy"))}
+
+
+@pytest.mark.bubblewrap
+def test_boxes_of_a_cancelled_submission_are_gone_in_five_seconds_and_its_quota_is_back(
+    small_version: SuiteVersion, bubblewrap: Sandbox, redis_url: str
+) -> None:
+    run = endless_run(small_version)
+    submission = run.implementation.submission
+    left = quotas.remaining(submission.owner)
+    with running("worker", EVALUATOR_SANDBOX="bubblewrap") as worker:
+        wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "the run to begin")
+        wait_until(lambda: bool(processes_of_boxes(worker.pid)), "a box to begin")
+        began = time.monotonic()
+        submitting.cancel(submission=submission, actor=submission.owner)
+        wait_until(lambda: not processes_of_boxes(worker.pid), "the box to be gone")
+        assert time.monotonic() - began < 5
+    submission.refresh_from_db()
+    run.refresh_from_db()
+    assert (submission.state, run.state, run.outcome) == (SubmissionState.CANCELLED, RunState.CANCELLED, "")
+    assert Attempt.objects.get().state == AttemptState.CANCELLED
+    assert quotas.remaining(submission.owner) == left + 1

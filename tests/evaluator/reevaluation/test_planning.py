@@ -11,12 +11,11 @@ from benchmark_tasks.models import SeedEpoch
 from evaluator.models import TestRun
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.task_environments import LastSeen
 from submissions.exceptions import WrongStateError
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory
-from tests.evaluator.reevaluations import HERE, next_version, offered, planned, scored, start, whys
+from tests.evaluator.reevaluations import next_version, offered, planned, scored, start, whys
 
 pytestmark = pytest.mark.django_db
 
@@ -81,15 +80,6 @@ def test_answers_to_something_else_are_stale_and_the_submission_stays(changes: d
     assert [run.supersedes_reason for run in plan.runs] == [f"evaluator 1 → {EVALUATOR_VERSION}"] * 2
 
 
-def test_a_new_task_and_one_that_left_keep_a_submission_where_it_is() -> None:
-    submission = scored("passed", "passed")
-    suite = submission.suite_version.suite
-    first, second = submission.suite_version.revisions.order_by("pk")
-    added = TaskRevisionFactory(task=TaskFactory(suite=suite))
-    SuiteVersionFactory(suite=suite, number=2, seed_epoch=submission.suite_version.seed_epoch, revisions=[first, added])
-    assert planned(submission).stale == (f"{second.task.slug} has left the suite", f"{added.task.slug} is new")
-
-
 def test_only_scored_submissions_of_the_suite_or_with_the_task_are_candidates() -> None:
     submission = scored("passed")
     QueuedSubmissionFactory(suite_version=submission.suite_version)
@@ -130,9 +120,10 @@ def test_a_plan_has_a_fingerprint() -> None:
     assert planning.fingerprint([planned(submission)]) != first
 
 
-def test_the_web_process_knows_what_the_workers_last_measured_in() -> None:
-    submission = scored("passed")
-    revision = submission.implementations.get().revision
-    assert LastSeen()(revision) == HERE
-    TestRun.objects.update(environment="other")
-    assert LastSeen()(revision) is None
+def test_a_new_task_and_one_that_left_keep_a_submission_where_it_is() -> None:
+    submission = scored("passed", "passed")
+    suite = submission.suite_version.suite
+    first, second = submission.suite_version.revisions.order_by("pk")
+    added = TaskRevisionFactory(task=TaskFactory(suite=suite))
+    SuiteVersionFactory(suite=suite, number=2, seed_epoch=submission.suite_version.seed_epoch, revisions=[first, added])
+    assert planned(submission).stale == (f"{second.task.slug} has left the suite", f"{added.task.slug} is new")
