@@ -108,12 +108,6 @@ class TestFilesFromDisk:
         assert [path for path in data_dir.rglob("*") if path.is_file()] == []
 
 
-def test_a_file_comes_back_under_its_own_hash() -> None:
-    found = put_file(b"paper")
-    assert found == hashlib.sha256(b"paper").hexdigest()
-    assert file_path(found).read_bytes() == b"paper"
-
-
 @pytest.mark.parametrize(
     "name",
     [

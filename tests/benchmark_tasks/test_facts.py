@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmark_tasks.facts.categories import CATEGORIES, UnknownCategoryError, normalise
+from benchmark_tasks.facts.categories import CATEGORIES, normalise
 from benchmark_tasks.facts.lmr_bench import SHIPPED_FILE, lmr_bench
 
 UPSTREAM = Path(__file__).parents[3] / "shared" / "lmr-bench"
@@ -53,14 +53,6 @@ class TestCategories:
     )
     def test_upstream_spellings(self, spelling: str | None, slug: str | None) -> None:
         assert normalise(spelling) == slug
-
-    def test_unknown_spelling_names_itself_and_the_nine(self) -> None:
-        with pytest.raises(
-            UnknownCategoryError, match=r"'Loss functions'.*Leave it empty.*Evaluation Metrics"
-        ) as caught:
-            normalise("Loss functions")
-        assert caught.value.spelling == "Loss functions"
-        assert isinstance(caught.value, ValueError)
 
     @pytest.mark.upstream
     def test_every_spelling_of_upstream_is_known(self, upstream_info: list[dict[str, Any]]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from benchmark_tasks.domain.foreign_json import JsonError, places, read_json
+from benchmark_tasks.domain.foreign_json import JsonError, places, read_json, wrongs
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,46 @@ def test_every_value_has_its_place() -> None:
         ("c",): (3, 7),
         ("c", 'd"'): (3, 15),
     }
+
+
+class Sample(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=3)] = "abc"
+    kind: Literal["big", "small"] = "big"
+    number: Annotated[int, Field(ge=1, le=9)] = 1
+    share: float = 0.5
+    exact: bool = False
+    items: Annotated[list[str], Field(min_length=1, max_length=2)] = ["x"]
+    more: dict[str, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "the file must be an object, not a list"),
+        ({"name": ""}, "name is empty; fill it in"),
+        ({"name": "abcd"}, "name has more than 3 characters; shorten it"),
+        ({"name": 7}, "name must be a text in quotes, not 7"),
+        ({"kind": "huge"}, "kind must be one of 'big' or 'small', not \"huge\""),
+        ({"number": 0}, "number must be at least 1, not 0"),
+        ({"number": 10}, "number must be at most 9, not 10"),
+        ({"number": True}, "number must be a whole number, not true"),
+        ({"share": "1"}, 'share must be a number, not "1"'),
+        ({"exact": 1}, "exact must be true or false, not 1"),
+        ({"items": {}}, "items must be a list, not an object"),
+        ({"items": []}, "items must have at least 1 items"),
+        ({"items": ["a", "b", "c"]}, "items has more than 2 items"),
+        ({"items": [3]}, "items[0] must be a text in quotes, not 3"),
+        ({"more": {"a": "x"}}, 'more.a must be a whole number, not "x"'),
+        ({"nmae": "x"}, "nmae is an unknown key; did you mean 'name'?"),
+        ({"zzz": "x"}, "zzz is an unknown key; remove it or correct its spelling"),
+    ],
+)
+def test_what_pydantic_finds_is_said_in_our_words(value: object, message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Sample.model_validate(value)
+    assert [wrong.message for wrong in wrongs(caught.value, list(Sample.model_fields))] == [message]
 
 
 VALUES = st.recursive(

@@ -129,16 +129,12 @@ FORM_ERRORS = [
 ]
 
 VALUE_ERRORS = [
-    ({}, {"implementations": [1]}, "implementations[0] must be an object, not 1"),
-    ({}, {"year": 3000}, "year must be at most 2999, not 3000"),
     (
         {},
         {"paper_url": "javascript:alert(1)"},
         "paper_url must be an http or https address, not 'javascript:alert(1)'",
     ),
-    ({"index": 0}, {}, "implementations[0].index must be at least 1, not 0"),
     ({"index": 2}, {}, "the file repeats the index 2; number the functions of a paper 1, 2, …"),
-    ({"protocol": "open"}, {}, "implementations[0].protocol must be one of 'sealed' or 'upstream', not \"open\""),
     ({"environment": "../x"}, {}, "implementations[0].environment must be a short name such as 'numpy'"),
     (
         {"retrieval_context": ["a"], "retrieval_content": ["b"]},
@@ -148,11 +144,7 @@ VALUE_ERRORS = [
 ]
 
 CHECK_ERRORS = [
-    ({"cases_file": ...}, "check.cases_file is missing; add it"),
-    ({"public_seeds": []}, "check.public_seeds must have at least 1 items"),
     ({"public_seeds": [1, 1]}, "check.public_seeds must be different whole numbers"),
-    ({"comparison": {"default": {"rtol": -1}}}, "check.comparison.default.rtol must be at least 0.0, not -1"),
-    ({"comparison": {"default": {"tolerance": 1}}}, "check.comparison.default.tolerance is an unknown key; "),
     (
         {"comparison": {"outputs": {"x": {"exact": True, "rtol": 1}}}},
         "check.comparison.outputs.x cannot be exact and have tolerances; remove one",

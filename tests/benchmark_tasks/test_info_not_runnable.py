@@ -136,7 +136,7 @@ json_values = st.recursive(
 task_keys = st.sampled_from([*INFO["implementations"][0], "retrieval_content", "other"])
 check_keys = st.sampled_from([*CHECK, "other"])
 paper_keys = st.sampled_from([key for key in INFO if key != "implementations"])
-fuzzed = settings(max_examples=150)
+fuzzed = settings(max_examples=60)
 
 
 class TestFuzz:

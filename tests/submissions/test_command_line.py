@@ -23,18 +23,8 @@ def test_every_field_has_an_option() -> None:
         *("--suite", "small", "--system", "S", "--backbone", "b", "--scaffold", "agent", "--inputs", "paper_only"),
         *("--organisation", "O", "--links", "https://a.example", "--links", "https://b.example", "--notes", "none"),
     )
-    assert manifest == Manifest(
-        suite="small",
-        suite_version=None,
-        system="S",
-        backbone="b",
-        scaffold="agent",
-        inputs="paper_only",
-        organisation="O",
-        links=("https://a.example", "https://b.example"),
-        notes="none",
-        kind="ranked",
-    )
+    links = ("https://a.example", "https://b.example")
+    assert manifest == Manifest("small", None, "S", "b", "agent", "paper_only", "O", links, "none", "ranked")
 
 
 def test_without_a_suite_nothing_is_described() -> None:

@@ -104,18 +104,6 @@ def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small
     assert Submission.objects.get().system.scaffold == "Hands 1"
 
 
-def test_without_a_suite_the_page_asks_for_it_and_keeps_the_file(as_alice: Client, small: SuiteVersion) -> None:
-    as_alice.post(reverse("upload"), {"file": SimpleUploadedFile("gpt4o.zip", zipped(tree()))})
-    checked_by_worker()
-    upload = Upload.objects.get()
-    text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
-    assert "This looks like an output tree" in text
-    assert f"?from={upload.pk}" in text
-    as_alice.post(reverse("upload"), {"stored": upload.pk, **DESCRIBED, "inputs": "full"})
-    checked_by_worker()
-    assert "Every answer in it applies." in as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
-
-
 def test_a_folder_is_packed_without_what_no_answer_has(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "01-Alpha/repo/a.py": "x",

@@ -53,15 +53,6 @@ def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
     return [(problem.severity.value, problem.task, problem.message) for problem in checked.problems]
 
 
-def test_a_good_bundle_applies_to_the_masked_repository(tmp_path: Path, small: SuiteVersion) -> None:
-    checked = check(tmp_path, bundle({"alpha/1": RIGHT, "alpha/2": METHOD}))
-    assert (checked.acceptable, checked.problems, checked.suite_version) == (True, (), small)
-    assert set(applied(checked)) == {("alpha/1", 1), ("alpha/2", 1)}
-    changed = applied(checked)["alpha/2", 1]
-    assert list(changed.files) == ["scoring/core.py"]
-    assert "        return self.factor * x\n" in changed.files["scoring/core.py"]
-
-
 OTHER_VERSION = (
     "The bundle was made for version 7 of 'small'; the current version is 1. Download the current task kit, or"
 )

@@ -90,16 +90,6 @@ def test_a_folder_is_a_trajectory_with_a_row_for_each_file() -> None:
     ]
 
 
-def test_a_trajectory_that_is_none_is_kept_and_said() -> None:
-    reading = read(make_zip({**GOOD_FILES, "answers/dpo/1/run.log": b"just a log"}))
-    (remark,) = reading.problems
-    assert (remark.file, remark.message[:59]) == (
-        "answers/dpo/1/run.log",
-        "Nothing in the trajectory can be shown as an agent's steps.",
-    )
-    assert reading.answers[-1].trajectory == b"just a log"
-
-
 def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
     packed = {read(data).digest() for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
     changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"}))

@@ -33,6 +33,9 @@ def with_fields(**fields: object) -> bytes:
 
 
 def test_every_field_is_read_stripped_and_composed() -> None:
+    assert good(with_fields()) == Manifest(
+        "lmr-mini", None, "Plain", "small-model", "none", "full", "", (), "", "ranked"
+    )
     content = with_fields(
         suite_version=3,
         scaffold=" OpenHands 0.33 ",
@@ -42,19 +45,9 @@ def test_every_field_is_read_stripped_and_composed() -> None:
         kind="calibration",
         inputs="paper_goal_file",
     )
-    manifest = good(b"\xef\xbb\xbf" + content)
-    assert manifest == Manifest(
-        suite="lmr-mini",
-        suite_version=3,
-        system="Plain",
-        backbone="small-model",
-        scaffold="OpenHands 0.33",
-        inputs="paper_goal_file",
-        organisation="Universit\u00e9",
-        links=("https://example.org/a", "http://example.org"),
-        notes="one\ntwo",
-        kind="calibration",
-    )
+    links = ("https://example.org/a", "http://example.org")
+    described = ("OpenHands 0.33", "paper_goal_file", "Universit\u00e9", links, "one\ntwo", "calibration")
+    assert good(b"\xef\xbb\xbf" + content) == Manifest("lmr-mini", 3, "Plain", "small-model", *described)
 
 
 def test_all_missing_fields_are_named_at_once() -> None:
@@ -64,10 +57,11 @@ def test_all_missing_fields_are_named_at_once() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"inputs": "some"}, "inputs must be one of 'full', 'paper_only' or 'paper_goal_file', not \"some\"."),
-        ({"suite": "LMR mini"}, "suite is a name like 'lmr-mini' (small letters, digits, hyphens), not 'LMR mini'."),
-        ({"system": "x" * 101}, "system has more than 100 characters; shorten it."),
+        ({"system": "a\nb"}, "system holds the control or direction character U+000A; remove it."),
         ({"system": "a\u202eb"}, "system holds the control or direction character U+202E; remove it."),
+        ({"links": ["http://[bad"]}, "links[0] cannot be read as an address."),
+        ({"links": ["https://e.org/a b"]}, "links[0] holds a space."),
+        ({"suite": "LMR mini"}, "suite is a name like 'lmr-mini' (small letters, digits, hyphens), not 'LMR mini'."),
         *(
             ({"links": ["https://example.org", link]}, f"links[1] {NO_WEB_ADDRESS}")
             for link in ("javascript:alert(1)", "ftp://example.org", "https://", "//x", "https://me@e.org")
@@ -117,18 +111,8 @@ def usage(content: bytes) -> tuple[dict[str, float], list[str]]:
 
 def test_usage_is_numbers_by_known_keys() -> None:
     content = b'{"input_tokens": 10, "output_tokens": 2, "cost_usd": 0.25, "seconds": null}'
+    assert usage(b'{"cost": 1}') == ({}, ["cost is an unknown key; did you mean 'cost_usd'?"])
     assert usage(content) == ({"input_tokens": 10.0, "output_tokens": 2.0, "cost_usd": 0.25}, [])
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b'{"cost": 1}', "cost is an unknown key; did you mean 'cost_usd'?"),
-        (b'{"seconds": -1}', "seconds must be at least 0.0, not -1."),
-    ],
-)
-def test_usage_that_is_refused(content: bytes, expected: str) -> None:
-    assert usage(content) == ({}, [expected])
 
 
 JSON_VALUES = st.recursive(

@@ -164,7 +164,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(PIECES, max_size=25).map("".join),
     st.sampled_from(
@@ -181,7 +181,7 @@ def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str
         assert result.endswith(pristine.encode()[-5:]) or goal is CLASS
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(PIECES, max_size=12).map("".join),
     st.sampled_from(["def f(x):\n    pass\n", "class A:\n    @d\n    def f(self):\n        pass\n"]),

@@ -174,7 +174,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(PIECES, max_size=5).map(b"".join))
 def test_whatever_is_in_the_goal_s_file_is_an_answer_or_a_bad_one(tasks: dict[str, TaskFiles], content: bytes) -> None:
     made, _ = answers(tree({"src/scores.py": content}, {"unit_test/unit_test_1.py": content}), tasks)

@@ -166,7 +166,7 @@ WORDS = st.sampled_from(
 FOREIGN = st.lists(st.dictionaries(KEYS, WORDS | VALUES, max_size=7) | VALUES, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(history=FOREIGN, metrics=VALUES, error=VALUES, name=VALUES, cut=st.integers(0, 40))
 def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, error: Any, name: Any, cut: int) -> None:
     run = {"instance_id": name, "history": history, "metrics": metrics, "error": error}
@@ -292,7 +292,7 @@ OBJECTS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(objects=OBJECTS, in_folder=st.booleans())
 def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], in_folder: bool) -> None:
     data = lines(*objects)
