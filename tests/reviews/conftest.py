@@ -1,15 +1,29 @@
-"""People who may label at once."""
+"""The people of reviewing, and what others hear of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.reviews.factories import ready
+from reviews.signals import case_settled
+from tests.leaderboard.judging import JudgeFactory
+from tests.reviews.factories import ReviewerFactory, ready
+from tests.reviews.labelling import stored_task
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
-    from reviews.models import Reviewer
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import Settings
+
+    from benchmark_tasks.models import TaskRevision
+    from evaluator.models import JudgeConfig
+    from reviews.models import Case, Reviewer
+    from submissions.models import User
 
 
 @pytest.fixture
@@ -28,3 +42,56 @@ def other_annotator(db: None) -> Reviewer:
 def adjudicator(db: None) -> Reviewer:
     """An adjudicator, and nothing else."""
     return ready(annotator=False, adjudicator=True)
+
+
+@pytest.fixture
+def reviewer(db: None) -> Reviewer:
+    """An annotator who has not read the guidelines."""
+    made: Reviewer = ReviewerFactory()
+    return made
+
+
+@pytest.fixture
+def maintainer(db: None) -> User:
+    """A maintainer who does not review."""
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+@pytest.fixture
+def as_maintainer(client: Client, maintainer: User) -> Client:
+    """The maintainer's browser."""
+    client.force_login(maintainer)
+    return client
+
+
+@pytest.fixture
+def judge(db: None) -> JudgeConfig:
+    """An active judge."""
+    made: JudgeConfig = JudgeFactory()
+    return made
+
+
+@pytest.fixture
+def task(settings: Settings, tmp_path: Path, db: None) -> TaskRevision:
+    """A task whose files are stored."""
+    return stored_task(settings, tmp_path)
+
+
+@pytest.fixture
+def committing(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
+    """A context after which what waits for the commit has run."""
+    return partial(django_capture_on_commit_callbacks, execute=True)
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Case]]:
+    """The cases of which ``case_settled`` was sent."""
+    cases: list[Case] = []
+
+    def hear(case: Case, **_: Any) -> None:
+        cases.append(case)
+
+    case_settled.connect(hear)
+    yield cases
+    case_settled.disconnect(hear)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,12 @@ from django.utils import timezone
 from reviews.enums import AssignmentState, Confidence, FindingSide, Role
 from reviews.models import Assignment, Case, Decision, GuidelineReading, GuidelineRevision, Review, Reviewer
 from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.judging import judged, show
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
+    from evaluator.models import JudgeConfig
     from submissions.models import Implementation
 
 GUIDELINES = "# Labels\n\nCC, LC or LI.\n"
@@ -115,3 +119,18 @@ def decided(case: Case, adjudicator: Reviewer, label: str, **facts: Any) -> Deci
         **facts,
     }
     return Decision.objects.create(case=case, adjudicator=adjudicator, label=label, **given)
+
+
+def shares(settings: Any, **drawn: float) -> None:
+    """Draw these shares: ``audit``, ``gap``, ``repeat``, each from 0 to 1."""
+    named = {f"review_{name}_share": share for name, share in drawn.items()}
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **named)
+
+
+def rated(judge: JudgeConfig, outcome: str, label: str, **facts: Any) -> Implementation:
+    """A published answer with its test outcome and the shown judge's verdict."""
+    (answer,) = answers()
+    TestRunFactory(implementation=answer, done=outcome, finished=timezone.now())
+    show(answer.submission.suite_version.suite, judge)
+    judged(answer, judge, label, **facts)
+    return answer

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from reviews.cases import adjudicating
+from reviews.cases.adjudicating import decide
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
 from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
-from reviews.signals import case_settled
 from submissions.enums import Verb
 from submissions.models import AuditEvent
 from tests.reviews.factories import assigned, case_of, guideline, labelled, ready, reviewed
 
 if TYPE_CHECKING:
-    from pytest_django import DjangoCaptureOnCommitCallbacks
+    from collections.abc import Callable
 
     from reviews.models import Reviewer
 
@@ -43,133 +42,102 @@ def expired(assignment: Assignment) -> None:
     assert holding.expire() == 1
 
 
-def test_a_decision_settles_the_case(
-    assignment: Assignment,
-    adjudicator: Reviewer,
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+def test_a_decision_closes_the_case(
+    assignment: Assignment, adjudicator: Reviewer, heard: list[Case], committing: Callable[[], Any]
 ) -> None:
-    told: list[Case] = []
-
-    def hear(case: Case, **_: Any) -> None:
-        told.append(case)
-
-    case_settled.connect(hear)
-    with django_capture_on_commit_callbacks(execute=True):
-        decision = adjudicating.decide(assignment=assignment, **GIVEN)
-    case_settled.disconnect(hear)
+    with committing():
+        decision = decide(assignment=assignment, **GIVEN)
     case = Case.objects.get()
     assert (case.state, case.label, case.source) == (CaseState.FINAL, "LC", FinalSource.DECISION)
     assert case.settled == decision.decided
     assert (decision.case, decision.adjudicator, decision.guideline.number) == (case, adjudicator, 1)
     assert (decision.label, decision.reasons, decision.note) == ("LC", ["judge_error"], GIVEN["note"])
     assert (assignment.state, assignment.lease_until) == (AssignmentState.DONE, None)
-    assert told == [case]
     event = CaseEvent.objects.get()
     assert (event.before, event.after, event.what) == ("adjudicating", "final", "decided: judge_error")
     audit = AuditEvent.objects.get()
     assert (audit.verb, audit.actor, audit.subject_id) == (Verb.DECIDED, adjudicator.user, str(case.pk))
     assert (audit.reason, audit.data) == (GIVEN["note"], {"label": "LC", "reasons": ["judge_error"]})
-    assert not TaskFlag.objects.exists()
+    assert (heard, TaskFlag.objects.count()) == ([case], 0)
 
 
-@pytest.mark.parametrize("reason", ["bad_test", "bad_golden"])
-def test_a_bad_task_is_flagged(assignment: Assignment, reason: str) -> None:
-    decision = adjudicating.decide(assignment=assignment, **{**GIVEN, "reasons": [reason]})
-    flag = TaskFlag.objects.get()
-    assert (flag.revision, flag.decision, flag.reason) == (assignment.case.implementation.revision, decision, reason)
-
-
-def test_several_reasons_are_kept_in_one_order(assignment: Assignment) -> None:
+def test_several_reasons_are_kept_in_one_order_and_flag_what_is_bad(assignment: Assignment) -> None:
     given = {**GIVEN, "reasons": ["judge_error", "bad_golden", "bad_test", "judge_error"]}
-    decision = adjudicating.decide(assignment=assignment, **given)
+    decision = decide(assignment=assignment, **given)
     assert decision.reasons == ["bad_test", "bad_golden", "judge_error"]
     assert decision.reason_names == "bad test, bad golden function, judge's error"
     assert set(TaskFlag.objects.values_list("reason", flat=True)) == {"bad_test", "bad_golden"}
-    assert adjudicating.decide(assignment=assignment, **given) == decision
+    assert decide(assignment=assignment, **given) == decision
 
 
 @pytest.mark.parametrize(
-    ("given", "fields"),
+    ("given", "field"),
     [
-        ({"label": ""}, {"label"}),
-        ({"reasons": []}, {"reasons"}),
-        ({"reasons": "judge_error"}, {"reasons"}),
-        ({"reasons": ["judge_error", "boredom"]}, {"reasons"}),
-        ({"reasons": [["judge_error"]]}, {"reasons"}),
-        ({"label": "LI", "reasons": ["judge_error", "equivalent"]}, {"reasons"}),
-        ({"note": " too short  "}, {"note"}),
-        ({"note": "x" * 10_001}, {"note"}),
+        ({"label": ""}, "label"),
+        ({"reasons": []}, "reasons"),
+        ({"reasons": "judge_error"}, "reasons"),
+        ({"reasons": ["judge_error", "boredom"]}, "reasons"),
+        ({"reasons": [["judge_error"]]}, "reasons"),
+        ({"label": "LI", "reasons": ["judge_error", "equivalent"]}, "reasons"),
+        ({"note": " too short  "}, "note"),
+        ({"note": "x" * 10_001}, "note"),
     ],
 )
-def test_an_incomplete_decision_is_refused_by_field(
-    assignment: Assignment, given: dict[str, Any], fields: set[str]
-) -> None:
+def test_an_incomplete_decision_is_refused_by_field(assignment: Assignment, given: dict[str, Any], field: str) -> None:
     with pytest.raises(LabelError) as caught:
-        adjudicating.decide(assignment=assignment, **{**GIVEN, **given})
-    assert set(caught.value.errors) == fields
+        decide(assignment=assignment, **{**GIVEN, **given})
+    assert set(caught.value.errors) == {field}
     assert Case.objects.get().state == CaseState.ADJUDICATING
 
 
 def test_the_same_decision_twice_is_stored_once_and_another_one_is_refused(assignment: Assignment) -> None:
-    first = adjudicating.decide(assignment=assignment, **GIVEN)
-    assert adjudicating.decide(assignment=assignment, **GIVEN) == first
+    first = decide(assignment=assignment, **GIVEN)
+    assert decide(assignment=assignment, **GIVEN) == first
     with pytest.raises(LeaseLostError, match="decided this case as LC"):
-        adjudicating.decide(assignment=assignment, **{**GIVEN, "label": "CC"})
-    assert Decision.objects.get().label == "LC"
-    assert AuditEvent.objects.count() == 1
+        decide(assignment=assignment, **{**GIVEN, "label": "CC"})
+    assert (Decision.objects.get().label, AuditEvent.objects.count()) == ("LC", 1)
 
 
-def test_nobody_decides_before_the_own_label_is_locked(adjudicator: Reviewer) -> None:
+def test_nobody_decides_before_the_own_label_is_locked_and_no_annotator_ever(adjudicator: Reviewer) -> None:
     blind = assigned(case_of(state=CaseState.ADJUDICATING), adjudicator, role=Role.ADJUDICATOR)
     with pytest.raises(NotReadyError, match="Lock your own label"):
-        adjudicating.decide(assignment=blind, **GIVEN)
-    assert not Decision.objects.exists()
-
-
-def test_an_annotator_decides_nothing(annotator: Reviewer) -> None:
-    done = labelled(case_of(state=CaseState.DISPUTED), annotator, "CC")
+        decide(assignment=blind, **GIVEN)
     with pytest.raises(NotReadyError):
-        adjudicating.decide(assignment=done, **GIVEN)
+        decide(assignment=labelled(case_of(state=CaseState.DISPUTED), ready(), "CC"), **GIVEN)
     assert not Decision.objects.exists()
 
 
 def test_a_late_decision_is_taken_while_nobody_else_has_the_case(assignment: Assignment) -> None:
     expired(assignment)
-    adjudicating.decide(assignment=assignment, **GIVEN)
+    decide(assignment=assignment, **GIVEN)
     assert (assignment.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.FINAL)
 
 
-def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case(assignment: Assignment) -> None:
+def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case_or_decided_it(assignment: Assignment) -> None:
     expired(assignment)
     rival = ready(annotator=False, adjudicator=True)
-    claiming.claim(reviewer=rival, role=Role.ADJUDICATOR)
+    taken = claiming.claim(reviewer=rival, role=Role.ADJUDICATOR)
+    assert taken is not None
     with pytest.raises(LeaseLostError, match="not yours any more"):
-        adjudicating.decide(assignment=assignment, **GIVEN)
+        decide(assignment=assignment, **GIVEN)
     assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
-    assert not Decision.objects.exists()
-
-
-def test_what_somebody_else_decided_stays(assignment: Assignment) -> None:
-    expired(assignment)
-    rival = ready(annotator=False, adjudicator=True)
-    taken = labelled(assignment.case, rival, "CC", role=Role.ADJUDICATOR)
-    Case.objects.update(state=CaseState.ADJUDICATING)
-    adjudicating.decide(assignment=taken, **{**GIVEN, "label": "CC"})
+    taken.delete()
+    theirs = labelled(assignment.case, rival, "CC", role=Role.ADJUDICATOR)
+    decide(assignment=theirs, **{**GIVEN, "label": "CC"})
     with pytest.raises(LeaseLostError, match="Somebody else has decided"):
-        adjudicating.decide(assignment=assignment, **GIVEN)
+        decide(assignment=assignment, **GIVEN)
     assert Decision.objects.get().adjudicator == rival
-    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
 
 
 def test_a_void_case_is_not_decided(assignment: Assignment) -> None:
     Case.objects.update(state=CaseState.VOID)
     with pytest.raises(LeaseLostError, match="review has ended"):
-        adjudicating.decide(assignment=assignment, **GIVEN)
+        decide(assignment=assignment, **GIVEN)
     assert Case.objects.get().state == CaseState.VOID
 
 
 def test_new_guidelines_are_read_before_deciding(assignment: Assignment) -> None:
     guideline(2, text="# Labels\n\nLook twice.\n")
     with pytest.raises(NotReadyError, match="revision 2"):
-        adjudicating.decide(assignment=assignment, **GIVEN)
+        decide(assignment=assignment, **GIVEN)
     assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN

@@ -1,4 +1,4 @@
-"""``/reviews/dashboard/``, and the export of labels on it."""
+"""``/reviews/dashboard/``: what waits, what each annotator has done, from closed cases only; and the export on it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.cases.states import note
-from reviews.enums import CaseState, Severity, TriggerKind
-from reviews.models import Case, Trigger
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
+from reviews.models import Case, Reviewer, Trigger
+from reviews.record.dashboards import Pairs, Work, cases, people_at_work, queue, reasons, work
 from reviews.record.exporting import export
 from tests.leaderboard.showing import text_of
-from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, reviewed
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, reviewed
 from tests.reviews.settled import record_of_everything, settled
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
-    from django.http import HttpResponse
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries
 
@@ -27,185 +27,249 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-ADDRESS = "/reviews/dashboard/"
+ADDRESS, EXPORT = "/reviews/dashboard/", "/reviews/labels/export/"
 
 
-@pytest.fixture
-def maintainer() -> User:
-    user: User = UserFactory(is_staff=True)
-    return user
+def waiting(state: CaseState, days: int, *kinds: TriggerKind, **facts: Any) -> Case:
+    """A case that was opened so many days ago, for these reasons."""
+    case = case_of(state=state, **facts)
+    Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
+    for kind in kinds:
+        Trigger.objects.create(case=case, kind=kind)
+    return case
 
 
-def page(client: Client, user: User, address: str = ADDRESS) -> str:
+class TestQueue:
+    def test_states_severities_and_ages(self) -> None:
+        for state, severity, days in (
+            (CaseState.QUEUED, Severity.AUDIT, 3),
+            (CaseState.QUEUED, Severity.AUDIT, 9),
+            (CaseState.QUEUED, Severity.CONFLICT, 1),
+            (CaseState.DISPUTED, Severity.CONFLICT, 2),
+            (CaseState.AGREED, Severity.AUDIT, 30),
+            (CaseState.VOID, Severity.AUDIT, 30),
+        ):
+            waiting(state, days, severity=severity)
+        case_of(kind=CaseKind.PRACTICE, known_label="CC")
+        lines = queue(closed=(), by_severity=True)
+        age = timezone.now()
+        assert [(each.state, each.severity, each.count, each.percent, (age - each.oldest).days) for each in lines] == [
+            (CaseState.QUEUED, Severity.CONFLICT, 1, 50, 1),
+            (CaseState.QUEUED, Severity.AUDIT, 2, 100, 9),
+            (CaseState.DISPUTED, Severity.CONFLICT, 1, 50, 2),
+        ]
+        lines = queue(closed=(), by_severity=False)
+        assert [(line.state, line.severity, line.count) for line in lines] == [
+            *((CaseState.QUEUED, None, 3), (CaseState.DISPUTED, None, 1)),
+        ]
+
+    def test_why_cases_wait_and_since_when(self) -> None:
+        kinds = TriggerKind
+        waiting(CaseState.QUEUED, 3, kinds.AUDIT)
+        waiting(CaseState.LEASED, 9, kinds.AUDIT, kinds.JUDGE_UNSURE)
+        waiting(CaseState.DISPUTED, 2, kinds.APPEAL)
+        for state in (CaseState.AGREED, CaseState.VOID, CaseState.REOPENED):
+            waiting(state, 30, kinds.APPEAL)
+        lines, age = reasons(closed=()), timezone.now()
+        assert [(line.kind, line.count, line.percent, (age - line.oldest).days) for line in lines] == [
+            (kinds.JUDGE_UNSURE, 1, 50, 9),
+            (kinds.APPEAL, 1, 50, 2),
+            (kinds.AUDIT, 2, 100, 9),
+        ]
+        assert reasons(closed=set(Case.objects.values_list("implementation", flat=True))) == []
+
+    def test_cases_are_filtered_by_state_and_those_of_closed_answers_left_out(self) -> None:
+        open_one, done = case_of(), case_of(state=CaseState.AGREED)
+        assert list(cases(closed=(), viewer=None)) == [done, open_one]
+        assert list(cases(closed=(), viewer=None, state="agreed")) == [done]
+        closed = {open_one.implementation_id}
+        assert (queue(closed=closed, by_severity=True), list(cases(closed=closed, viewer=None))) == ([], [done])
+
+    def test_a_coming_repeat_is_hidden_from_whom_it_waits_for(self) -> None:
+        one, two = ReviewerFactory(), ReviewerFactory()
+        repeat = case_of(kind=CaseKind.REPEAT, reserved_for=one)
+        assert (list(cases(closed=(), viewer=one)), list(cases(closed=(), viewer=two))) == ([], [repeat])
+        Case.objects.filter(pk=repeat.pk).update(state=CaseState.AGREED, settled=timezone.now())
+        assert list(cases(closed=(), viewer=one)) == [repeat]
+
+
+class TestWork:
+    def of(self, person: Reviewer) -> Work:
+        (found,) = work([person])
+        return found
+
+    def test_agreement_is_of_closed_cases(self) -> None:
+        one, two, three = (ReviewerFactory() for _ in range(3))
+        agreed, differing, opposed, open_one = answers(4)
+        case = settled(agreed, 1, state=CaseState.AGREED, label="CC", source="agreed")
+        reviewed(case, one, "CC")
+        reviewed(case, two, "CC")
+        case = settled(differing, 2, state=CaseState.FINAL, label="LC", source="decision")
+        reviewed(case, one, "LC")
+        reviewed(case, two, "CC")
+        reviewed(case, three, "LI", role=Role.ADJUDICATOR)
+        decided(case, three, "LC")
+        case = settled(opposed, 3, state=CaseState.FINAL, label="LI", source="decision")
+        reviewed(case, one, "CC")
+        reviewed(case, two, "LI")
+        decided(case, three, "LI")
+        case = case_of(open_one, state=CaseState.DISPUTED)
+        reviewed(case, one, "LC")
+        reviewed(case, two, "LI")
+        first, second, third = (self.of(person) for person in (one, two, three))
+        assert first.peers == second.peers == Pairs(n=3, same=1, opposed=1)
+        assert third.peers == Pairs()
+        assert first.decided == Pairs(n=2, same=1, opposed=1)
+        assert second.decided == Pairs(n=2, same=1, opposed=0)
+        assert (first.peers.percent, Pairs().percent) == (33.3, None)
+        assert (first.labels, third.labels, third.decisions) == (4, 1, 2)
+
+    def test_repeats_are_compared_with_the_own_first_label(self) -> None:
+        one, two = ReviewerFactory(), ReviewerFactory()
+        for answer, label in zip(answers(2), ("CC", "LI"), strict=True):
+            case = settled(answer, 1, state=CaseState.AGREED, label=label, source="agreed")
+            reviewed(case, one, label)
+            reviewed(case, two, label)
+            repeat = settled(answer, 5, kind=CaseKind.REPEAT, state=CaseState.AGREED, reserved_for=one)
+            reviewed(repeat, one, "CC")
+        assert (self.of(one).again, self.of(two).again) == (Pairs(n=2, same=1, opposed=1), Pairs())
+        assert self.of(one).peers == Pairs(n=2, same=2, opposed=0)
+
+    def test_time_skips_and_leases_are_counted(self, reviewer: Reviewer) -> None:
+        for number, (seconds, days) in enumerate(((30, 1), (90, 2), (400, 9))):
+            case = settled(answers()[0], number, state=CaseState.AGREED, label="CC", source="single")
+            locked = timezone.now() - timedelta(days=days)
+            reviewed(case, reviewer, "CC", active_seconds=seconds, locked=locked)
+        reviewed(case_of(kind=CaseKind.PRACTICE, known_label="CC"), reviewer, "CC", active_seconds=5000)
+        assigned(case_of(), reviewer, state=AssignmentState.SKIPPED)
+        assigned(case_of(), reviewer, state=AssignmentState.EXPIRED)
+        assigned(case_of(kind=CaseKind.PRACTICE, known_label="LI"), reviewer, state=AssignmentState.EXPIRED)
+        assigned(case_of(), ReviewerFactory(), state=AssignmentState.EXPIRED)
+        found = self.of(reviewer)
+        assert (found.labels, found.last_days, found.seconds) == (3, 2, 90)
+        assert (found.skipped, found.expired, self.of(ReviewerFactory()).seconds) == (1, 1, None)
+
+    def test_of_those_who_may_label_or_have(self) -> None:
+        active, former = ReviewerFactory(pseudonym="A"), ReviewerFactory(pseudonym="B", active=False)
+        reviewed(case_of(), former, "CC")
+        ReviewerFactory(pseudonym="C", active=False)
+        ReviewerFactory(pseudonym="D", annotator=False)
+        adjudicator = ReviewerFactory(pseudonym="E", annotator=False, adjudicator=True)
+        assert people_at_work() == [active, former, adjudicator]
+
+
+def page(client: Client, user: User | None, address: str = ADDRESS) -> str:
+    assert user is not None
     client.force_login(user)
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
 
 
-def body(answer: HttpResponse | Any) -> bytes:
-    return b"".join(answer.streaming_content)
-
-
-def test_strangers_sign_in_and_other_accounts_find_nothing(client: Client) -> None:
-    for address in (ADDRESS, "/reviews/labels/export/?format=csv"):
-        client.logout()
+class TestPage:
+    @pytest.mark.parametrize("address", [ADDRESS, f"{EXPORT}?format=csv"])
+    def test_strangers_sign_in_and_other_accounts_find_nothing(self, client: Client, address: str) -> None:
         assert client.get(address).status_code == 302
         client.force_login(UserFactory())
         assert client.get(address).status_code == 404
 
+    def test_annotators_see_their_own_row_and_no_urgency(self, client: Client, reviewer: Reviewer) -> None:
+        """Of a single waiting case, "direct conflict" would tell what others said."""
+        other = ReviewerFactory()
+        case = settled(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
+        reviewed(case, reviewer, "CC")
+        reviewed(case, other, "LI")
+        case_of(severity=Severity.CONFLICT)
+        case_of(severity=Severity.AUDIT)
+        text = page(client, reviewer.user)
+        assert (reviewer.pseudonym in text, text.count("waiting for an annotator")) == (True, 1)
+        hidden = (other.pseudonym, "Export", f"Case {case.pk}", "direct conflict", "Severity")
+        assert [word for word in hidden if word in text] == []
+        assert client.get(f"{EXPORT}?format=csv").status_code == 404
 
-def test_annotators_see_their_own_row_only(client: Client) -> None:
-    mine, other = ReviewerFactory(), ReviewerFactory()
-    case = settled(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
-    reviewed(case, mine, "CC")
-    reviewed(case, other, "LI")
-    text = page(client, mine.user)
-    assert mine.pseudonym in text
-    assert other.pseudonym not in text
-    assert "Your work" in text
-    assert "Export" not in text
-    assert f"Case {case.pk}" not in text
-    assert client.get("/reviews/labels/export/?format=csv").status_code == 404
+    def test_maintainers_see_everybody_and_what_happened(self, client: Client, maintainer: User) -> None:
+        people = [ReviewerFactory(), ReviewerFactory()]
+        case = waiting(CaseState.QUEUED, 3, severity=Severity.CONFLICT)
+        note(case, before="queued", after="leased", reviewer=people[0], what="taken by somebody")
+        labelled = case_of(state=CaseState.ONE_LABEL)
+        reviewed(labelled, ReviewerFactory(), "LI", note="a telling remark")
+        private = settled(answers(published=False)[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+        text = page(client, maintainer)
+        shown = ("direct conflict", "taken by somebody", "1 label,", "3\xa0days ago", f"Case {private.pk}")
+        assert [word for word in (*shown, *(person.pseudonym for person in people)) if word not in text] == []
+        # What is said in an open case is shown nowhere, and what is not published has no public page to link to.
+        links = [reverse("case", args=[each.pk]) for each in (case, labelled, private)]
+        assert [word for word in ("a telling remark", *links) if word in text] == []
 
+    def test_maintainers_who_label_are_not_told_why_a_case_is_open(self, client: Client, maintainer: User) -> None:
+        """How many are audits, or appeals, falls when somebody takes one, and so tells what was taken."""
+        case = waiting(CaseState.DISPUTED, 1, TriggerKind.APPEAL, severity=Severity.CONFLICT)
+        note(case, before="two_labels", after="disputed", what="judge_opposes")
+        waiting(CaseState.QUEUED, 3, TriggerKind.AUDIT)
+        waiting(CaseState.QUEUED, 5, TriggerKind.AUDIT)
+        done = settled(answers()[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+        note(done, before="two_labels", after="agreed", what="the labels agree")
+        client.force_login(maintainer)
+        why = "an appeal 1 1 day ago sampled at random 2 5 days ago"
+        assert why in text_of(client.get(ADDRESS))  # type: ignore[arg-type]
+        text = page(client, ReviewerFactory(user=maintainer).user)
+        assert (f"Case {case.pk}" in text, "the labels agree" in text) == (True, True)
+        assert reverse("case", args=[done.pk]) in text
+        hidden = ("judge_opposes", "direct conflict", "an appeal", "sampled at random")
+        assert [word for word in hidden if word in text] == []
+        adjudicators = page(client, ReviewerFactory(adjudicator=True).user)
+        assert [word for word in hidden if word in adjudicators] == []
 
-def test_annotators_are_told_no_urgency(client: Client) -> None:
-    """Of a single waiting case, "direct conflict" would tell what others said."""
-    case_of(severity=Severity.CONFLICT)
-    case_of(severity=Severity.AUDIT)
-    text = page(client, ReviewerFactory().user)
-    assert text.count("waiting for an annotator") == 1
-    assert "direct conflict" not in text
-    assert "Severity" not in text
+    def test_the_cases_of_the_answer_in_hand_are_left_out(self, client: Client, maintainer: User) -> None:
+        mine = ReviewerFactory(user=maintainer)
+        one, other = answers(2)
+        earlier, elsewhere = (
+            settled(each, 1, state=CaseState.REOPENED, label="CC", source="single") for each in (one, other)
+        )
+        for case in (earlier, elsewhere):
+            reviewed(case, ReviewerFactory(), "CC")
+        held = case_of(one, round=2)
+        assigned(held, mine)
+        text = page(client, maintainer)
+        assert "are neither shown nor exported until you submit your label" in text
+        assert [f"Case {case.pk}<" in text for case in (earlier, held, elsewhere)] == [False, False, True]
+        for suite in ("", one.submission.suite_version.suite.slug):
+            response: Any = client.get(f"{EXPORT}?format=jsonl&suite={suite}")
+            exported = b"".join(response.streaming_content).decode()
+            assert [str(case.identifier) in exported for case in (earlier, elsewhere)] == [False, True]
 
+    def test_cases_are_listed_by_state_and_page(self, client: Client, maintainer: User) -> None:
+        assert "Nobody labels yet." in page(client, maintainer)
+        for answer in answers(27):
+            case_of(answer)
+        case_of(state=CaseState.AGREED)
+        text = page(client, maintainer)
+        assert ("page 1 of 2" in text, "28 cases" in text) == (True, True)
+        assert "page 2 of 2" in page(client, maintainer, f"{ADDRESS}?page=2")
+        assert "1 case," in page(client, maintainer, f"{ADDRESS}?state=agreed")
+        assert "28 cases" in page(client, maintainer, f"{ADDRESS}?state=nonsense&page=x")
 
-def test_maintainers_see_everybody_and_what_happened(client: Client, maintainer: User) -> None:
-    people = [ReviewerFactory(), ReviewerFactory()]
-    case = case_of(severity=Severity.CONFLICT)
-    note(case, before="queued", after="leased", reviewer=people[0], what="taken by somebody")
-    text = page(client, maintainer)
-    assert all(person.pseudonym in text for person in people)
-    assert "direct conflict" in text
-    assert f"Case {case.pk}" in text
-    assert "taken by somebody" in text
+    @pytest.mark.parametrize("number", [1, 4])
+    def test_queries_do_not_grow(
+        self, as_maintainer: Client, number: int, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for answer in answers(number):
+            case = settled(answer, 1, state=CaseState.FINAL, label="CC", source="decision")
+            note(case, before="", after="agreed", reviewer=ReviewerFactory())
+            reviewed(case, ReviewerFactory(), "CC")
+            decided(case, ReviewerFactory(adjudicator=True), "CC")
+        with django_assert_max_num_queries(15):
+            assert as_maintainer.get(ADDRESS).status_code == 200
 
+    @pytest.mark.parametrize(("form", "kind"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
+    def test_the_export_is_the_commands(self, as_maintainer: Client, form: Any, kind: str) -> None:
+        record_of_everything()
+        answer: Any = as_maintainer.get(f"{EXPORT}?format={form}&suite=")
+        name = f"labels-all-{timezone.now():%Y%m%d}.{form}"
+        assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+        assert (answer["Content-Type"].startswith(kind), "no-store" in answer["Cache-Control"]) == (True, True)
+        assert b"".join(answer.streaming_content).decode() == "".join(export(form=form))
 
-def test_only_maintainers_who_do_not_label_see_why_cases_wait(client: Client, maintainer: User) -> None:
-    """How many are audits, or appeals, falls when somebody takes one, and so tells what was taken."""
-    for kind, days in ((TriggerKind.AUDIT, 3), (TriggerKind.AUDIT, 5), (TriggerKind.APPEAL, 1)):
-        case = case_of()
-        Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
-        Trigger.objects.create(case=case, kind=kind)
-    client.force_login(maintainer)
-    assert "an appeal 1 1 day ago sampled at random 2 5 days ago" in text_of(client.get(ADDRESS))  # type: ignore[arg-type]
-    for user in (ReviewerFactory(user=maintainer).user, ReviewerFactory(adjudicator=True).user):
-        text = page(client, user)
-        assert ("an appeal" in text, "sampled at random" in text) == (False, False)
-
-
-def test_what_was_said_of_open_cases_is_shown_nowhere(client: Client, maintainer: User) -> None:
-    case = case_of(state=CaseState.ONE_LABEL)
-    reviewed(case, ReviewerFactory(), "LI", note="a telling remark")
-    text = page(client, maintainer)
-    assert "1 label," in text
-    assert "a telling remark" not in text
-    assert reverse("case", args=[case.pk]) not in text
-
-
-def test_maintainers_who_label_are_not_told_why_a_case_is_open(client: Client, maintainer: User) -> None:
-    ReviewerFactory(user=maintainer)
-    case = case_of(state=CaseState.DISPUTED, severity=Severity.CONFLICT)
-    note(case, before="two_labels", after="disputed", what="judge_opposes")
-    done = settled(answers()[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
-    note(done, before="two_labels", after="agreed", what="the labels agree")
-    text = page(client, maintainer)
-    assert f"Case {case.pk}" in text
-    assert "judge_opposes" not in text
-    assert "direct conflict" not in text
-    assert "the labels agree" in text
-    assert reverse("case", args=[done.pk]) in text
-
-
-def test_what_is_not_published_has_no_public_page_to_link_to(client: Client, maintainer: User) -> None:
-    done = settled(answers(published=False)[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
-    text = page(client, maintainer)
-    assert f"Case {done.pk}" in text
-    assert reverse("case", args=[done.pk]) not in text
-
-
-def test_the_cases_of_the_answer_in_hand_are_left_out(client: Client, maintainer: User) -> None:
-    mine = ReviewerFactory(user=maintainer)
-    one, other = answers(2)
-    earlier, elsewhere = (
-        settled(each, 1, state=CaseState.REOPENED, label="CC", source="single") for each in (one, other)
-    )
-    for case in (earlier, elsewhere):
-        reviewed(case, ReviewerFactory(), "CC")
-    held = case_of(one, round=2)
-    assigned(held, mine)
-    text = page(client, maintainer)
-    assert "are neither shown nor exported until you submit your label" in text
-    assert [f"Case {case.pk}<" in text for case in (earlier, held, elsewhere)] == [False, False, True]
-    for suite in ("", one.submission.suite_version.suite.slug):
-        exported = body(client.get(f"/reviews/labels/export/?format=jsonl&suite={suite}")).decode()
-        assert str(earlier.identifier) not in exported
-        assert str(elsewhere.identifier) in exported
-
-
-def test_cases_are_listed_by_state_and_page(client: Client, maintainer: User) -> None:
-    for answer in answers(27):
-        case_of(answer)
-    done = case_of(state=CaseState.AGREED)
-    text = page(client, maintainer)
-    assert "page 1 of 2" in text
-    assert "28 cases" in text
-    assert f"Case {done.pk}" in text
-    assert "page 2 of 2" in page(client, maintainer, f"{ADDRESS}?page=2")
-    only = page(client, maintainer, f"{ADDRESS}?state=agreed")
-    assert "1 case," in only
-    assert "28 cases" in page(client, maintainer, f"{ADDRESS}?state=nonsense&page=x")
-
-
-def test_empty_pages_say_what_to_do(client: Client, maintainer: User) -> None:
-    text = page(client, maintainer)
-    assert "manage.py sample_disputes" in text
-    assert "Nobody labels yet." in text
-    assert "No case in this state." in page(client, maintainer, f"{ADDRESS}?state=agreed")
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_queries_do_not_grow(
-    client: Client, maintainer: User, number: int, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for answer in answers(number):
-        case = settled(answer, 1, state=CaseState.AGREED, label="CC", source="agreed")
-        note(case, before="", after="agreed", reviewer=ReviewerFactory())
-        reviewed(case, ReviewerFactory(), "CC")
-    client.force_login(maintainer)
-    with django_assert_max_num_queries(15):
-        assert client.get(ADDRESS).status_code == 200
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_export_is_the_commands(client: Client, maintainer: User, form: Any) -> None:
-    record_of_everything()
-    client.force_login(maintainer)
-    answer: Any = client.get(f"/reviews/labels/export/?format={form}&suite=")
-    name = f"labels-all-{timezone.now():%Y%m%d}.{form}"
-    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
-    assert answer["Content-Type"].startswith({"csv": "text/csv", "jsonl": "application/jsonl"}[form])
-    assert "no-store" in answer["Cache-Control"]
-    assert body(answer).decode() == "".join(export(form=form))
-
-
-def test_unknown_formats_and_suites_are_not_there(client: Client, maintainer: User) -> None:
-    client.force_login(maintainer)
-    assert client.get("/reviews/labels/export/").status_code == 404
-    assert client.get("/reviews/labels/export/?format=xls").status_code == 404
-    assert client.get("/reviews/labels/export/?format=csv&suite=none").status_code == 404
-
-
-def test_ages_are_those_of_the_oldest(client: Client, maintainer: User) -> None:
-    case = case_of()
-    Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=3))
-    assert "3\xa0days ago" in page(client, maintainer)
+    @pytest.mark.parametrize("query", ["", "?format=xls", "?format=csv&suite=none"])
+    def test_unknown_formats_and_suites_are_not_there(self, as_maintainer: Client, query: str) -> None:
+        assert as_maintainer.get(f"{EXPORT}{query}").status_code == 404

@@ -18,10 +18,11 @@ from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from benchmark_tasks.models import TaskRevision
     from reviews.models import Decision
+    from submissions.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +30,7 @@ REASON = "The tolerance was mended in revision 2."
 
 
 @pytest.fixture
-def heard() -> Iterator[list[TaskRevision]]:
+def flagged_tasks() -> Iterator[list[TaskRevision]]:
     """The revisions of which ``task_flagged`` was sent."""
     found: list[TaskRevision] = []
 
@@ -51,73 +52,65 @@ def flagged(reason: str = "bad_test") -> TaskFlag:
 
 
 @pytest.mark.parametrize("reason", ["bad_test", "bad_golden"])
-def test_a_bad_test_or_golden_function_flags_the_task(
-    reason: str, heard: list[TaskRevision], django_capture_on_commit_callbacks: Any
+def test_a_bad_test_or_golden_function_flags_the_task_once(
+    reason: str, flagged_tasks: list[TaskRevision], committing: Callable[[], Any]
 ) -> None:
     made = decision(reason)
-    with django_capture_on_commit_callbacks(execute=True):
+    with committing():
         (flag,) = flag_task(made)
     revision = made.case.implementation.revision
     assert (flag.revision, flag.reason, flag.lifted) == (revision, reason, None)
-    assert heard == [revision]
+    assert flagged_tasks == [revision]
     event = AuditEvent.objects.get(verb=Verb.TASK_FLAGGED)
-    assert (event.actor, event.subject_kind, event.subject_text) == (
-        made.adjudicator.user,
-        "task",
-        str(revision.task),
-    )
-    assert event.data == {"case": made.case_id, "revision": revision.number}
-
-
-def test_no_other_reason_does(heard: list[TaskRevision], django_capture_on_commit_callbacks: Any) -> None:
-    others = [reason for reason in ReasonCode.values if reason not in {"bad_test", "bad_golden"}]
-    with django_capture_on_commit_callbacks(execute=True):
-        assert [flag_task(decision(reason)) for reason in others] == [[]] * 5
-    assert (heard, TaskFlag.objects.count(), AuditEvent.objects.count()) == ([], 0, 0)
-
-
-def test_each_reason_flags_by_itself() -> None:
-    made = decision("judge_error", "bad_golden", "bad_test")
-    test, golden = flag_task(made)
-    assert (test.reason, golden.reason) == ("bad_test", "bad_golden")
-    lift(actor=UserFactory(is_staff=True), flag=test, reason=REASON)
-    assert [flag.reason for flag in flags_of([golden.revision_id])[golden.revision_id]] == ["bad_golden"]
-
-
-def test_one_decision_flags_once() -> None:
-    made = decision()
-    assert flag_task(made) == flag_task(made)
+    assert (event.actor, event.subject_kind) == (made.adjudicator.user, "task")
+    assert (event.subject_text, event.data) == (str(revision.task), {"case": made.case_id, "revision": revision.number})
+    assert flag_task(made) == [flag]
     assert (TaskFlag.objects.count(), AuditEvent.objects.count()) == (1, 1)
 
 
-def test_maintainers_lift_a_flag(heard: list[TaskRevision], django_capture_on_commit_callbacks: Any) -> None:
-    flag, actor = flagged(), UserFactory(is_staff=True)
-    with django_capture_on_commit_callbacks(execute=True):
-        lift(actor=actor, flag=flag, reason=f" {REASON} ")
+def test_no_other_reason_does(flagged_tasks: list[TaskRevision], committing: Callable[[], Any]) -> None:
+    others = [reason for reason in ReasonCode.values if reason not in {"bad_test", "bad_golden"}]
+    with committing():
+        assert [flag_task(decision(reason)) for reason in others] == [[]] * 5
+    assert (flagged_tasks, TaskFlag.objects.count(), AuditEvent.objects.count()) == ([], 0, 0)
+
+
+def test_each_reason_flags_by_itself(maintainer: User) -> None:
+    test, golden = flag_task(decision("judge_error", "bad_golden", "bad_test"))
+    assert (test.reason, golden.reason) == ("bad_test", "bad_golden")
+    lift(actor=maintainer, flag=test, reason=REASON)
+    assert [flag.reason for flag in flags_of([golden.revision_id])[golden.revision_id]] == ["bad_golden"]
+
+
+def test_maintainers_lift_a_flag(
+    maintainer: User, flagged_tasks: list[TaskRevision], committing: Callable[[], Any]
+) -> None:
+    flag = flagged()
+    with committing():
+        lift(actor=maintainer, flag=flag, reason=f" {REASON} ")
     flag.refresh_from_db()
-    assert (flag.lifted is not None, flag.lifted_by, flag.lifted_because) == (True, actor, REASON)
-    assert heard == [flag.revision]
+    assert (flag.lifted is not None, flag.lifted_by, flag.lifted_because) == (True, maintainer, REASON)
+    assert flagged_tasks == [flag.revision]
     event = AuditEvent.objects.get(verb=Verb.FLAG_LIFTED)
-    assert (event.actor, event.reason, event.data["case"]) == (actor, REASON, flag.decision.case_id)
+    assert (event.actor, event.reason, event.data["case"]) == (maintainer, REASON, flag.decision.case_id)
     with pytest.raises(WrongStateError, match="lifted already"):
-        lift(actor=actor, flag=flag, reason=REASON)
-    assert AuditEvent.objects.filter(verb=Verb.FLAG_LIFTED).count() == 1
+        lift(actor=maintainer, flag=flag, reason=REASON)
 
 
-def test_nobody_else_lifts_it_and_nobody_without_a_reason() -> None:
+def test_nobody_else_lifts_it_and_nobody_without_a_reason(maintainer: User) -> None:
     flag = flagged()
     with pytest.raises(NotAllowedError, match="Only maintainers"):
         lift(actor=flag.decision.adjudicator.user or UserFactory(), flag=flag, reason=REASON)
     with pytest.raises(ReviewError, match="at least 10 characters"):
-        lift(actor=UserFactory(is_staff=True), flag=flag, reason="  mended.  ")
+        lift(actor=maintainer, flag=flag, reason="  mended.  ")
     flag.refresh_from_db()
     assert flag.lifted is None
 
 
-def test_raised_flags_by_revision(django_assert_num_queries: Any) -> None:
+def test_raised_flags_by_revision(maintainer: User, django_assert_num_queries: Any) -> None:
     first, second = flagged(), flagged("bad_golden")
     lifted, elsewhere = flagged(), flagged()
-    lift(actor=UserFactory(is_staff=True), flag=lifted, reason=REASON)
+    lift(actor=maintainer, flag=lifted, reason=REASON)
     (unflagged,) = answers()
     again = TaskFlag.objects.create(revision=first.revision, decision=decision(), reason="bad_test")
     asked = [first.revision_id, second.revision_id, lifted.revision_id, unflagged.revision_id]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from django.utils import timezone
 from django.utils.html import strip_tags
 
-from benchmark_tasks.models import TaskRevision
 from evaluator.testing.types import Outcome
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Review, Reviewer
@@ -26,15 +24,13 @@ if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries, Settings
 
+    from benchmark_tasks.models import TaskRevision
+
 
 pytestmark = pytest.mark.django_db
 
 PAGES = ("", "paper/", "?part=diff&whitespace=ignored")
-
-
-@pytest.fixture
-def task(settings: Settings, tmp_path: Path, db: None) -> TaskRevision:
-    return stored_task(settings, tmp_path)
+PEERS = (*HIDDEN, "Hidden Peer", "hidden peer note")
 
 
 @pytest.fixture
@@ -48,14 +44,19 @@ def held(task: TaskRevision, annotator: Reviewer, client: Client) -> Assignment:
 
 
 def body(client: Client, assignment: Assignment, page: str = "") -> str:
+    """The page and, behind it, its words without the marks that may stand within them, and its headers."""
     response = client.get(f"/reviews/label/{assignment.pk}/{page}")
     assert response.status_code == 200
-    return both(b"".join(response).decode(errors="replace"))
+    text = b"".join(response).decode(errors="replace")
+    return f"{text}{strip_tags(text)}{response.headers}"
 
 
-def both(text: str) -> str:
-    """The page and, behind it, its words without the marks that may stand within them."""
-    return text + strip_tags(text)
+def without_tokens(page: str) -> str:
+    return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
+
+
+def leaks(text: str) -> list[str]:
+    return [word for word in PEERS if word in text]
 
 
 def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> None:
@@ -65,6 +66,7 @@ def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> 
         "WEIGHTS", "Logically incorrect", "paper misread", f"/reviews/label/{held.pk}/paper/", "pdf.worker.min",
     ):  # fmt: skip
         assert needed in text, needed
+    assert "no-store" in client.get(f"/reviews/label/{held.pk}/").headers["Cache-Control"]
 
 
 def test_what_is_too_long_for_the_comparison_stands_below_it(client: Client, held: Assignment) -> None:
@@ -78,43 +80,32 @@ def test_what_is_too_long_for_the_comparison_stands_below_it(client: Client, hel
 
 @pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
 def test_nothing_hidden_is_in_page_headers_or_addresses(client: Client, held: Assignment, page: str) -> None:
-    response = client.get(f"/reviews/label/{held.pk}/{page}")
-    text = str(response.headers) + both(b"".join(response).decode(errors="replace"))
-    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note", "wrong output") if word in text] == []
     answer = held.case.implementation
-    ids = {f"/{kind}/{number}/" for kind, number in (("submissions", answer.submission_id), ("cases", held.case_id))}
-    assert [address for address in ids if address in text] == []
-    assert str(held.case.identifier) not in text
+    text = body(client, held, page)
+    addresses = (f"/submissions/{answer.submission_id}/", f"/cases/{held.case_id}/", str(held.case.identifier))
+    assert [word for word in (*PEERS, "wrong output", *addresses) if word in text] == []
 
 
-def test_labels_of_others_change_nothing_on_the_page(client: Client, held: Assignment) -> None:
-    """What a peer or the tests said cannot be read off the page, since it is the same without it."""
-    before = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, held))
+def test_neither_labels_of_others_nor_being_a_repeat_change_the_page(client: Client, held: Assignment) -> None:
+    before = without_tokens(body(client, held))
     reviewed(held.case, ready(), "CC")
     held.case.implementation.test_runs.all().delete()
-    assert re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, held)) == before
+    held.case.kind, held.case.reserved_for = CaseKind.REPEAT, held.reviewer
+    held.case.save()
+    assert without_tokens(body(client, held)) == before
 
 
 @pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
 def test_others_find_nothing_here(client: Client, held: Assignment, page: str) -> None:
+    address = f"/reviews/label/{held.pk}/{page}"
+    client.logout()
+    assert client.get(address).headers["Location"].startswith("/accounts/login/")
     for user in others():
         client.force_login(user)
-        assert client.get(f"/reviews/label/{held.pk}/{page}").status_code == 404
-
-
-def test_who_is_no_reviewer_any_more_finds_nothing_here(client: Client, held: Assignment) -> None:
-    held.reviewer.active = False
-    held.reviewer.save()
-    assert client.get(f"/reviews/label/{held.pk}/").status_code == 404
-
-
-def test_strangers_are_asked_to_sign_in(client: Client, held: Assignment) -> None:
-    client.logout()
-    assert client.get(f"/reviews/label/{held.pk}/").headers["Location"].startswith("/accounts/login/")
-
-
-def test_the_page_is_never_cached(client: Client, held: Assignment) -> None:
-    assert "no-store" in client.get(f"/reviews/label/{held.pk}/").headers["Cache-Control"]
+        assert client.get(address).status_code == 404
+    sign_in(client, held.reviewer)
+    Reviewer.objects.filter(pk=held.reviewer_id).update(active=False)
+    assert client.get(address).status_code == 404
 
 
 def test_the_paper_has_a_name_that_says_nothing(client: Client, held: Assignment) -> None:
@@ -131,8 +122,7 @@ def test_a_paper_that_is_text_is_shown_as_text(
     task = stored_task(settings, tmp_path, files={"paper.pdf": None, "paper.json": b'{"body": "Section <b>one</b>"}'})
     sign_in(client, annotator)
     assignment = held_by(annotator, task)
-    text = body(client, assignment)
-    assert "Section &lt;b&gt;one&lt;/b&gt;" in text
+    assert "Section &lt;b&gt;one&lt;/b&gt;" in body(client, assignment)
     response = client.get(f"/reviews/label/{assignment.pk}/paper/")
     assert b"".join(response) == b'{"body": "Section <b>one</b>"}'
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
@@ -158,13 +148,12 @@ def test_the_draft_stands_in_the_fields(client: Client, held: Assignment) -> Non
     held.draft_version = 4
     held.save()
     text = body(client, held)
-    assert 'name="label" value="LC" form="label-form" checked' in text
-    assert 'name="confidence" value="2" form="label-form" checked' in text
-    assert "so &lt;far&gt;</textarea>" in text
-    assert 'name="paper_page" value="7"' in text
-    assert 'name="finding-0-start" value="2"' in text
-    assert 'name="version" form="label-form" value="4"' in text
-    assert 'class="label-diff unified"' in text
+    for field in (
+        'name="label" value="LC" form="label-form" checked', 'name="confidence" value="2" form="label-form" checked',
+        "so &lt;far&gt;</textarea>", 'name="paper_page" value="7"', 'name="finding-0-start" value="2"',
+        'name="version" form="label-form" value="4"', 'class="label-diff unified"',
+    ):  # fmt: skip
+        assert field in text, field
 
 
 def test_blanks_can_be_ignored_in_the_comparison(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
@@ -183,11 +172,8 @@ def test_a_locked_label_can_be_read_and_is_still_blind(client: Client, held: Ass
         guideline=Review.objects.first().guideline, locked=timezone.now(),
     )  # fmt: skip
     text = body(client, held)
-    assert "own words" in text
-    assert "own note" in text
-    assert "candidate-comment" in text
-    assert "<textarea" not in text
-    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in text] == []
+    shown = [word in text for word in ("own words", "own note", "candidate-comment", "<textarea")]
+    assert (shown, leaks(text)) == ([True, True, True, False], [])
 
 
 @pytest.mark.parametrize("visibility", [Visibility.WITHDRAWN, Visibility.HIDDEN])
@@ -204,57 +190,35 @@ def test_code_that_was_taken_away_is_not_shown_to_who_labelled_it(
     assert "own note" in text
 
 
-@pytest.mark.parametrize("state", [AssignmentState.EXPIRED, AssignmentState.RETURNED])
-def test_an_item_that_ended_shows_the_draft_and_can_be_taken_up(
-    client: Client, held: Assignment, state: AssignmentState
+@pytest.mark.parametrize(
+    ("state", "again"),
+    [(AssignmentState.EXPIRED, True), (AssignmentState.RETURNED, True), (AssignmentState.SKIPPED, False)],
+)
+def test_an_item_that_ended_shows_the_draft_and_can_be_taken_up_unless_it_was_skipped(
+    client: Client, held: Assignment, state: AssignmentState, again: bool
 ) -> None:
-    Assignment.objects.filter(pk=held.pk).update(
-        state=state, lease_until=None, draft={"label": "LI", "note": "typed before"}
-    )
+    facts = {"state": state, "skip_reason": "" if again else "I know the authors."}
+    draft = {"label": "LI", "note": "typed before"}
+    Assignment.objects.filter(pk=held.pk).update(lease_until=None, draft=draft, **facts)
     text = body(client, held)
-    assert "typed before" in text
-    assert 'name="act" value="resume"' in text
-    assert [word for word in HIDDEN if word in text] == []
-
-
-def test_a_skipped_item_cannot_be_taken_up(client: Client, held: Assignment) -> None:
-    Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.SKIPPED, skip_reason="I know the authors.")
-    text = body(client, held)
-    assert "I know the authors." in text
-    assert "resume" not in text
-
-
-def test_an_adjudicator_goes_on_to_the_evidence(client: Client, adjudicator: Reviewer, task: TaskRevision) -> None:
-    sign_in(client, adjudicator)
-    facts = {"role": Role.ADJUDICATOR, "state": AssignmentState.EVIDENCE}
-    assignment = held_by(adjudicator, task, assignment=facts)
-    assert client.get(f"/reviews/label/{assignment.pk}/").headers["Location"] == f"/reviews/decide/{assignment.pk}/"
+    assert ('name="act" value="resume"' in text, leaks(text)) == (again, [])
+    assert ("typed before" if again else "I know the authors.") in text
 
 
 def test_an_adjudicator_labels_on_the_same_blind_page_first(
     client: Client, adjudicator: Reviewer, task: TaskRevision
 ) -> None:
     sign_in(client, adjudicator)
-    assignment = held_by(
-        adjudicator, task, case={"state": CaseState.ADJUDICATING}, assignment={"role": Role.ADJUDICATOR}
-    )
+    facts = {"role": Role.ADJUDICATOR}
+    assignment = held_by(adjudicator, task, case={"state": CaseState.ADJUDICATING}, assignment=facts)
     reviewed(assignment.case, ready(pseudonym="Hidden Peer"), "LI", note="hidden peer note")
     text = body(client, assignment)
-    assert "adjudication, blind label first" in text
-    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in text] == []
+    assert ("adjudication, blind label first" in text, leaks(text)) == (True, [])
+    Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.EVIDENCE)
+    assert client.get(f"/reviews/label/{assignment.pk}/").headers["Location"] == f"/reviews/decide/{assignment.pk}/"
 
 
-def test_a_repeat_looks_like_any_other_item(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
-    sign_in(client, annotator)
-    assignment = held_by(annotator, task)
-    before = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, assignment))
-    assignment.case.kind = CaseKind.REPEAT
-    assignment.case.reserved_for = annotator
-    assignment.case.save()
-    assert re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body(client, assignment)) == before
-
-
-def test_every_action_has_a_key_and_shows_it(client: Client, held: Assignment) -> None:
+def test_every_action_shows_its_key_unless_keys_are_off(client: Client, held: Assignment) -> None:
     text = body(client, held)
     overlay = strip_tags(text[text.index('id="keys-help"') :].split("</dialog>")[0])
     for key, name in (("c", "Next confidence"), ("f", "Finding on the chosen lines"), ("r", "Save the draft now")):
@@ -262,17 +226,9 @@ def test_every_action_has_a_key_and_shows_it(client: Client, held: Assignment) -
     for shown in ("Ignore blanks <kbd>w<", "Unfold all <kbd>x<", "Paper <kbd>p<", "Confidence <kbd>c<", "line <kbd>f<"):
         assert shown in text
     assert "line <kbd>f<" in body(client, held, "?part=diff")
-
-
-def test_keys_that_are_off_are_not_shown(client: Client, held: Assignment) -> None:
     Reviewer.objects.filter(pk=held.reviewer_id).update(keys_off=True)
     text = body(client, held)
     assert ("<kbd>f<" in text, "line</button>" in text, '"label_li": ""' in text) == (False, True, True)
-
-
-def test_a_late_lease_that_nobody_ended_still_shows_the_form(client: Client, held: Assignment) -> None:
-    Assignment.objects.filter(pk=held.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
-    assert '<form id="label-form"' in body(client, held)
 
 
 def test_queries_do_not_grow_with_the_history_of_the_case(

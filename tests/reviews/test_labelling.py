@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,10 @@ from reviews.exceptions import LabelError, LeaseLostError
 from reviews.labelling import claiming, drafts, holding, locking
 from reviews.models import Assignment, Case, CaseEvent, GuidelineReading, Review
 from reviews.people.readiness import MissingStepError
-from tests.reviews.factories import FINDING, assigned, case_of, guideline, ready
+from tests.reviews.factories import FINDING, assigned, case_of, guideline, ready, shares
 
 if TYPE_CHECKING:
-    from pytest_django import DjangoCaptureOnCommitCallbacks
+    from collections.abc import Callable
 
     from reviews.models import Reviewer
 
@@ -39,56 +38,51 @@ def lock(assignment: Assignment, label: str = "LI", **given: Any) -> Review:
     return locking.lock(assignment=assignment, **{**GIVEN, "label": label, **given})
 
 
-def expired(assignment: Assignment) -> None:
+def expired(assignment: Assignment) -> Assignment:
     """Its lease has run out, and the case was given back."""
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert holding.expire() == 1
+    return assignment
 
 
-def test_a_label_is_locked_with_all_that_explains_it(annotator: Reviewer) -> None:
-    case = case_of()
-    assignment = claimed(annotator)
+@pytest.fixture
+def mine(annotator: Reviewer) -> Assignment:
+    """The annotator has taken a case."""
+    case_of()
+    return claimed(annotator)
+
+
+def test_a_label_is_locked_with_all_that_explains_it(mine: Assignment, annotator: Reviewer) -> None:
     Assignment.objects.update(active_seconds=60, created=timezone.now() - timedelta(minutes=2))
-    review = lock(assignment, active_seconds=30)
+    review = lock(mine, active_seconds=30)
     stored = Review.objects.get()
-    assert stored == review
-    assert (stored.case, stored.assignment, stored.reviewer, stored.role) == (case, assignment, annotator, "annotator")
+    assert (stored, stored.case, stored.assignment) == (review, mine.case, mine)
+    assert (stored.reviewer, stored.role) == (annotator, "annotator")
     assert (stored.label, stored.confidence, stored.findings, stored.note) == ("LI", 2, [FINDING], "Off by one.")
     assert (stored.guideline.number, stored.active_seconds) == (1, 90)
-    assert (assignment.state, assignment.lease_until, assignment.active_seconds) == (AssignmentState.DONE, None, 90)
+    assert (mine.state, mine.lease_until, mine.active_seconds) == (AssignmentState.DONE, None, 90)
     assert Case.objects.get().state == CaseState.ONE_LABEL
-    assert list(CaseEvent.objects.values_list("after", "what", "reviewer"))[-1] == (
-        "one_label",
-        "label locked",
-        annotator.pk,
-    )
+    last = list(CaseEvent.objects.values_list("after", "what", "reviewer"))[-1]
+    assert last == ("one_label", "label locked", annotator.pk)
 
 
-def test_two_labels_settle_the_case(annotator: Reviewer, other_annotator: Reviewer) -> None:
-    case_of()
-    first, second = claimed(annotator), claimed(other_annotator)
-    lock(first)
-    lock(second, findings=[{**FINDING, "start": "2", "end": ""}])
+def test_two_labels_close_the_case_and_blank_findings_are_dropped(mine: Assignment, other_annotator: Reviewer) -> None:
+    second = claimed(other_annotator)
+    lock(mine)
+    blank = {"side": "candidate", "start": "", "end": "", "text": " ", "error_class": ""}
+    lock(second, findings=[blank, {**FINDING, "start": "2", "end": ""}, blank])
     case = Case.objects.get()
     assert (case.state, case.label, case.source) == (CaseState.AGREED, "LI", FinalSource.AGREED)
     assert Review.objects.get(reviewer=other_annotator).findings == [{**FINDING, "start": 2, "end": 2}]
 
 
-def test_a_completely_correct_answer_needs_no_finding(annotator: Reviewer) -> None:
-    case_of()
-    assert lock(claimed(annotator), "CC", findings=[], note="").findings == []
-
-
-def test_findings_in_which_nothing_was_typed_are_dropped(annotator: Reviewer) -> None:
-    case_of()
-    blank = {"side": "candidate", "start": "", "end": "", "text": " ", "error_class": ""}
-    assert lock(claimed(annotator), "LC", findings=[blank, FINDING, blank]).findings == [FINDING]
+def test_a_completely_correct_answer_needs_no_finding(mine: Assignment) -> None:
+    assert lock(mine, "CC", findings=[], note="").findings == []
 
 
 @pytest.mark.parametrize(
     ("given", "fields"),
     [
-        ({"label": ""}, {"label"}),
         ({"label": "", "confidence": None}, {"label", "confidence"}),
         ({"confidence": 4}, {"confidence"}),
         ({"findings": []}, {"findings"}),
@@ -104,33 +98,24 @@ def test_findings_in_which_nothing_was_typed_are_dropped(annotator: Reviewer) ->
         ({"label": "CC", "findings": [{**FINDING, "end": 3}]}, {"finding-0"}),
     ],
 )
-def test_an_incomplete_label_is_refused_by_field(annotator: Reviewer, given: dict[str, Any], fields: set[str]) -> None:
-    case_of()
-    assignment = claimed(annotator)
+def test_an_incomplete_label_is_refused_by_field(mine: Assignment, given: dict[str, Any], fields: set[str]) -> None:
     with pytest.raises(LabelError) as caught:
-        locking.lock(assignment=assignment, **{**GIVEN, **given})
+        locking.lock(assignment=mine, **{**GIVEN, **given})
     assert set(caught.value.errors) == fields
-    assert not Review.objects.exists()
-    assert Assignment.objects.get().state == AssignmentState.ACTIVE
+    assert (Review.objects.exists(), Assignment.objects.get().state) == (False, AssignmentState.ACTIVE)
 
 
-def test_the_same_lock_twice_is_one_label_and_another_one_is_refused(annotator: Reviewer) -> None:
-    case_of()
-    assignment = claimed(annotator)
-    first = lock(assignment)
-    assert lock(assignment) == first
+def test_the_same_lock_twice_is_one_label_and_another_one_is_refused(mine: Assignment) -> None:
+    first = lock(mine)
+    assert lock(mine) == first
     with pytest.raises(LeaseLostError, match="locked as LI"):
-        lock(assignment, "CC")
-    assert Review.objects.get().label == "LI"
-    assert Case.objects.get().state == CaseState.ONE_LABEL
+        lock(mine, "CC")
+    assert (Review.objects.get().label, Case.objects.get().state) == ("LI", CaseState.ONE_LABEL)
 
 
-def test_a_late_label_is_taken_while_there_is_a_place(annotator: Reviewer) -> None:
-    case_of()
-    assignment = claimed(annotator)
-    expired(assignment)
-    lock(assignment)
-    assert (assignment.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.ONE_LABEL)
+def test_a_late_label_is_taken_while_there_is_a_place(mine: Assignment) -> None:
+    lock(expired(mine))
+    assert (mine.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.ONE_LABEL)
 
 
 def test_a_late_label_without_a_place_stays_a_draft(annotator: Reviewer) -> None:
@@ -141,40 +126,33 @@ def test_a_late_label_without_a_place_stays_a_draft(annotator: Reviewer) -> None
     claimed(ready())
     with pytest.raises(LeaseLostError, match="kept as a draft"):
         lock(assignment)
-    assert not Review.objects.exists()
     stored = Assignment.objects.get(reviewer=annotator)
     assert (stored.state, stored.draft) == (AssignmentState.EXPIRED, {**GIVEN, "paper_page": 4})
+    assert not Review.objects.exists()
 
 
-def test_what_was_skipped_takes_no_label(annotator: Reviewer) -> None:
-    case_of()
-    assignment = claimed(annotator)
-    holding.skip(assignment, reason="I know the authors well.")
+def test_what_was_skipped_takes_no_label(mine: Assignment) -> None:
+    holding.skip(mine, reason="I know the authors well.")
     with pytest.raises(LeaseLostError, match="skipped"):
-        lock(assignment)
+        lock(mine)
     assert not Review.objects.exists()
 
 
 @pytest.mark.parametrize("state", [CaseState.VOID, CaseState.DISPUTED, CaseState.FINAL])
-def test_a_case_that_was_closed_meanwhile_takes_no_label(annotator: Reviewer, state: CaseState) -> None:
-    case_of()
-    assignment = claimed(annotator)
+def test_a_case_that_was_closed_meanwhile_takes_no_label(mine: Assignment, state: CaseState) -> None:
     Case.objects.update(state=state)
     with pytest.raises(LeaseLostError, match="kept as a draft"):
-        lock(assignment)
+        lock(mine)
     assert Assignment.objects.get().draft["note"] == "Off by one."
 
 
-def test_new_guidelines_are_read_before_the_label_is_locked_and_nothing_is_lost(annotator: Reviewer) -> None:
-    case_of()
-    assignment = claimed(annotator)
+def test_new_guidelines_are_read_before_the_label_is_locked_and_nothing_is_lost(mine: Assignment) -> None:
     revision = guideline(2, text="# Labels\n\nLook twice.\n")
     with pytest.raises(MissingStepError, match=r"revision 2.*kept as a draft") as caught:
-        lock(assignment)
-    assert "since=1" in caught.value.address
-    assert Assignment.objects.get().draft == GIVEN
-    GuidelineReading.objects.create(reviewer=annotator, revision=revision)
-    assert lock(assignment).guideline == revision
+        lock(mine)
+    assert ("since=1" in caught.value.address, Assignment.objects.get().draft) == (True, GIVEN)
+    GuidelineReading.objects.create(reviewer=mine.reviewer, revision=revision)
+    assert lock(mine).guideline == revision
 
 
 def test_an_adjudicator_goes_on_to_the_evidence(adjudicator: Reviewer) -> None:
@@ -182,18 +160,16 @@ def test_an_adjudicator_goes_on_to_the_evidence(adjudicator: Reviewer) -> None:
     assignment = claimed(adjudicator, Role.ADJUDICATOR)
     drafts.save_draft(assignment=assignment, draft={"note": "blind", "view": {"diff": "unified"}}, version=0)
     review = lock(assignment)
-    assert review.role == Role.ADJUDICATOR
     stored = Assignment.objects.get()
     assert (stored.state, stored.draft, stored.draft_version) == ("evidence", {"view": {"diff": "unified"}}, 2)
     assert stored.lease_until > timezone.now() + timedelta(minutes=29)
-    assert Case.objects.get().state == CaseState.ADJUDICATING
+    assert (review.role, Case.objects.get().state) == (Role.ADJUDICATOR, CaseState.ADJUDICATING)
     assert lock(assignment) == review
 
 
 def test_an_adjudicators_late_label_takes_the_case_back_unless_another_has_it(adjudicator: Reviewer) -> None:
     case_of(state=CaseState.DISPUTED)
-    assignment = claimed(adjudicator, Role.ADJUDICATOR)
-    expired(assignment)
+    assignment = expired(claimed(adjudicator, Role.ADJUDICATOR))
     rival = claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
     with pytest.raises(LeaseLostError, match="others have it"):
         lock(assignment)
@@ -205,27 +181,25 @@ def test_an_adjudicators_late_label_takes_the_case_back_unless_another_has_it(ad
 
 def test_practice_is_labelled_by_anybody_and_changes_no_state(annotator: Reviewer, other_annotator: Reviewer) -> None:
     case = case_of(kind=CaseKind.PRACTICE, known_label="LI")
-    for reviewer in (annotator, other_annotator, ready()):
+    for reviewer in (annotator, other_annotator):
         lock(assigned(case, reviewer))
     case.refresh_from_db()
-    assert (case.state, case.label, Review.objects.count()) == (CaseState.QUEUED, "", 3)
+    assert (case.state, case.label, Review.objects.count()) == (CaseState.QUEUED, "", 2)
     assert set(Assignment.objects.values_list("state", flat=True)) == {AssignmentState.DONE}
 
 
 def test_every_label_of_a_review_may_be_drawn_to_be_repeated(
-    annotator: Reviewer, settings: Any, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    mine: Assignment, annotator: Reviewer, settings: Any, committing: Callable[[], Any]
 ) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, review_repeat_share=1.0)
-    case = case_of()
-    with django_capture_on_commit_callbacks(execute=True):
-        lock(claimed(annotator))
+    shares(settings, repeat=1.0)
+    with committing():
+        lock(mine)
     repeat = Case.objects.get(kind=CaseKind.REPEAT)
-    assert (repeat.implementation, repeat.reserved_for) == (case.implementation, annotator)
+    assert (repeat.implementation, repeat.reserved_for) == (mine.case.implementation, annotator)
     Case.objects.filter(pk=repeat.pk).update(created=timezone.now() - timedelta(days=8))
     assignment = claimed(annotator)
     assert assignment.case == repeat
-    with django_capture_on_commit_callbacks(execute=True):
+    with committing():
         lock(assignment)
     repeat.refresh_from_db()
-    assert (repeat.state, repeat.label) == (CaseState.AGREED, "")
-    assert Case.objects.count() == 2
+    assert (repeat.state, repeat.label, Case.objects.count()) == (CaseState.AGREED, "", 2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
@@ -12,41 +13,35 @@ from reviews.enums import Role
 from reviews.models import Assignment, Decision
 from tests.reviews.factories import assigned, case_of, decided, ready
 
-BEFORE = [("reviews", "0001_initial")]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def models_at(migration: str) -> Iterator[Any]:
+    """The models as they were after ``migration``; afterwards everything is migrated again."""
+    executor, at = MigrationExecutor(connection), [("reviews", migration)]
+    newest = [node for node in executor.loader.graph.leaf_nodes() if node[0] == "reviews"]
+    try:
+        executor.migrate(at)
+        apps: Any = executor.loader.project_state(at).apps
+        yield lambda name: apps.get_model("reviews", name).objects
+    finally:
+        MigrationExecutor(connection).migrate(newest)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_decisions_reason_becomes_its_list_of_reasons() -> None:
-    case = case_of()
-    adjudicator = ready(adjudicator=True)
-    old = decided(case, adjudicator, "LI")
-    draft = assigned(case, adjudicator, role=Role.ADJUDICATOR, draft={"label": "CC", "note": "typed"})
-    executor = MigrationExecutor(connection)
-    newest = [node for node in executor.loader.graph.leaf_nodes() if node[0] == "reviews"]
-    try:
-        executor.migrate(BEFORE)
-        apps: Any = executor.loader.project_state(BEFORE).apps
-        apps.get_model("reviews", "Decision").objects.update(reason="bad_golden")
-        apps.get_model("reviews", "Assignment").objects.update(draft={"reason": "rubric_gap", "note": "typed"})
-    finally:
-        MigrationExecutor(connection).migrate(newest)
+def test_a_decisions_reason_becomes_a_list_and_who_had_switched_all_keys_off_still_has() -> None:
+    case, person, other = case_of(), ready(adjudicator=True), ready()
+    old = decided(case, person, "LI")
+    draft = assigned(case, person, role=Role.ADJUDICATOR)
+    with models_at("0001_initial") as rows:
+        rows("Decision").update(reason="bad_golden")
+        rows("Assignment").update(draft={"reason": "rubric_gap", "note": "typed"})
+        rows("Reviewer").filter(pk=person.pk).update(keys={"off": True, "skip": "x"})
+        rows("Reviewer").filter(pk=other.pk).update(keys={"skip": "x"})
     assert Decision.objects.get(pk=old.pk).reasons == ["bad_golden"]
     assert Assignment.objects.get(pk=draft.pk).draft == {"reasons": ["rubric_gap"], "note": "typed"}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_who_had_switched_all_keys_off_still_has() -> None:
-    people = [ready(), ready(), ready()]
-    executor = MigrationExecutor(connection)
-    newest = [node for node in executor.loader.graph.leaf_nodes() if node[0] == "reviews"]
-    before = [("reviews", "0002_several_reasons_of_a_decision")]
-    try:
-        executor.migrate(before)
-        apps: Any = executor.loader.project_state(before).apps
-        for person, keys in zip(people, ({"off": True, "skip": "x"}, {"skip": "x"}, {}), strict=True):
-            apps.get_model("reviews", "Reviewer").objects.filter(pk=person.pk).update(keys=keys)
-    finally:
-        MigrationExecutor(connection).migrate(newest)
-    for person in people:
-        person.refresh_from_db()
-    assert [person.keys_off for person in people] == [True, False, False]
+    person.refresh_from_db()
+    other.refresh_from_db()
+    assert (person.keys_off, other.keys_off) == (True, False)

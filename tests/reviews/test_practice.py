@@ -1,4 +1,4 @@
-"""The practice round: five answers with known labels, met in order by everybody."""
+"""The practice round: five answers with known labels, met in order by everybody, and the page of the known label."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.models import TestRun
 from evaluator.testing.evaluate import evaluate_next
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
-from reviews.models import Case, Review
+from reviews.labelling.locking import lock
+from reviews.models import Assignment, Case
 from reviews.people import practice
-from reviews.people.practice import (
-    ensure_practice,
-    next_practice,
-    practice_cases,
-    progress,
-    remaining,
-)
+from reviews.people.practice import ensure_practice, next_practice, practice_cases, progress, remaining
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.evaluator.conftest import lmr_mini, real_sandbox  # noqa: F401 - fixtures
-from tests.reviews.factories import ReviewerFactory, case_of, ready
+from tests.reviews.factories import FINDING, ReviewerFactory, case_of, reviewed
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from django.test import Client
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
-    from reviews.models import Assignment, Reviewer
+    from reviews.models import Reviewer
 
 pytestmark = pytest.mark.django_db
 
@@ -41,25 +40,20 @@ def without_a_queue(settings: Any) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
 
 
-def locked(assignment: Assignment, label: str) -> None:
-    """As locking does it: the label is stored and the assignment is done; a practice case stays as it is."""
-    Review.objects.create(
-        case=assignment.case,
-        assignment=assignment,
-        reviewer=assignment.reviewer,
-        role=Role.ANNOTATOR,
-        label=label,
-        confidence=2,
-        guideline_id=assignment.reviewer.readings.get().revision_id,
-        locked=timezone.now(),
-    )
-    assignment.state, assignment.lease_until = AssignmentState.DONE, None
-    assignment.save()
-
-
 def practice_of(labels: str) -> list[Case]:
     """Practice cases without a suite, with these known labels."""
     return [case_of(kind=CaseKind.PRACTICE, known_label=label, explanation="Because.") for label in labels.split()]
+
+
+def next_of(reviewer: Reviewer) -> Assignment:
+    """The next item, when there is one."""
+    assignment = next_practice(reviewer)
+    assert assignment is not None
+    return assignment
+
+
+def locked(assignment: Assignment, label: str) -> None:
+    lock(assignment=assignment, label=label, confidence=2, findings=[] if label == "CC" else [dict(FINDING)])
 
 
 def test_the_shipped_items_are_submitted_once(lmr_mini: SuiteVersion) -> None:  # noqa: F811
@@ -78,9 +72,8 @@ def test_the_shipped_items_are_submitted_once(lmr_mini: SuiteVersion) -> None:  
     assert all(case.explanation and "\n" not in case.explanation for case in cases)
 
 
-def test_without_its_suite_there_is_no_practice() -> None:
-    assert ensure_practice() == 0
-    assert remaining(ReviewerFactory()) == 0
+def test_without_its_suite_there_is_no_practice(reviewer: Reviewer) -> None:
+    assert (ensure_practice(), remaining(reviewer)) == (0, 0)
 
 
 def test_changed_items_take_the_place_of_the_old_ones(
@@ -103,86 +96,101 @@ def test_changed_items_take_the_place_of_the_old_ones(
     assert Submission.objects.count() == 2
 
 
-def test_items_are_met_in_order_and_by_everybody() -> None:
-    cases = practice_of("CC LC LI")
-    one, other = ready(), ready()
-    first = next_practice(one)
-    assert first is not None
+def test_items_are_met_in_order_and_by_everybody(annotator: Reviewer, other_annotator: Reviewer) -> None:
+    cases = practice_of("CC LC")
+    first = next_of(annotator)
     assert (first.case, first.role, first.state) == (cases[0], Role.ANNOTATOR, AssignmentState.ACTIVE)
-    again = next_practice(one)
-    assert again is not None
+    again = next_of(annotator)
     assert (again.pk, again.token) == (first.pk, first.token)
     locked(first, "CC")
-    second = next_practice(one)
-    assert second is not None
-    assert second.case == cases[1]
-    assert (remaining(one), remaining(other)) == (2, 3)
-    others = next_practice(other)
-    assert others is not None
-    assert others.case == cases[0]
+    second = next_of(annotator)
+    assert (second.case, remaining(annotator), remaining(other_annotator)) == (cases[1], 1, 2)
+    assert next_of(other_annotator).case == cases[0]
+    locked(second, "LI")
+    assert (next_practice(annotator), remaining(annotator)) == (None, 0)
+    assert progress(annotator) == practice.Progress(done=2, right=1, total=2)
 
 
-def test_what_another_tab_has_just_locked_is_not_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_tab_has_just_locked_is_not_taken_up_again(
+    annotator: Reviewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases = practice_of("CC LC")
-    reviewer: Reviewer = ready()
-    first = next_practice(reviewer)
-    assert first is not None
-    waiting = list(practice._not_labelled(reviewer))
+    first = next_of(annotator)
+    waiting = [case.pk for case in practice._not_labelled(annotator)]
     locked(first, "CC")
-    monkeypatch.setattr(practice, "_not_labelled", lambda _: Case.objects.filter(pk__in=[case.pk for case in waiting]))
-    second = next_practice(reviewer)
-    assert second is not None
-    assert second.case == cases[1]
+    monkeypatch.setattr(practice, "_not_labelled", lambda _: Case.objects.filter(pk__in=waiting))
+    assert next_of(annotator).case == cases[1]
     first.refresh_from_db()
     assert (first.state, first.lease_until) == (AssignmentState.DONE, None)
 
 
-def test_the_round_ends_when_all_were_seen_right_or_not() -> None:
-    practice_of("CC LC")
-    reviewer: Reviewer = ready()
-    for label in ("CC", "LI"):
-        assignment = next_practice(reviewer)
-        assert assignment is not None
-        locked(assignment, label)
-    assert next_practice(reviewer) is None
-    assert remaining(reviewer) == 0
-    assert progress(reviewer) == practice.Progress(done=2, right=1, total=2)
-
-
 @pytest.mark.parametrize("state", [AssignmentState.EXPIRED, AssignmentState.RETURNED, AssignmentState.SKIPPED])
-def test_an_item_given_up_is_taken_up_again_with_its_draft(state: AssignmentState) -> None:
+def test_an_item_given_up_is_taken_up_again_with_its_draft(annotator: Reviewer, state: AssignmentState) -> None:
     practice_of("CC")
-    reviewer = ready()
-    assignment = next_practice(reviewer)
-    assert assignment is not None
-    token = assignment.token
-    assignment.state, assignment.draft, assignment.draft_version = state, {"note": "half"}, 3
-    assignment.lease_until, assignment.ended = None, timezone.now()
-    assignment.save()
-    again = next_practice(reviewer)
-    assert again is not None
+    first = next_of(annotator)
+    draft: Any = {"note": "half"}
+    Assignment.objects.update(state=state, draft=draft, draft_version=3, lease_until=None, ended=timezone.now())
+    again = next_of(annotator)
     again.refresh_from_db()
-    assert (again.pk, again.state, again.draft, again.draft_version) == (
-        *(assignment.pk, AssignmentState.ACTIVE),
-        *({"note": "half"}, 3),
-    )
-    assert again.token != token
-    assert again.ended is None
+    assert (again.pk, again.state, again.draft, again.draft_version) == (first.pk, AssignmentState.ACTIVE, draft, 3)
+    assert (again.token == first.token, again.ended) == (False, None)
     assert again.lease_until is not None
     assert timedelta(minutes=29) < again.lease_until - timezone.now() <= timedelta(minutes=30)
 
 
-def test_void_items_are_not_practised() -> None:
-    case, _ = practice_of("CC LC")
+def test_void_items_are_not_practised_and_counting_is_one_query(
+    annotator: Reviewer, django_assert_num_queries: Any
+) -> None:
+    case, *_ = practice_of("CC LC LI")
     Case.objects.filter(pk=case.pk).update(state=CaseState.VOID)
-    assert remaining(ready()) == 1
-
-
-def test_remaining_is_one_query(django_assert_num_queries: Any) -> None:
-    practice_of("CC LC LI")
-    reviewer = ready()
     with django_assert_num_queries(1):
-        assert remaining(reviewer) == 3
+        assert remaining(annotator) == 2
+
+
+class TestPage:
+    """``/reviews/practice/…/``: the own label beside the known one, and why."""
+
+    def practised(self, reviewer: Reviewer, known: str, said: str, **facts: Any) -> Assignment:
+        case = case_of(kind=CaseKind.PRACTICE, known_label=known, explanation=f"It is {known} because of a sign.")
+        return Assignment.objects.get(review=reviewed(case, reviewer, said, **facts))
+
+    def get(self, client: Client, assignment: Assignment) -> Any:
+        assert assignment.reviewer.user is not None
+        client.force_login(assignment.reviewer.user)
+        return client.get(reverse("practice_answer", args=[assignment.pk]))
+
+    def test_the_known_label_stands_beside_the_own_one(self, client: Client, annotator: Reviewer) -> None:
+        assignment = self.practised(annotator, "LI", "LC", note="Not <i>sure</i>.")
+        case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Later.")
+        text = self.get(client, assignment).content.decode()
+        shown = [
+            *("LC, logically correct", "LI, logically incorrect", "another one", "It is LI because of a sign."),
+            *("It doubles where it should square.", "candidate 1–2", "Not &lt;i&gt;sure&lt;/i&gt;.", "Item 1 of 2"),
+        ]
+        assert [words for words in shown if words not in text] == []
+        assert [words for words in ("You have seen all of them", "Later.") if words in text] == []
+
+    def test_the_last_page_sums_up(self, client: Client, annotator: Reviewer) -> None:
+        self.practised(annotator, "CC", "CC")
+        text = self.get(client, self.practised(annotator, "LI", "CC")).content.decode()
+        shown = ("You have seen all of them", "1 of your 2 labels agrees with the known ones.", "You marked no lines.")
+        assert [words for words in shown if words not in text] == []
+
+    def test_before_the_label_is_locked_there_is_no_answer(self, client: Client, annotator: Reviewer) -> None:
+        practice_of("LI")
+        response = self.get(client, next_of(annotator))
+        assert (response.status_code, response["Location"]) == (302, reverse("label", args=[next_of(annotator).pk]))
+        assert b"Because." not in response.content
+
+    def test_it_is_nobody_elses_and_of_practice_only(self, client: Client, annotator: Reviewer) -> None:
+        address = reverse("practice_answer", args=[self.practised(annotator, "CC", "CC").pk])
+        assert client.get(address).status_code == 302
+        for user in (UserFactory(), UserFactory(is_staff=True), ReviewerFactory().user):
+            client.force_login(user)
+            assert client.get(address).status_code == 404
+        real = reviewed(case_of(), annotator, "CC").assignment
+        assert real is not None
+        assert self.get(client, real).status_code == 404
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,12 +10,11 @@ from django.urls import reverse
 from reviews.enums import AssignmentState, CaseState
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Conflict, Reviewer
-from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, ready
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
-    from pytest_django import DjangoAssertNumQueries
 
 pytestmark = pytest.mark.django_db
 PROFILE, CONFLICTS = "/reviews/profile/", "/reviews/profile/conflicts/"
@@ -43,111 +42,87 @@ def test_it_is_for_reviewers(client: Client, address: str) -> None:
         assert (client.get(PROFILE).status_code, client.post(address).status_code) == (404, 404)
 
 
-class TestProfile:
-    def test_saving_it(self, as_dana: Client, dana: Reviewer) -> None:
-        assert as_dana.post(PROFILE, TYPED)["Location"] == "/reviews/"
-        dana.refresh_from_db()
-        assert (dana.name, dana.affiliation, dana.expertise, dana.public_name) == (
-            "Dana Doe",
-            "Alpha Lab",
-            "Decoding.",
-            dana.pseudonym,
-        )
-        as_dana.post(PROFILE, {**TYPED, "shows_name": "on"})
-        dana.refresh_from_db()
-        assert dana.public_name == "Dana Doe"
-
-    @pytest.mark.parametrize(
-        ("changes", "field", "said"),
-        [
-            ({"affiliation": ""}, "affiliation", "required"),
-            ({"confirmed": ""}, "confirmed", "Look through the conflicts"),
-            ({"name": "", "shows_name": "on"}, "name", "Type the name that shall be shown"),
-            ({"name": "a\u202eb"}, "name", "direction character"),
-        ],
-    )
-    def test_what_is_wrong_is_said_beside_its_field(
-        self, as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
-    ) -> None:
-        response = as_dana.post(PROFILE, {**TYPED, **changes})
-        dana.refresh_from_db()
-        assert (response.status_code, dana.affiliation) == (422, "")
-        assert said in " ".join(response.context["form"].errors[field])
-        assert "Decoding.</textarea>" in response.content.decode()
-
-    def test_conflicts_are_confirmed_once_and_again_when_something_is_new(
-        self, as_dana: Client, dana: Reviewer
-    ) -> None:
-        unticked = {key: text for key, text in TYPED.items() if key != "confirmed"}
-
-        def status(**changes: str) -> int:
-            return as_dana.post(PROFILE, {**unticked, **changes}).status_code
-
-        assert [status(), status(confirmed="on"), status(name="Dana Roe")] == [422, 302, 302]
-        dana.refresh_from_db()
-        assert (dana.name, status(affiliation="ALPHA  lab"), status(affiliation="Beta")) == ("Dana Roe", 302, 422)
-        as_dana.post(CONFLICTS, {"organisation": "Gamma"})
-        assert [status(name="Dana Poe"), status(confirmed="on"), status(name="Dana Poe")] == [422, 302, 302]
-        as_dana.post(reverse("review_conflict_remove", args=[dana.conflicts.get().pk]))
-        page = as_dana.post(PROFILE, {**unticked, "name": "Dana Loe"}).content.decode()
-        assert ("Look through the conflicts" in page, 'value="Dana Loe"' in page) == (True, True)
-
-    def test_an_item_in_conflict_is_handed_back_and_that_is_said(self, client: Client) -> None:
-        reviewer = ready()
-        held = assigned(
-            case_of(answers(system=SystemFactory(organisation="alpha LAB"))[0], state=CaseState.LEASED), reviewer
-        )
-        assert reviewer.user is not None
-        client.force_login(reviewer.user)
-        page = client.post(PROFILE, TYPED, follow=True).content.decode()
-        held.refresh_from_db()
-        assert (held.state, "it was handed back" in page) == (AssignmentState.RETURNED, True)
+def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
+    assert as_dana.post(PROFILE, {**TYPED, "shows_name": "on"})["Location"] == "/reviews/"
+    dana.refresh_from_db()
+    assert (dana.affiliation, dana.expertise, dana.public_name) == ("Alpha Lab", "Decoding.", "Dana Doe")
 
 
-class TestConflicts:
-    def test_adding_and_removing(self, as_dana: Client, dana: Reviewer) -> None:
-        system = answers()[0].submission.system
-        assert as_dana.post(CONFLICTS, {"system": str(system.pk)})["Location"] == f"{PROFILE}#conflicts"
-        as_dana.post(CONFLICTS, {"organisation": "Beta <b> Lab"})
-        page = as_dana.get(PROFILE).content.decode()
-        assert (f"System {system.name}" in page, "Organisation Beta &lt;b&gt; Lab" in page) == (True, True)
-        as_dana.post(reverse("review_conflict_remove", args=[Conflict.objects.get(system=system).pk]))
-        assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"affiliation": ""}, "affiliation", "required"),
+        ({"confirmed": ""}, "confirmed", "Look through the conflicts"),
+        ({"name": "", "shows_name": "on"}, "name", "Type the name that shall be shown"),
+        ({"name": "a\u202eb"}, "name", "direction character"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
+) -> None:
+    response = as_dana.post(PROFILE, {**TYPED, **changes})
+    dana.refresh_from_db()
+    assert (response.status_code, dana.affiliation) == (422, "")
+    assert said in " ".join(response.context["form"].errors[field])
+    assert "Decoding.</textarea>" in response.content.decode()
 
-    def test_only_public_systems_are_offered_and_taken(self, as_dana: Client, dana: Reviewer) -> None:
-        secret = answers(published=False, system=SystemFactory(name="Marker System"))[0].submission.system
-        assert "Marker System" not in as_dana.get(PROFILE).content.decode()
-        response = as_dana.post(CONFLICTS, {"system": str(secret.pk)})
-        assert (response.status_code, "Marker System" in response.content.decode()) == (422, False)
-        assert not dana.conflicts.exists()
 
-    @pytest.mark.parametrize("both", [True, False])
-    def test_one_of_both(self, as_dana: Client, dana: Reviewer, both: bool) -> None:
-        system = answers()[0].submission.system
-        typed: dict[str, Any] = {"system": system.pk, "organisation": "Beta"} if both else {}
+def test_conflicts_are_confirmed_once_and_again_when_something_is_new(as_dana: Client, dana: Reviewer) -> None:
+    unticked = {key: text for key, text in TYPED.items() if key != "confirmed"}
+
+    def status(**changes: str) -> int:
+        return as_dana.post(PROFILE, {**unticked, **changes}).status_code
+
+    assert [status(), status(confirmed="on"), status(name="Dana Roe")] == [422, 302, 302]
+    assert [status(affiliation="ALPHA  lab"), status(affiliation="Beta")] == [302, 422]
+    as_dana.post(CONFLICTS, {"organisation": "Gamma"})
+    assert [status(name="Dana Poe"), status(confirmed="on"), status(name="Dana Poe")] == [422, 302, 302]
+    as_dana.post(reverse("review_conflict_remove", args=[dana.conflicts.get().pk]))
+    assert status(name="Dana Loe") == 422
+
+
+def test_an_item_in_conflict_is_handed_back_and_that_is_said(as_dana: Client, dana: Reviewer) -> None:
+    case = case_of(answers(system=SystemFactory(organisation="alpha LAB"))[0], state=CaseState.LEASED)
+    held = assigned(case, dana)
+    page = as_dana.post(PROFILE, TYPED, follow=True).content.decode()
+    held.refresh_from_db()
+    assert (held.state, "it was handed back" in page) == (AssignmentState.RETURNED, True)
+
+
+def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> None:
+    system = answers()[0].submission.system
+    assert as_dana.post(CONFLICTS, {"system": str(system.pk)})["Location"] == f"{PROFILE}#conflicts"
+    as_dana.post(CONFLICTS, {"organisation": "Beta <b> Lab"})
+    page = as_dana.get(PROFILE).content.decode()
+    assert (f"System {system.name}" in page, "Organisation Beta &lt;b&gt; Lab" in page) == (True, True)
+    as_dana.post(reverse("review_conflict_remove", args=[Conflict.objects.get(system=system).pk]))
+    assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
+    for typed, said in (({"organisation": "beta <B> lab"}, "declared already"), ({}, "one of both")):
         response = as_dana.post(CONFLICTS, typed)
-        assert (response.status_code, "one of both" in response.content.decode()) == (422, True)
-        assert not dana.conflicts.exists()
+        assert (response.status_code, said in response.content.decode()) == (422, True)
 
-    def test_declared_twice(self, as_dana: Client) -> None:
-        as_dana.post(CONFLICTS, {"organisation": "Beta"})
-        response = as_dana.post(CONFLICTS, {"organisation": "beta"})
-        assert (response.status_code, "declared already" in response.content.decode()) == (422, True)
 
-    def test_others_conflicts_are_not_ones_own(self, as_dana: Client) -> None:
-        theirs = Conflict.objects.create(reviewer=ReviewerFactory(), organisation="Marker Lab")
-        assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
-        assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
-        assert Conflict.objects.count() == 1
+def test_only_public_systems_are_offered_and_taken(as_dana: Client, dana: Reviewer) -> None:
+    secret = answers(published=False, system=SystemFactory(name="Marker System"))[0].submission.system
+    assert "Marker System" not in as_dana.get(PROFILE).content.decode()
+    response = as_dana.post(CONFLICTS, {"system": str(secret.pk)})
+    assert (response.status_code, "Marker System" in response.content.decode()) == (422, False)
+    assert not dana.conflicts.exists()
 
-    @pytest.mark.parametrize("number", [1, 4])
-    def test_queries_do_not_grow(
-        self, as_dana: Client, dana: Reviewer, number: int, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        for _ in range(number):
-            Conflict.objects.create(reviewer=dana, system=answers()[0].submission.system)
-        with django_assert_num_queries(5):
-            as_dana.get(PROFILE)
+
+def test_others_conflicts_are_not_ones_own(as_dana: Client) -> None:
+    theirs = Conflict.objects.create(reviewer=ReviewerFactory(), organisation="Marker Lab")
+    assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
+    assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
+    assert Conflict.objects.count() == 1
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_queries_do_not_grow(as_dana: Client, dana: Reviewer, number: int, django_assert_num_queries: Any) -> None:
+    for _ in range(number):
+        Conflict.objects.create(reviewer=dana, system=answers()[0].submission.system)
+    with django_assert_num_queries(5):
+        as_dana.get(PROFILE)
 
 
 def test_the_keys_of_the_labelling_page_have_one_switch(as_dana: Client, dana: Reviewer) -> None:

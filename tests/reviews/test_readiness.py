@@ -2,72 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from reviews.enums import AssignmentState, CaseKind, Role
 from reviews.models import Reviewer
 from reviews.people import guidelines
 from reviews.people.readiness import MissingStepError, require_ready, what_is_missing
-from tests.reviews.factories import ReviewerFactory, case_of, ready, reviewed
-from tests.submissions.factories import UserFactory
-
-if TYPE_CHECKING:
-    from reviews.models import Case
+from tests.reviews.factories import ReviewerFactory, case_of, guideline, ready, reviewed
 
 pytestmark = pytest.mark.django_db
 
 
-def practice_case() -> Case:
-    return case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
-
-
-def test_a_newcomer_has_three_steps_in_order() -> None:
-    practice_case()
-    reviewer = ReviewerFactory(affiliation="")
-    assert [(step.name, step.sentence, step.address) for step in what_is_missing(reviewer)] == [
-        (
-            "profile",
-            "Complete your profile: where you work, and whose answers you must not label.",
-            "/reviews/profile/",
-        ),
-        ("guidelines", "Read the guidelines.", "/reviews/guidelines/"),
-        ("practice", "Label 1 practice item with known answers.", "/reviews/"),
-    ]
-
-
-def test_each_step_is_asked_for_until_it_is_done() -> None:
-    case = practice_case()
+def test_a_newcomer_is_asked_for_three_steps_in_order_until_each_is_done() -> None:
+    case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
     reviewer: Reviewer = ReviewerFactory(affiliation="")
+    steps = what_is_missing(reviewer)
+    assert [(step.name, step.address) for step in steps] == [
+        *(("profile", "/reviews/profile/"), ("guidelines", "/reviews/guidelines/"), ("practice", "/reviews/")),
+    ]
+    assert steps[2].sentence == "Label 1 practice item with known answers."
     asked = []
-    for _ in range(3):
+    for number in range(3):
         with pytest.raises(MissingStepError) as caught:
             require_ready(reviewer, Role.ANNOTATOR)
         asked.append(caught.value.address)
-        if len(asked) == 1:
+        if number == 0:
             reviewer.affiliation = "none"
             reviewer.save()
-        elif len(asked) == 2:
+        elif number == 1:
             guidelines.acknowledge(reviewer)
+            held = reviewer.assignments.create(case=case, state=AssignmentState.ACTIVE)
         else:
+            held.delete()
             reviewed(case, reviewer, "CC")
     require_ready(reviewer, Role.ANNOTATOR)
-    assert (asked, what_is_missing(reviewer)) == (["/reviews/profile/", "/reviews/guidelines/", "/reviews/"], [])
-
-
-def test_a_practice_item_at_hand_is_not_done() -> None:
-    case, reviewer = practice_case(), ready()
-    reviewer.assignments.create(case=case, state=AssignmentState.ACTIVE)
-    assert [step.name for step in what_is_missing(reviewer)] == ["practice"]
+    assert (asked, what_is_missing(reviewer)) == ([step.address for step in steps], [])
 
 
 def test_changed_guidelines_ask_for_their_difference() -> None:
-    guidelines.current()
     reviewer = ready()
-    carol = UserFactory(is_staff=True)
-    guidelines.publish(actor=carol, text="Second.", changes="All.")
-    guidelines.publish(actor=carol, text="Third.", changes="All.")
+    guideline(2)
+    guideline(3)
     with pytest.raises(MissingStepError, match="what is new in revision 3") as caught:
         require_ready(reviewer, Role.ANNOTATOR)
     assert caught.value.address == "/reviews/guidelines/3/?since=1"

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.enums import CaseState
+from reviews.enums import OPEN, CaseState
 from reviews.models import Case, CaseEvent
 from tests.reviews.factories import ReviewerFactory, case_of
 
 pytestmark = pytest.mark.django_db
+WAITING = [CaseState.QUEUED, CaseState.LEASED]
 
 
 def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
     case, reviewer, now = case_of(), ReviewerFactory(), timezone.now()
-    moved = states.move(
-        case,
-        allowed=[CaseState.QUEUED, CaseState.LEASED],
-        after=CaseState.AGREED,
-        reviewer=reviewer,
-        what="the labels agree",
-        label="LC",
-        settled=now,
-    )
-    assert moved
-    assert (case.state, case.label, case.settled) == (CaseState.AGREED, "LC", now)
+    facts: dict[str, Any] = {"reviewer": reviewer, "what": "the labels agree", "label": "LC", "settled": now}
+    assert states.move(case, allowed=WAITING, after=CaseState.AGREED, **facts)
     stored = Case.objects.get()
-    assert (stored.state, stored.label, stored.settled) == (CaseState.AGREED, "LC", now)
+    for each in (case, stored):
+        assert (each.state, each.label, each.settled) == (CaseState.AGREED, "LC", now)
     event = CaseEvent.objects.get()
     assert (event.before, event.after, event.reviewer, event.what) == ("queued", "agreed", reviewer, "the labels agree")
 
@@ -35,16 +30,18 @@ def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
 def test_a_move_from_another_state_changes_nothing() -> None:
     case = case_of(state=CaseState.FINAL)
     assert not states.move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED, severity=60)
-    assert (case.state, case.severity) == (CaseState.FINAL, 10)
-    assert Case.objects.get().state == CaseState.FINAL
+    assert (case.state, case.severity, Case.objects.get().state) == (CaseState.FINAL, 10, CaseState.FINAL)
     assert not CaseEvent.objects.exists()
 
 
 def test_a_row_that_was_read_before_somebody_else_moved_it_moves_nothing() -> None:
     case = case_of()
     Case.objects.update(state=CaseState.LEASED)
-    assert not states.move(case, allowed=[CaseState.QUEUED, CaseState.LEASED], after=CaseState.ONE_LABEL)
+    assert not states.move(case, allowed=WAITING, after=CaseState.ONE_LABEL)
     assert Case.objects.get().state == CaseState.LEASED
-    fresh = states.hold(case.pk)
-    assert states.move(fresh, allowed=[CaseState.QUEUED, CaseState.LEASED], after=CaseState.ONE_LABEL)
+    assert states.move(states.hold(case.pk), allowed=WAITING, after=CaseState.ONE_LABEL)
     assert Case.objects.get().state == CaseState.ONE_LABEL
+
+
+def test_open_states_are_those_that_are_not_closed() -> None:
+    assert set(OPEN) == set(CaseState) - {CaseState.AGREED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED}

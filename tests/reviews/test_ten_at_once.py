@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connections
@@ -19,6 +19,8 @@ from reviews.models import Assignment, Case, CaseEvent, Review
 from tests.reviews.factories import FINDING, answers, case_of, ready
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from reviews.models import Reviewer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,39 +31,49 @@ LATE = 3
 """So many of the people let their leases run out while they work."""
 
 
+def at_once(do: Callable[[Any], Any], each: Iterable[Any]) -> list[Any]:
+    """What ``do`` answers for each, all begun at the same moment."""
+    given = list(each)
+    start = Barrier(len(given))
+
+    def begin(one: Any) -> Any:
+        try:
+            start.wait(timeout=30)
+            return do(one)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(given)) as pool:
+        return list(pool.map(begin, given))
+
+
 class Person:
     """Takes items until none is left; every second one says CC, the others LI. The first item is handed back once."""
 
-    def __init__(self, number: int, reviewer: Reviewer, start: Barrier) -> None:
-        self.number, self.reviewer, self.start = number, reviewer, start
+    def __init__(self, number: int) -> None:
+        self.number, self.reviewer = number, ready()
         self.label, self.findings = ("CC", []) if number % 2 else ("LI", [FINDING])
         self.locked: list[tuple[int, int]] = []
         self.refused: list[int] = []
 
-    def work(self) -> Person:
-        try:
-            self.start.wait(timeout=30)
-            number = 0
-            while assignment := claiming.claim(reviewer=self.reviewer, role=Role.ANNOTATOR):
-                self._label(assignment, hands_back=number == 0)
-                number += 1
-            return self
-        finally:
-            connections.close_all()
+    def work(self) -> None:
+        first = True
+        while assignment := claiming.claim(reviewer=self.reviewer, role=Role.ANNOTATOR):
+            note = f"{self.number} on {assignment.case_id}"
+            version = assignment.draft_version
+            drafts.save_draft(assignment=assignment, draft={"note": note}, version=version, active_seconds=1)
+            if first:
+                holding.hand_back(assignment)
+            else:
+                self._lock(assignment, note)
+            first = False
 
-    def _label(self, assignment: Assignment, *, hands_back: bool) -> None:
-        note = f"{self.number} on {assignment.case_id}"
-        version = assignment.draft_version
-        drafts.save_draft(assignment=assignment, draft={"note": note}, version=version, active_seconds=1)
-        if hands_back:
-            holding.hand_back(assignment)
-            return
+    def _lock(self, assignment: Assignment, note: str) -> None:
         if self.number < LATE:
             Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+        given: dict[str, Any] = {"label": self.label, "confidence": 3, "findings": self.findings, "note": note}
         try:
-            review = locking.lock(
-                assignment=assignment, label=self.label, confidence=3, findings=self.findings, note=note
-            )
+            review = locking.lock(assignment=assignment, **given)
         except LeaseLostError:
             self.refused.append(assignment.pk)
         else:
@@ -71,20 +83,19 @@ class Person:
 def test_no_item_is_handed_out_twice_and_no_label_is_lost() -> None:
     for answer in answers(CASES):
         case_of(answer)
-    start = Barrier(PEOPLE)
-    people = [Person(number, ready(), start) for number in range(PEOPLE)]
-    with ThreadPoolExecutor(PEOPLE) as pool:
-        done = list(pool.map(Person.work, people))
+    people = [Person(number) for number in range(PEOPLE)]
+    at_once(Person.work, people)
 
-    locked = sorted(pair for person in done for pair in person.locked)
+    locked = sorted(pair for person in people for pair in person.locked)
     assert locked == sorted(Review.objects.values_list("case_id", "pk"))
     assert len(locked) == 2 * CASES
     per_case = Review.objects.order_by().values_list("case").annotate(Count("reviewer", distinct=True))
     assert set(per_case.values_list("reviewer__count", flat=True)) == {2}
-    for review in Review.objects.select_related("reviewer", "assignment"):
-        assert review.note == f"{people_by_pk(people)[review.reviewer_id].number} on {review.case_id}"
+    numbers = {person.reviewer.pk: person.number for person in people}
+    for review in Review.objects.select_related("assignment"):
+        assert review.note == f"{numbers[review.reviewer_id]} on {review.case_id}"
         assert review.assignment.state == AssignmentState.DONE
-    for person in done:
+    for person in people:
         assert len({case for case, _ in person.locked}) == len(person.locked)
         for refused in Assignment.objects.filter(pk__in=person.refused, state=AssignmentState.EXPIRED):
             assert refused.draft["note"] == f"{person.number} on {refused.case_id}"
@@ -96,81 +107,48 @@ def test_no_item_is_handed_out_twice_and_no_label_is_lost() -> None:
         assert CaseEvent.objects.filter(case=case, after=CaseState.TWO_LABELS).count() == 1
 
 
-def people_by_pk(people: list[Person]) -> dict[int, Person]:
-    """Each person by the reviewer's id."""
-    return {person.reviewer.pk: person for person in people}
+def claim(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment | None:
+    return claiming.claim(reviewer=reviewer, role=role)
 
 
-def test_two_tabs_of_one_person_hold_one_item() -> None:
+def test_two_tabs_of_one_annotator_hold_one_item(annotator: Reviewer) -> None:
     for answer in answers(4):
         case_of(answer)
-    reviewer, start = ready(), Barrier(4)
-
-    def claim(_: int) -> int:
-        try:
-            start.wait(timeout=30)
-            assignment = claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
-            assert assignment is not None
-            return assignment.pk
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(claim, range(4)))) == 1
-    assert Assignment.objects.count() == 1
+    held = at_once(claim, [annotator] * 4)
+    assert (len({each.pk for each in held}), Assignment.objects.count()) == (1, 1)
 
 
-def test_of_two_adjudicators_at_once_one_gets_the_case() -> None:
+def test_of_several_adjudicators_at_once_one_gets_the_case() -> None:
     case_of(state=CaseState.DISPUTED)
-    start = Barrier(4)
-
-    def claim(reviewer: Reviewer) -> bool:
-        try:
-            start.wait(timeout=30)
-            return claiming.claim(reviewer=reviewer, role=Role.ADJUDICATOR) is not None
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(claim, [ready(annotator=False, adjudicator=True) for _ in range(4)]))
+    people = [ready(annotator=False, adjudicator=True) for _ in range(4)]
+    got = at_once(lambda person: claim(person, Role.ADJUDICATOR) is not None, people)
     assert sorted(got) == [False, False, False, True]
 
 
-def test_one_label_sent_from_two_tabs_at_once_is_stored_once() -> None:
+def test_one_label_sent_from_several_tabs_at_once_is_stored_once(annotator: Reviewer) -> None:
     case_of()
-    reviewer, start = ready(), Barrier(4)
-    held = claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
-    assert held is not None
+    claim(annotator)
 
-    def lock(_: int) -> int:
-        try:
-            start.wait(timeout=30)
-            own = holding.held(pk=held.pk, reviewer=reviewer)
-            return locking.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
-        finally:
-            connections.close_all()
+    def lock(pk: int) -> int:
+        own = holding.held(pk=pk, reviewer=annotator)
+        return locking.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
 
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(lock, range(4)))) == 1
+    assert len(set(at_once(lock, [Assignment.objects.get().pk] * 4))) == 1
     assert Review.objects.count() == 1
 
 
-def test_of_two_tabs_that_save_at_once_one_is_told_that_it_is_stale() -> None:
+def test_of_several_tabs_that_save_at_once_one_is_stored(annotator: Reviewer) -> None:
     case_of()
-    reviewer, start = ready(), Barrier(4)
-    held = claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
-    assert held is not None
+    claim(annotator)
+    pk = Assignment.objects.get().pk
+    tabs = [(number, holding.held(pk=pk, reviewer=annotator)) for number in range(4)]
 
-    def save(number: int) -> int:
+    def save(tab: tuple[int, Assignment]) -> int:
+        number, own = tab
         try:
-            own = holding.held(pk=held.pk, reviewer=reviewer)
-            start.wait(timeout=30)
             return drafts.save_draft(assignment=own, draft={"note": f"tab {number}"}, version=0)
         except StaleDraftError:
             return 0
-        finally:
-            connections.close_all()
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(save, range(4))) == [0, 0, 0, 1]
+    assert sorted(at_once(save, tabs)) == [0, 0, 0, 1]
     assert Assignment.objects.get().draft_version == 1

@@ -24,16 +24,14 @@ from reviews.cases.triggers import (
 )
 from reviews.enums import CaseState, FinalSource, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
-from reviews.signals import case_settled
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show
-from tests.reviews.factories import answers, case_of
-from tests.reviews.rating import rated, shares
+from tests.reviews.factories import answers, case_of, rated, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from evaluator.models import JudgeConfig
 
@@ -41,17 +39,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """No earlier catching up is remembered."""
+def nothing_is_drawn(settings: Any) -> Iterator[None]:
+    """Chance opens nothing, and no earlier catching up is remembered."""
+    shares(settings, audit=0, gap=0)
     cache.clear()
     yield
     cache.clear()
-
-
-@pytest.fixture
-def judge() -> JudgeConfig:
-    made: JudgeConfig = JudgeFactory()
-    return made
 
 
 def of(case: Case | None) -> list[tuple[str, float]]:
@@ -70,14 +63,11 @@ class TestRules:
             ("wrong_output", "LC", False),
             ("wrong_output", "LI", False),
             ("raised", "CC", False),
-            ("timeout", "CC", False),
-            ("out_of_memory", "CC", False),
         ],
     )
     def test_tests_and_judge_contradict_each_other(
-        self, settings: Any, judge: JudgeConfig, outcome: str, label: str, opens: bool
+        self, judge: JudgeConfig, outcome: str, label: str, opens: bool
     ) -> None:
-        shares(settings, audit=0)
         case = consider(rated(judge, outcome, label))
         if not opens:
             assert case is None
@@ -99,43 +89,31 @@ class TestRules:
             ("LI", {"surface_sensitive": True}, "its label changes with the comments"),
         ],
     )
-    def test_the_judge_is_unsure(
-        self, settings: Any, judge: JudgeConfig, label: str, facts: dict[str, bool], words: str
-    ) -> None:
-        shares(settings, audit=0)
+    def test_the_judge_is_unsure(self, judge: JudgeConfig, label: str, facts: dict[str, bool], words: str) -> None:
         case = consider(rated(judge, "raised", label, **facts))
         assert case is not None
         assert case.severity == Severity.UNSURE
         assert [(trigger.kind, trigger.detail) for trigger in case.triggers.all()] == [("judge_unsure", words)]
 
-    def test_every_judged_answer_may_be_audited_whatever_else_is_said(self, settings: Any, judge: JudgeConfig) -> None:
+    def test_every_judged_answer_may_be_audited_whatever_else_is_known(self, settings: Any, judge: JudgeConfig) -> None:
         shares(settings, audit=1)
-        agreeing, disputed = rated(judge, "passed", "CC"), rated(judge, "passed", "LI")
-        assert of(consider(agreeing)) == [("audit", 1.0)]
-        assert of(consider(disputed)) == [("tests_oppose", 1.0), ("audit", 1.0)]
+        assert of(consider(rated(judge, "passed", "CC"))) == [("audit", 1.0)]
+        assert of(consider(rated(judge, "passed", "LI"))) == [("tests_oppose", 1.0), ("audit", 1.0)]
+        (unjudged,) = answers()
+        TestRunFactory(implementation=unjudged, done="passed")
+        assert consider(unjudged) is None
 
     def test_the_probability_of_being_audited_is_kept(
         self, settings: Any, judge: JudgeConfig, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shares(settings, audit=0.25)
-        monkeypatch.setattr(
-            "reviews.cases.triggers.drawn", lambda purpose, _, share: (purpose, share) == ("audit", 0.25)
-        )
+        monkeypatch.setattr("reviews.cases.triggers.drawn", lambda name, _, share: (name, share) == ("audit", 0.25))
         case = consider(rated(judge, "passed", "CC"))
         assert of(case) == [("audit", 0.25)]
         assert case is not None
         assert case.severity == Severity.AUDIT
 
-    def test_nothing_is_audited_before_it_is_judged(self, settings: Any) -> None:
-        shares(settings, audit=1)
-        (answer,) = answers()
-        TestRunFactory(implementation=answer, done="passed")
-        assert consider(answer) is None
-
-    def test_the_shown_judge_counts_and_where_it_has_not_decided_another_active_one(
-        self, settings: Any, judge: JudgeConfig
-    ) -> None:
-        shares(settings, audit=0)
+    def test_the_shown_judge_counts_and_where_it_has_not_decided_another_active_one(self, judge: JudgeConfig) -> None:
         other, retired = JudgeFactory(), JudgeFactory(active=False)
         agreeing = rated(judge, "passed", "CC")
         judged(agreeing, other, "LI")
@@ -146,11 +124,9 @@ class TestRules:
         judged(undecided, other, "LI")
         assert of(consider(undecided)) == [("tests_oppose", 1.0)]
 
-    def test_a_superseded_run_says_nothing_any_more(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, audit=0)
+    def test_a_superseded_run_counts_no_more(self, judge: JudgeConfig) -> None:
         answer = rated(judge, "passed", "LI")
-        old = TestRun.objects.get()
-        TestRunFactory(implementation=answer, done="raised", seed_epoch=2, supersedes=old)
+        TestRunFactory(implementation=answer, done="raised", seed_epoch=2, supersedes=TestRun.objects.get())
         assert consider(answer) is None
 
 
@@ -163,22 +139,19 @@ class TestRules:
         {"code_licence": ""},
         {"kind": Kind.CALIBRATION},
         {"state": SubmissionState.HELD},
+        {},
     ],
 )
-def test_only_ranked_published_and_scored_answers_are_reviewed(
+def test_only_ranked_published_and_scored_answers_with_code_are_reviewed(
     settings: Any, judge: JudgeConfig, facts: dict[str, Any]
 ) -> None:
     shares(settings, audit=1)
     answer = rated(judge, "passed", "LI")
-    Submission.objects.update(**facts)
+    if facts:
+        Submission.objects.update(**facts)
+    else:
+        Implementation.objects.update(attempted=False)
     assert (consider(answer), consider_submission(answer.submission_id), consider_missed()) == (None, 0, 0)
-
-
-def test_what_has_no_code_is_not_reviewed(settings: Any, judge: JudgeConfig) -> None:
-    shares(settings, audit=1)
-    answer = rated(judge, "passed", "LI")
-    Implementation.objects.update(attempted=False)
-    assert consider(answer) is None
 
 
 class TestAgain:
@@ -187,20 +160,11 @@ class TestAgain:
         answer = rated(judge, "passed", "LI")
         assert consider(answer) == consider(answer)
         assert consider_submission(answer.submission_id) == 0
+        assert open_case(answer.pk, [NewTrigger(TriggerKind.AUDIT, Severity.AUDIT)]) is None
         assert (Case.objects.count(), Trigger.objects.count(), CaseEvent.objects.count()) == (1, 2, 1)
 
-    def test_who_is_too_late_opens_nothing(self, judge: JudgeConfig) -> None:
-        answer = rated(judge, "passed", "LI")
-        found = [NewTrigger(TriggerKind.AUDIT, Severity.AUDIT)]
-        assert open_case(answer.pk, found) is not None
-        assert open_case(answer.pk, found) is None
-        assert (Case.objects.count(), Trigger.objects.count()) == (1, 1)
-
     @pytest.mark.parametrize("state", [CaseState.QUEUED, CaseState.LEASED])
-    def test_a_case_that_nobody_labelled_takes_further_triggers(
-        self, settings: Any, judge: JudgeConfig, state: CaseState
-    ) -> None:
-        shares(settings, audit=0)
+    def test_a_case_that_nobody_labelled_takes_further_triggers(self, judge: JudgeConfig, state: CaseState) -> None:
         answer = rated(judge, "passed", "LI")
         case = case_of(answer, severity=Severity.AUDIT, state=state)
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
@@ -208,18 +172,15 @@ class TestAgain:
         case.refresh_from_db()
         assert case.severity == Severity.CONTRADICTION
 
-    def test_a_severity_is_never_lowered(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, audit=0)
+    def test_a_severity_is_never_lowered(self, judge: JudgeConfig) -> None:
         answer = rated(judge, "raised", "CC", split=True)
         case = case_of(answer, severity=Severity.APPEAL)
         assert of(consider(answer)) == [("judge_unsure", 1.0)]
         case.refresh_from_db()
         assert case.severity == Severity.APPEAL
 
-    @pytest.mark.parametrize(
-        "state", [CaseState.ONE_LABEL, CaseState.DISPUTED, CaseState.ADJUDICATING, CaseState.FINAL]
-    )
-    def test_where_people_have_worked_only_the_audits_draw_is_recorded(
+    @pytest.mark.parametrize("state", [CaseState.ONE_LABEL, CaseState.ADJUDICATING, CaseState.FINAL])
+    def test_where_annotators_have_worked_only_the_audits_draw_is_recorded(
         self, settings: Any, judge: JudgeConfig, state: CaseState
     ) -> None:
         shares(settings, audit=1)
@@ -231,42 +192,31 @@ class TestAgain:
 
 
 class TestAgreed:
-    def agreed(self, answer: Implementation, label: str) -> Case:
-        return case_of(answer, state=CaseState.AGREED, label=label, source="agreed", settled=timezone.now())
+    def agreed(self, answer: Implementation) -> Case:
+        return case_of(answer, state=CaseState.AGREED, label="LI", source="agreed", settled=timezone.now())
 
     def test_a_later_verdict_two_steps_away_asks_an_adjudicator(
-        self, settings: Any, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
+        self, judge: JudgeConfig, heard: list[Case], committing: Callable[[], Any]
     ) -> None:
-        shares(settings, audit=0)
         answer = rated(judge, "raised", "CC")
-        case = self.agreed(answer, "LI")
-        heard = []
-
-        def hear(case: Case, **_: Any) -> None:
-            heard.append(case.pk)
-
-        case_settled.connect(hear)
-        with django_capture_on_commit_callbacks(execute=True):
+        case = self.agreed(answer)
+        with committing():
             consider(answer)
-        case_settled.disconnect(hear)
         case.refresh_from_db()
         assert (case.state, case.label, case.source, case.settled, case.severity) == ("disputed", "", "", None, 50)
-        assert of(case) == [("judge_opposes", 1.0)]
-        assert heard == [case.pk]
+        assert (of(case), heard) == ([("judge_opposes", 1.0)], [case])
 
     @pytest.mark.parametrize("verdict", ["LC", "LI", ""])
-    def test_a_nearer_one_does_not(self, settings: Any, judge: JudgeConfig, verdict: str) -> None:
-        shares(settings, audit=0)
+    def test_a_nearer_one_does_not(self, judge: JudgeConfig, verdict: str) -> None:
         answer = rated(judge, "raised", verdict)
-        case = self.agreed(answer, "LI")
+        case = self.agreed(answer)
         consider(answer)
         case.refresh_from_db()
         assert (case.state, case.label, of(case)) == ("agreed", "LI", [])
 
-    def test_nor_the_same_trigger_again(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, audit=0)
+    def test_nor_the_same_trigger_again(self, judge: JudgeConfig) -> None:
         answer = rated(judge, "raised", "CC")
-        case = self.agreed(answer, "LI")
+        case = self.agreed(answer)
         Trigger.objects.create(case=case, kind=TriggerKind.JUDGE_OPPOSES)
         consider(answer)
         case.refresh_from_db()
@@ -282,21 +232,26 @@ class TestAfterLabels:
         return [(each.kind, each.severity, each.inclusion_probability) for each in after_labels(case, (one, other))]
 
     @pytest.mark.parametrize(
-        ("labels", "severity"),
-        [(("LI", "CC"), 50), (("CC", "LI"), 50), (("LI", "LC"), 40), (("CC", "LC"), 40)],
+        ("outcome", "verdict", "labels", "found"),
+        [
+            ("raised", "LC", ("LI", "CC"), [("humans_differ", 50, 1.0)]),
+            ("raised", "LC", ("CC", "LI"), [("humans_differ", 50, 1.0)]),
+            ("raised", "LC", ("CC", "LC"), [("humans_differ", 40, 1.0)]),
+            ("raised", "CC", ("LI", "LI"), [("judge_opposes", 50, 1.0)]),
+            ("raised", "LI", ("CC", "CC"), [("judge_opposes", 50, 1.0)]),
+            ("passed", "LC", ("LI", "LI"), [("tests_oppose", 40, 1.0)]),
+            ("wrong_output", "LC", ("CC", "CC"), [("tests_oppose", 40, 1.0)]),
+            ("passed", "CC", ("CC", "CC"), []),
+            ("raised", "", ("LI", "LI"), []),
+        ],
     )
-    def test_humans_differ(self, settings: Any, judge: JudgeConfig, labels: tuple[str, str], severity: int) -> None:
-        shares(settings, gap=1)
-        assert self.found(self.case(judge), *labels) == [("humans_differ", severity, 1.0)]
+    def test_who_contradicts_whom(
+        self, judge: JudgeConfig, outcome: str, verdict: str, labels: tuple[str, str], found: list[Any]
+    ) -> None:
+        assert self.found(self.case(judge, outcome, verdict), *labels) == found
 
-    @pytest.mark.parametrize(("agreed", "verdict"), [("LI", "CC"), ("CC", "LI")])
-    def test_two_steps_from_the_judge(self, judge: JudgeConfig, agreed: str, verdict: str) -> None:
-        assert self.found(self.case(judge, verdict=verdict), agreed, agreed) == [("judge_opposes", 50, 1.0)]
-
-    @pytest.mark.parametrize(("agreed", "outcome"), [("LI", "passed"), ("CC", "wrong_output")])
-    def test_against_the_tests(self, settings: Any, judge: JudgeConfig, agreed: str, outcome: str) -> None:
-        shares(settings, gap=0)
-        assert self.found(self.case(judge, outcome), agreed, agreed) == [("tests_oppose", 40, 1.0)]
+    def test_without_tests_and_judge_equal_labels_are_enough(self) -> None:
+        assert after_labels(case_of(), ("LC", "LC")) == []
 
     def test_one_step_from_the_judge_is_a_sample(
         self, settings: Any, judge: JudgeConfig, monkeypatch: pytest.MonkeyPatch
@@ -314,14 +269,7 @@ class TestAfterLabels:
         assert self.found(case, "CC", "CC") == []
         assert purposes == [("judge gap", case.implementation_id, 0.2)] * 2
 
-    def test_what_all_say_settles(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, gap=1)
-        assert self.found(self.case(judge, "passed", "CC"), "CC", "CC") == []
-        assert self.found(self.case(judge, "raised", ""), "LI", "LI") == []
-        assert after_labels(case_of(), ("LC", "LC")) == []
-
-    def test_an_appeal_is_always_decided(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, gap=0)
+    def test_an_appeal_is_always_decided(self, judge: JudgeConfig) -> None:
         case = self.case(judge)
         Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail="Look at line 3.")
         found = after_labels(case, ("LC", "LC"))
@@ -332,16 +280,14 @@ class TestAfterLabels:
 
 
 class TestCatchingUp:
-    def test_lost_news_is_found_once(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, audit=0)
+    def test_lost_news_is_found_once(self, judge: JudgeConfig) -> None:
         rated(judge, "passed", "LI")
         rated(judge, "passed", "CC")
         assert (consider_missed(), consider_missed()) == (1, 0)
         rated(judge, "wrong_output", "CC")
         assert consider_missed() == 1
 
-    def test_what_was_looked_at_long_ago_is_left_alone(self, settings: Any, judge: JudgeConfig) -> None:
-        shares(settings, audit=0)
+    def test_what_was_looked_at_long_ago_is_left_alone(self, judge: JudgeConfig) -> None:
         consider_missed()
         old = timezone.now() - timedelta(days=1)
         answer = rated(judge, "passed", "LI", finished=old)
@@ -359,10 +305,7 @@ class TestCatchingUp:
 
 
 @pytest.mark.parametrize("number", [2, 6])
-def test_queries_do_not_grow_with_the_answers(
-    settings: Any, judge: JudgeConfig, number: int, django_assert_num_queries: Any
-) -> None:
-    shares(settings, audit=0)
+def test_queries_do_not_grow_with_the_answers(judge: JudgeConfig, number: int, django_assert_num_queries: Any) -> None:
     made = answers(number)
     show(made[0].submission.suite_version.suite, judge)
     for answer in made:

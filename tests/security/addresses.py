@@ -169,7 +169,7 @@ NOT_READ: Final = {
     "judge_show": "acts; tests/leaderboard/test_judge_differences.py",
     "review_conflict_add": "acts; tests/reviews/test_profile_page.py",
     "review_conflict_remove": "acts; tests/reviews/test_profile_page.py",
-    "review_guidelines_read": "acts; tests/reviews/test_guideline_pages.py",
+    "review_guidelines_read": "acts; tests/reviews/test_guidelines.py",
     "review_invite": "acts; tests/reviews/test_people_pages.py",
     "review_invitation_revoke": "acts; tests/reviews/test_people_pages.py",
     "review_claim": "acts; tests/reviews/test_label_actions.py",
