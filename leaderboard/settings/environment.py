@@ -7,6 +7,7 @@ file that holds the value of ``NAME``.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import hashlib
 import ipaddress
@@ -15,12 +16,16 @@ import secrets
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 import dj_database_url
 import dotenv
 from environs import EnvValidationError, FileAwareEnv, ValidationError, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 # Linux allows 107 bytes for a Unix socket's path; Redis also writes a temporary name beside it.
@@ -32,61 +37,158 @@ class ConfigurationError(Exception):
     """At least one environment variable has a wrong value; the message lists all of them."""
 
 
+def _stripped(value: str | None) -> str:
+    """Secrets read from files (``X_FILE``) end in a newline."""
+    return (value or "").strip()
+
+
+def _from_root(value: str) -> Path:
+    """A path, relative ones from the project's root."""
+    return PROJECT_ROOT / value
+
+
+def _file(value: str) -> Path | None:
+    return _from_root(value) if value else None
+
+
+def _all_origins(origins: list[str]) -> bool:
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
+            msg = f"{origin!r} is not an origin such as https://board.example.org"
+            raise ValidationError(msg)
+    return True
+
+
+def _all_long(secrets_: list[str]) -> bool:
+    if any(len(secret.strip()) < SHORTEST_ENDPOINT_KEY for secret in secrets_):
+        msg = f"each of them needs at least {SHORTEST_ENDPOINT_KEY} characters; `openssl rand -hex 32` makes one"
+        raise ValidationError(msg)
+    return True
+
+
+def _all_networks(networks: list[str]) -> bool:
+    for network in networks:
+        try:
+            ipaddress.ip_network(network.strip())
+        except ValueError as error:
+            msg = f"{network!r} is not a network such as 10.1.2.0/24 or 127.0.0.1/32"
+            raise ValidationError(msg) from error
+    return True
+
+
+def _contact_address(value: str) -> bool:
+    parts = urlsplit(value.strip())
+    if (
+        value.strip()
+        and not (parts.scheme == "https" and parts.netloc)
+        and not (parts.scheme == "mailto" and parts.path)
+    ):
+        msg = "not an address such as mailto:security@board.example.org or https://board.example.org/report"
+        raise ValidationError(msg)
+    return True
+
+
+def _database_url(value: str) -> bool:
+    if not value.strip():
+        return True
+    try:
+        engine = dj_database_url.parse(value.strip())["ENGINE"]
+    except (ValueError, KeyError) as error:
+        msg = "not a database address such as postgres://user:password@host/name"
+        raise ValidationError(msg) from error
+    if not engine.endswith(("sqlite3", "postgresql")):
+        msg = "only sqlite:/// and postgres:// are supported"
+        raise ValidationError(msg)
+    return True
+
+
+def _redis_url(value: str) -> bool:
+    if value.strip() and urlsplit(value.strip()).scheme not in {"redis", "rediss", "unix"}:
+        msg = "not a Redis address such as redis://host:6379/0"
+        raise ValidationError(msg)
+    return True
+
+
+def _email_url(value: str) -> bool:
+    if value.strip() and urlsplit(value.strip()).scheme not in {"smtp", "smtps", "smtp+tls", "console"}:
+        msg = "not an e-mail server such as smtp+tls://user:password@host:587"
+        raise ValidationError(msg)
+    return True
+
+
+def _time_zone(value: str) -> bool:
+    if value not in available_timezones():
+        msg = f"{value!r} is not a time zone such as Europe/Berlin"
+        raise ValidationError(msg)
+    return True
+
+
+_range, _one_of = validate.Range, validate.OneOf
+
+
+def _variable(kind: str, default: Any, *, then: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+    """A field that ``environs`` reads as ``kind`` from the variable of its name; ``then`` makes its value of that."""
+    return dataclasses.field(metadata={"variable": (kind, default, options, then)})
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The whole configuration, checked. Field names are the variables' names in lower case."""
 
-    debug: bool
-    data_dir: Path
-    secret_key: str
-    allowed_hosts: list[str]
-    csrf_trusted_origins: list[str]
-    https: bool
-    hsts_seconds: int
-    trust_proxy: bool
-    database_url: str
-    redis_url: str
-    email_url: str
-    default_from_email: str
-    bind: str
-    port: int
-    web_workers: int
-    workers: int
-    model_workers: int
-    time_zone: str
-    log_level: str
-    log_format: str
-    evaluator_sandbox: Literal["auto", "bubblewrap", "docker"]
-    sandbox_python: Path
-    sandbox_image: str
-    sandbox_runtime: str
-    environments_file: Path | None
-    base_image: str
-    build_network: str
-    build_seconds: int
-    sandbox_host_uid: int
-    sandbox_allow_no_cgroups: bool
-    lease_seconds: int
-    infra_retry_seconds: int
-    self_check_hours: int
-    audit_mutants: int
-    daily_submissions: int
-    daily_cancelled: int
-    output_tree_upload_mb: int
-    output_tree_unpacked_mb: int
-    output_tree_files: int
-    endpoint_keys: list[str]
-    endpoint_networks: list[str]
-    agent_steps: int
-    judge_daily_dollars: float
-    judge_daily_tokens: int
-    review_lease_seconds: int
-    review_audit_share: float
-    review_gap_share: float
-    review_repeat_share: float
-    sign_up_open: bool
-    contact: str
-    security_contact: str
+    debug: bool = _variable("bool", False)
+    data_dir: Path = _variable("str", "var", then=_from_root)
+    secret_key: str = _variable("str", "", then=_stripped)
+    allowed_hosts: list[str] = _variable("list", ["localhost", "127.0.0.1", "[::1]"])
+    csrf_trusted_origins: list[str] = _variable("list", [], validate=_all_origins)
+    https: bool = _variable("bool", False)
+    hsts_seconds: int = _variable("int", 3600, validate=_range(min=0))
+    trust_proxy: bool = _variable("bool", False)
+    database_url: str = _variable("str", "", validate=_database_url, then=_stripped)
+    redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
+    email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
+    default_from_email: str = _variable("str", "LMR-Board <noreply@localhost>")
+    bind: str = _variable("str", "127.0.0.1")
+    port: int = _variable("int", 8000, validate=_range(min=1, max=65535))
+    web_workers: int = _variable("int", 2, validate=_range(min=1))
+    workers: int = _variable("int", 2, validate=_range(min=1))
+    model_workers: int = _variable("int", 2, validate=_range(min=0))
+    time_zone: str = _variable("str", "UTC", validate=_time_zone)
+    log_level: str = _variable("str", "INFO", validate=_one_of(["DEBUG", "INFO", "WARNING", "ERROR"]))
+    log_format: str = _variable("str", "console", validate=_one_of(["console", "json"]))
+    evaluator_sandbox: Literal["auto", "bubblewrap", "docker"] = _variable(
+        "str", "auto", validate=_one_of(["auto", "bubblewrap", "docker"])
+    )
+    sandbox_python: Path = _variable("str", "/usr/bin/python3", then=Path)
+    sandbox_image: str = _variable("str", "lmr-board-box-numpy")
+    sandbox_runtime: str = _variable("str", "")
+    environments_file: Path | None = _variable("str", "", then=_file)
+    base_image: str = _variable("str", "python:3.11-slim-bookworm")
+    build_network: str = _variable("str", "default")
+    build_seconds: int = _variable("int", 3600, validate=_range(min=1))
+    sandbox_host_uid: int = _variable("int", 64123, validate=_range(min=1000, max=65533))
+    sandbox_allow_no_cgroups: bool = _variable("bool", False)
+    lease_seconds: int = _variable("int", 60, validate=_range(min=5))
+    infra_retry_seconds: int = _variable("int", 20, validate=_range(min=0))
+    self_check_hours: int = _variable("int", 6, validate=_range(min=1))
+    audit_mutants: int = _variable("int", 80, validate=_range(min=1))
+    daily_submissions: int = _variable("int", 10, validate=_range(min=0))
+    daily_cancelled: int = _variable("int", 30, validate=_range(min=0))
+    output_tree_upload_mb: int = _variable("int", 100, validate=_range(min=1, max=1000))
+    output_tree_unpacked_mb: int = _variable("int", 1024, validate=_range(min=1))
+    output_tree_files: int = _variable("int", 60000, validate=_range(min=1, max=65000))
+    endpoint_keys: list[str] = _variable("list", [], validate=_all_long)
+    endpoint_networks: list[str] = _variable("list", [], validate=_all_networks)
+    agent_steps: int = _variable("int", 40, validate=_range(min=1, max=500))
+    judge_daily_dollars: float = _variable("float", 10.0, validate=_range(min=0))
+    judge_daily_tokens: int = _variable("int", 5_000_000, validate=_range(min=0))
+    review_lease_seconds: int = _variable("int", 1800, validate=_range(min=5))
+    review_audit_share: float = _variable("float", 0.1, validate=_range(min=0, max=1))
+    review_gap_share: float = _variable("float", 0.2, validate=_range(min=0, max=1))
+    review_repeat_share: float = _variable("float", 0.07, validate=_range(min=0, max=1))
+    sign_up_open: bool = _variable("bool", True)
+    contact: str = _variable("str", "")
+    security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
 
     @property
     def embedded_redis_socket(self) -> Path:
@@ -137,67 +239,13 @@ class Variables(FileAwareEnv):
 
 def read(env: Variables) -> Environment:
     """Read every variable from ``env``. Raises :class:`ConfigurationError` with all errors together."""
-    data_dir = Path(env.str("DATA_DIR", "var"))
-    data_dir = data_dir if data_dir.is_absolute() else PROJECT_ROOT / data_dir
-    whole = validate.Range(min=1)
-    # A lazy Env answers None for a wrong value and reports it when sealed, so nothing may be computed before that.
-    values: dict[str, Any] = {
-        "debug": env.bool("DEBUG", False),
-        "data_dir": data_dir,
-        "secret_key": _stripped(env.str("SECRET_KEY", "")),
-        "allowed_hosts": env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
-        "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_all_origins),
-        "https": env.bool("HTTPS", False),
-        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=validate.Range(min=0)),
-        "trust_proxy": env.bool("TRUST_PROXY", False),
-        "database_url": _stripped(
-            env.str("DATABASE_URL", f"sqlite:///{data_dir / 'db.sqlite3'}", validate=_database_url)
-        ),
-        "redis_url": _stripped(env.str("REDIS_URL", "", validate=_redis_url)),
-        "email_url": _stripped(env.str("EMAIL_URL", "", validate=_email_url)),
-        "default_from_email": env.str("DEFAULT_FROM_EMAIL", "LMR-Board <noreply@localhost>"),
-        "bind": env.str("BIND", "127.0.0.1"),
-        "port": env.int("PORT", 8000, validate=validate.Range(min=1, max=65535)),
-        "web_workers": env.int("WEB_WORKERS", 2, validate=whole),
-        "workers": env.int("WORKERS", 2, validate=whole),
-        "model_workers": env.int("MODEL_WORKERS", 2, validate=validate.Range(min=0)),
-        "time_zone": env.str("TIME_ZONE", "UTC", validate=_time_zone),
-        "log_level": env.str("LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR"])),
-        "log_format": env.str("LOG_FORMAT", "console", validate=validate.OneOf(["console", "json"])),
-        "evaluator_sandbox": env.str(
-            "EVALUATOR_SANDBOX", "auto", validate=validate.OneOf(["auto", "bubblewrap", "docker"])
-        ),
-        "sandbox_python": Path(env.str("SANDBOX_PYTHON", "/usr/bin/python3")),
-        "sandbox_image": env.str("SANDBOX_IMAGE", "lmr-board-box-numpy"),
-        "sandbox_runtime": env.str("SANDBOX_RUNTIME", ""),
-        "environments_file": _file(env.str("ENVIRONMENTS_FILE", "")),
-        "base_image": env.str("BASE_IMAGE", "python:3.11-slim-bookworm"),
-        "build_network": env.str("BUILD_NETWORK", "default"),
-        "build_seconds": env.int("BUILD_SECONDS", 3600, validate=whole),
-        "sandbox_host_uid": env.int("SANDBOX_HOST_UID", 64123, validate=validate.Range(min=1000, max=65533)),
-        "sandbox_allow_no_cgroups": env.bool("SANDBOX_ALLOW_NO_CGROUPS", False),
-        "lease_seconds": env.int("LEASE_SECONDS", 60, validate=validate.Range(min=5)),
-        "infra_retry_seconds": env.int("INFRA_RETRY_SECONDS", 20, validate=validate.Range(min=0)),
-        "self_check_hours": env.int("SELF_CHECK_HOURS", 6, validate=whole),
-        "audit_mutants": env.int("AUDIT_MUTANTS", 80, validate=validate.Range(min=1)),
-        "daily_submissions": env.int("DAILY_SUBMISSIONS", 10, validate=validate.Range(min=0)),
-        "daily_cancelled": env.int("DAILY_CANCELLED", 30, validate=validate.Range(min=0)),
-        "output_tree_upload_mb": env.int("OUTPUT_TREE_UPLOAD_MB", 100, validate=validate.Range(min=1, max=1000)),
-        "output_tree_unpacked_mb": env.int("OUTPUT_TREE_UNPACKED_MB", 1024, validate=validate.Range(min=1)),
-        "output_tree_files": env.int("OUTPUT_TREE_FILES", 60000, validate=validate.Range(min=1, max=65000)),
-        "endpoint_keys": env.list("ENDPOINT_KEYS", [], validate=_all_long),
-        "endpoint_networks": env.list("ENDPOINT_NETWORKS", [], validate=_all_networks),
-        "agent_steps": env.int("AGENT_STEPS", 40, validate=validate.Range(min=1, max=500)),
-        "judge_daily_dollars": env.float("JUDGE_DAILY_DOLLARS", 10.0, validate=validate.Range(min=0)),
-        "judge_daily_tokens": env.int("JUDGE_DAILY_TOKENS", 5_000_000, validate=validate.Range(min=0)),
-        "review_lease_seconds": env.int("REVIEW_LEASE_SECONDS", 1800, validate=validate.Range(min=5)),
-        "review_audit_share": env.float("REVIEW_AUDIT_SHARE", 0.1, validate=validate.Range(min=0, max=1)),
-        "review_gap_share": env.float("REVIEW_GAP_SHARE", 0.2, validate=validate.Range(min=0, max=1)),
-        "review_repeat_share": env.float("REVIEW_REPEAT_SHARE", 0.07, validate=validate.Range(min=0, max=1)),
-        "sign_up_open": env.bool("SIGN_UP_OPEN", True),
-        "contact": env.str("CONTACT", ""),
-        "security_contact": _stripped(env.str("SECURITY_CONTACT", "", validate=_contact_address)),
-    }
+    # A lazy Env answers None for a wrong value and reports it when sealed.
+    values: dict[str, Any] = {}
+    for field in fields(Environment):
+        kind, default, options, then = field.metadata["variable"]
+        value = getattr(env, kind)(field.name.upper(), default, **options)
+        values[field.name] = then(value) if then else value
+    values["database_url"] = values["database_url"] or f"sqlite:///{values['data_dir'] / 'db.sqlite3'}"
     errors = dict(env.unreadable)
     try:
         env.seal()
@@ -259,86 +307,3 @@ def secret_key(environment: Environment) -> str:
     finally:
         draft.unlink()
     return file.read_text(encoding="ascii").strip()
-
-
-def _stripped(value: str | None) -> str:
-    """Secrets read from files (``X_FILE``) end in a newline."""
-    return (value or "").strip()
-
-
-def _file(value: str | None) -> Path | None:
-    """A path, relative ones from the project's root; ``None`` when there is none."""
-    return PROJECT_ROOT / value if value else None
-
-
-def _all_origins(origins: list[str]) -> bool:
-    for origin in origins:
-        parts = urlsplit(origin)
-        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
-            msg = f"{origin!r} is not an origin such as https://board.example.org"
-            raise ValidationError(msg)
-    return True
-
-
-def _all_long(secrets_: list[str]) -> bool:
-    if any(len(secret.strip()) < SHORTEST_ENDPOINT_KEY for secret in secrets_):
-        msg = f"each of them needs at least {SHORTEST_ENDPOINT_KEY} characters; `openssl rand -hex 32` makes one"
-        raise ValidationError(msg)
-    return True
-
-
-def _all_networks(networks: list[str]) -> bool:
-    for network in networks:
-        try:
-            ipaddress.ip_network(network.strip())
-        except ValueError as error:
-            msg = f"{network!r} is not a network such as 10.1.2.0/24 or 127.0.0.1/32"
-            raise ValidationError(msg) from error
-    return True
-
-
-def _contact_address(value: str) -> bool:
-    parts = urlsplit(value.strip())
-    if (
-        value.strip()
-        and not (parts.scheme == "https" and parts.netloc)
-        and not (parts.scheme == "mailto" and parts.path)
-    ):
-        msg = "not an address such as mailto:security@board.example.org or https://board.example.org/report"
-        raise ValidationError(msg)
-    return True
-
-
-def _database_url(value: str) -> bool:
-    try:
-        engine = dj_database_url.parse(value.strip())["ENGINE"]
-    except (ValueError, KeyError) as error:
-        msg = "not a database address such as postgres://user:password@host/name"
-        raise ValidationError(msg) from error
-    if not engine.endswith(("sqlite3", "postgresql")):
-        msg = "only sqlite:/// and postgres:// are supported"
-        raise ValidationError(msg)
-    return True
-
-
-def _redis_url(value: str) -> bool:
-    if value.strip() and urlsplit(value.strip()).scheme not in {"redis", "rediss", "unix"}:
-        msg = "not a Redis address such as redis://host:6379/0"
-        raise ValidationError(msg)
-    return True
-
-
-def _email_url(value: str) -> bool:
-    if value.strip() and urlsplit(value.strip()).scheme not in {"smtp", "smtps", "smtp+tls", "console"}:
-        msg = "not an e-mail server such as smtp+tls://user:password@host:587"
-        raise ValidationError(msg)
-    return True
-
-
-def _time_zone(value: str) -> bool:
-    from zoneinfo import available_timezones
-
-    if value not in available_timezones():
-        msg = f"{value!r} is not a time zone such as Europe/Berlin"
-        raise ValidationError(msg)
-    return True
