@@ -20,7 +20,7 @@ export class LabelForm {
       if (button) this.#remove(button.closest(".finding"));
     }, options);
     document.addEventListener("focusin", (event) => {
-      const row = event.target.closest("#findings .finding");
+      const row = event.target.closest("#label-findings .finding");
       if (!row) return;
       this.current = row;
       this.onfinding(this.#finding(row));
@@ -43,7 +43,7 @@ export class LabelForm {
       for (const radio of this.fields[name]) radio.checked = radio.value === String(typed[name] ?? "");
     }
     this.fields.note.value = typed.note ?? "";
-    document.getElementById("findings").replaceChildren();
+    document.getElementById("label-findings").replaceChildren();
     for (const finding of typed.findings ?? []) this.#append(finding);
     this.last = JSON.stringify(this.read());
     this.onchange();
@@ -104,7 +104,7 @@ export class LabelForm {
   #append(finding) {
     const row = document.getElementById("finding-template").content.firstElementChild.cloneNode(true);
     for (const part of PARTS) this.#part(row, part).value = finding[part] ?? (part === "side" ? "candidate" : "");
-    document.getElementById("findings").append(row);
+    document.getElementById("label-findings").append(row);
     this.#number();
     return row;
   }
@@ -122,7 +122,7 @@ export class LabelForm {
     this.fields["finding-TOTAL_FORMS"].value = rows.length;
   }
 
-  #rows() { return [...document.getElementById("findings").children]; }
+  #rows() { return [...document.getElementById("label-findings").children]; }
 
   #part(row, part) { return row.querySelector(`[name$="-${part}"]`); }
 

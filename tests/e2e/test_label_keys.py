@@ -244,6 +244,13 @@ def test_a_finding_on_the_first_change_takes_one_key(page: Page) -> None:
     adds("find", line.get_attribute("data-line") or "")(page)
 
 
+def test_a_list_without_findings_says_how_to_add_one(page: Page) -> None:
+    """As templates write it, with a line feed inside."""
+    hint = "list => (list.replaceChildren('\\n'), getComputedStyle(list, '::before').content)"
+    assert "press f" in page.locator("#label-findings").evaluate(hint)
+    page.reload()
+
+
 def test_arrows_move_over_the_lines_from_the_start_and_after_a_field(page: Page) -> None:
     first = int(page.locator(FIRST_CHANGE).get_attribute("data-line") or "")
     page.keyboard.press("ArrowDown")
