@@ -6,9 +6,12 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
+from django.urls import reverse
+
 from leaderboard.board.board import board_rows, visible_entries
 from leaderboard.board.entries import recompute_submission
-from tests.evaluator.factories import TestRunFactory
+from submissions.enums import SubmissionState
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, with_answers
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.board import BoardRow
-    from submissions.models import Submission, User
+    from submissions.models import Implementation, Submission, User
 
 
 def scored(owner: User, *outcomes: str, **facts: Any) -> Submission:
@@ -48,6 +51,20 @@ def words(page: str) -> str:
 
 def words_of(response: Any) -> str:
     return words(response.content.decode())
+
+
+def address_of(answer: Implementation, name: str) -> str:
+    """The address of one of an answer's own pages."""
+    task = answer.revision.task
+    return reverse(name, args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
+
+
+def counted(version: SuiteVersion, *outcomes: str, **facts: Any) -> Submission:
+    """A scored submission to the version's tasks, without its board entry; without ``outcomes`` it passes all."""
+    submission: Submission = QueuedSubmissionFactory(suite_version=version, **facts)
+    runs_of(submission, *(outcomes or ["passed"] * submission.implementations.count()))
+    type(submission).objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
+    return submission
 
 
 def rows_of(version: SuiteVersion, **asked: Any) -> list[BoardRow]:

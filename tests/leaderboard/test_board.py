@@ -11,7 +11,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.models import Entry
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -190,21 +189,6 @@ def test_json_is_one_object_with_one_decimal() -> None:
     assert row["system"] == entry.system.name
     assert row["provenance"] == "reported upstream, not re-run here"
     assert row["remarks"] == ["Setup: x."]
-
-
-def test_calibration_samples_come_last_and_apart() -> None:
-    version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
-    sample = measured(version, system=SystemFactory(name="Golden"), metric={"tests_passed": 28.0})
-    Submission.objects.filter(entry=sample).update(kind=Kind.CALIBRATION)
-    Entry.objects.filter(pk=sample.pk).update(kind=Kind.CALIBRATION)
-    assert output("--suite", "small").startswith("Nothing is published on this suite yet.\n\nCalibration samples")
-    measured(version, system=SystemFactory(name="Measured"), metric={"tests_passed": 14.0})
-    ranked, samples = (part.splitlines() for part in output("--suite", "small").split("\n\n"))
-    assert [line.split()[0] for line in ranked] == ["system", "Measured"]
-    assert samples[0] == "Calibration samples, which check the evaluation itself and are not ranked"
-    assert [line.split()[0] for line in samples[1:]] == ["system", "Golden"]
-    rows = json.loads(output("--suite", "small", "--json"))["rows"]
-    assert [(row["system"], row["calibration"]) for row in rows] == [("Measured", False), ("Golden", True)]
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,6 @@ class TestPages:
             assert f"<title>{page.title} · LMR-Board</title>" in response.content.decode()
             assert f'<a href="/docs/{slug}/" aria-current="page">{page.title}</a>' in response.content.decode()
 
-    @pytest.mark.parametrize(
-        "address", ["/docs/absent/", "/docs/index/", "/docs/images/absent.png", "/docs/images/x.md"]
-    )
-    def test_what_does_not_exist_is_not_found(self, client: Client, address: str) -> None:
-        assert client.get(address).status_code == 404
-
     def test_images_are_served_from_their_folder_only(
         self, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

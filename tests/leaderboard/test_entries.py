@@ -40,6 +40,7 @@ from tests.benchmark_tasks.factories import (
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.factories import ReportedResultFactory, ReportedRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.leaderboard.showing import counted
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -58,13 +59,6 @@ def version_in_two_categories() -> SuiteVersion:
     return version
 
 
-def scored(version: SuiteVersion, *outcomes: str, **fields: object) -> Submission:
-    submission: Submission = QueuedSubmissionFactory(suite_version=version, **fields)
-    runs_of(submission, *outcomes)
-    Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
-    return submission
-
-
 def overall(entry: Entry | None) -> EntryMetric:
     """The metric of all tasks: a task outside the nine has no category either, but is counted in it only once."""
     assert entry is not None
@@ -72,7 +66,7 @@ def overall(entry: Entry | None) -> EntryMetric:
 
 
 def test_the_denominator_is_the_counted_tasks_and_every_category_counts_its_own() -> None:
-    submission = scored(version_in_two_categories(), "passed", "raised", "passed")
+    submission = counted(version_in_two_categories(), "passed", "raised", "passed")
     entry = recompute_submission(submission.pk)
     metric = overall(entry)
     assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (3, 2.0, pytest.approx(2 / 3))
@@ -83,13 +77,13 @@ def test_the_denominator_is_the_counted_tasks_and_every_category_counts_its_own(
 
 
 def test_trials_are_averaged_within_a_task_first() -> None:
-    submission = scored(SuiteVersionFactory(tasks=2), "passed", "raised", "passed", "passed", trials=2)
+    submission = counted(SuiteVersionFactory(tasks=2), "passed", "raised", "passed", "passed", trials=2)
     metric = overall(recompute_submission(submission.pk))
     assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (2, 1.5, 0.75)
 
 
 def test_a_row_follows_its_submission() -> None:
-    submission = scored(SuiteVersionFactory(tasks=1), "passed", kind=Kind.CALIBRATION, inputs="paper_only")
+    submission = counted(SuiteVersionFactory(tasks=1), "passed", kind=Kind.CALIBRATION, inputs="paper_only")
     entry = recompute_submission(submission.pk)
     assert entry is not None
     assert (entry.kind, entry.inputs, entry.published) == ("calibration", "paper_only", False)
@@ -123,7 +117,7 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
     )
     weak = version.revisions.get(audit_state=AuditState.WEAK)
     TaskRevision.objects.filter(pk=weak.pk).update(audit={"weakness": "weak test: it caught only 1 of 2 seeded bugs"})
-    entry = recompute_submission(scored(version, "passed", "passed", "passed", "passed", "raised").pk)
+    entry = recompute_submission(counted(version, "passed", "passed", "passed", "passed", "raised").pk)
     assert entry is not None
     metric = overall(entry)
     assert (metric.tasks, metric.tests_passed, metric.tests_rate) == (2, 1.0, 0.5)
@@ -139,7 +133,7 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
 
 def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_callbacks: Any) -> None:
     version = version_with(AuditState.UNAUDITED, AuditState.PASSED)
-    submission, elsewhere = scored(version, "passed", "raised"), scored(SuiteVersionFactory(tasks=1), "passed")
+    submission, elsewhere = counted(version, "passed", "raised"), counted(SuiteVersionFactory(tasks=1), "passed")
     unscored = QueuedSubmissionFactory(suite_version=version)
     entry = recompute_submission(submission.pk)
     untouched = recompute_submission(elsewhere.pk)
@@ -157,7 +151,7 @@ def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_cal
 
 def test_an_audit_whose_news_was_lost_reaches_the_rows_by_the_sweep() -> None:
     version = version_with(AuditState.PASSED, AuditState.PASSED)
-    entry = recompute_submission(scored(version, "passed", "raised").pk)
+    entry = recompute_submission(counted(version, "passed", "raised").pk)
     assert (overall(entry).tests_rate, catch_up()) == (0.5, 0)
     weak = version.revisions.order_by("pk").last()
     assert weak is not None
@@ -193,7 +187,7 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     outcomes[0] = ["passed", *["raised"] * (trials - 1)]
     outcomes[1] = ["raised"] * trials
     outcomes[6] = ["not_attempted"] * trials
-    submission = scored(version, *[outcome for task in outcomes for outcome in task], published=True, trials=trials)
+    submission = counted(version, *[outcome for task in outcomes for outcome in task], published=True, trials=trials)
     recompute_submission(submission.pk)
     passed, percent = 1 / trials, 50.0 / trials
     kinds = "5 tasks left out: 1 not audited, 1 weak test, 1 failed its audit, 1 environment incomplete, 1 not runnable"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
-from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.enums import GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
-from tests.leaderboard.showing import words_of
+from tests.leaderboard.showing import address_of, words_of
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from django.test import Client
     from pytest_django import Settings
 
-    from submissions.models import Implementation, User
+    from submissions.models import User
 
 pytestmark = pytest.mark.django_db
 DONE, RUNNING, QUEUED, HELD = WorkState.DONE, WorkState.RUNNING, WorkState.QUEUED, WorkState.HELD
@@ -49,11 +47,6 @@ def requests(run: Generation) -> list[AnswerRequest]:
     return list(run.requests.order_by("pk"))
 
 
-def calls_address(answer: Implementation) -> str:
-    task = answer.revision.task
-    return reverse("answer_calls", args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
-
-
 def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
     return client.post(reverse(action, args=[run.submission_id]), typed)
 
@@ -69,21 +62,6 @@ def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: U
     assert "Calls 2 " in text
     meters = part(as_alice, run).context["meters"]
     assert [(meter.label, meter.percent) for meter in meters[:2]] == [("Tokens", 30.0), ("US $", 0.96)]
-
-
-def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, HELD, QUEUED)
-    first, second, third, fourth = requests(run)
-    AnswerRequest.objects.filter(pk=first.pk).update(note="Took the only block.", cuts=[{"part": "references"}])
-    AnswerRequest.objects.filter(pk=second.pk).update(taken=AnswerTaken.REFUSED, note="It said no.")
-    AnswerRequest.objects.filter(pk=third.pk).update(reason="The answer was lost twice.")
-    later = timezone.now() + timedelta(hours=1)
-    AnswerRequest.objects.filter(pk=fourth.pk).update(not_before=later)
-    text = words_of(part(as_alice, run))
-    assert "refused It said no." in text
-    assert "answered code Took the only block. Left out of the prompt: references." in text
-    assert "held – The answer was lost twice." in text
-    assert "waiting until" in text
 
 
 def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Client, alice: User) -> None:
@@ -121,16 +99,14 @@ def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User)
     pages = [
         reverse("model_call", args=[own.submission_id, call.pk]),
         reverse("generation_progress", args=[run.submission_id]),
-        calls_address(requests(run)[0].implementation),
+        address_of(requests(run)[0].implementation, "answer_calls"),
         reverse("model_call", args=[run.submission_id, call.pk]),
         reverse("model_call", args=[run.submission_id, call.pk]) + "?raw=request",
     ]
     for user in (None, UserFactory()):
         if user:
             client.force_login(user)
-        for page in pages:
-            response = client.get(page)
-            assert (response.status_code, PROMPT in response.content.decode()) == (404, False)
+        assert [client.get(page).status_code for page in pages] == [404] * 5
         for action in ("generation_pause", "generation_resume"):
             assert post(client, action, run, run_seconds="7200").status_code == (404 if user else 302)
     run.refresh_from_db()
@@ -143,26 +119,13 @@ def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice
     run = asked(alice, DONE)
     call = called(requests(run)[0])
     Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="")
-    address = calls_address(requests(run)[0].implementation)
+    address = address_of(requests(run)[0].implementation, "answer_calls")
     assert address not in part(client, run).content.decode()
     for page in (address, reverse("model_call", args=[run.submission_id, call.pk])):
         assert client.get(page).status_code == 404
     client.force_login(alice)
     assert address in part(client, run).content.decode()
     assert client.get(address).status_code == 200
-
-
-def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
-    request = requests(run)[0]
-    called(request, key="k", state=CallState.IN_DOUBT, message="The connection broke.")
-    called(request, key="k", number=2)
-    called(request, key="other", state=CallState.IN_DOUBT)
-    response = as_alice.get(calls_address(request.implementation))
-    text = words_of(response)
-    assert "Call 1 in doubt, repeated once The connection broke." in text
-    assert "Call 2 sending 2 answered" in text
-    assert "Call 3 in doubt, not repeated" in text
 
 
 def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: User) -> None:

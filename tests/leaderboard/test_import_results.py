@@ -233,6 +233,23 @@ def test_a_shipped_result_that_differs_is_stored_anew(suite: Suite) -> None:
     assert snapshot() == before
 
 
+def test_files_are_counted_by_kind_and_refused_ones_named(suite: Suite, results: Path) -> None:
+    for paper, name in ((1, "a"), (2, "b")):
+        write(results, f"human_evaluation/{name}.json", json.dumps([human(3, paper=paper)]))
+        write(results, f"notes/{name}.txt", "")
+    write(results, f"{JUDGE}/{DPO}", b"no digit at all")
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 refused, see above"):
+        call_command("import_results", str(results), "--suite", "lmr-bench", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert lines[0].startswith(f"refused  {JUDGE}/{DPO}: ")
+    assert lines[1:4] == [
+        "read     human_evaluation: 2 files, such as human_evaluation/a.json",
+        "skipped  unknown: upstream keeps no results here: 2 files, such as notes/a.txt",
+        "2 files read, 2 skipped, 1 refused",
+    ]
+
+
 def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path) -> None:
     SuiteFactory(slug="other")
     for slug, folder, message in (
@@ -246,7 +263,7 @@ def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path) -> None:
         assert message in str(error.value)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     content=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
     place=st.sampled_from([f"{JUDGE}/{DPO}", TESTS, "human_evaluation/a.json"]),

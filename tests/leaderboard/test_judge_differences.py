@@ -13,11 +13,11 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.models import JudgeHealth, ShownJudge
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.judge_differences import compare
-from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
-from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.leaderboard.showing import counted
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
@@ -47,16 +47,12 @@ def judges(version: SuiteVersion) -> Judges:
 
 def labelled(version: SuiteVersion, judges: Judges, name: str, before: str, after: str, **facts: Any) -> Submission:
     """A published, scored submission; ``before`` and ``after`` like ``CC LI``, ``-`` abstained, ``?`` not judged."""
-    submission: Submission = QueuedSubmissionFactory(
-        suite_version=version, **{"system": SystemFactory(name=name), "published": True, **facts}
-    )
-    runs_of(submission, *["passed"] * submission.implementations.count())
+    submission = counted(version, **{"system": SystemFactory(name=name), "published": True, **facts})
     answers = list(submission.implementations.order_by("revision_id", "trial"))
     for config, labels in zip(judges, (before, after), strict=True):
         for answer, label in zip(answers, labels.split(), strict=True):
             if label != "?":
                 judged(answer, config, label.strip("-"))
-    Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
     recompute_submission(submission.pk)
     return submission
 

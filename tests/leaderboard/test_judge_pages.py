@@ -140,14 +140,6 @@ class TestPage:
         assert "It judges systems of its own family." in page
         assert "Secret" not in page
 
-    def test_health_is_shown_check_by_check_and_escaped(self, client: Client) -> None:
-        config = JudgeFactory()
-        checked(config)
-        checked(config, summary={}, results=[], error="The provider said <no>.")
-        page = client.get(config.get_absolute_url()).content.decode()
-        assert "dpo/1 &lt;b&gt;golden&lt;/b&gt;" in page
-        assert "It did not come to its end: The provider said &lt;no&gt;." in page
-
 
 class TestActing:
     @pytest.mark.parametrize("name", ["judge_add", "judge_retire", "judge_plan", "judge_show"])

@@ -108,6 +108,16 @@ def test_missing_packages_are_named_where_they_cannot_be_installed(bare_checkout
     assert "on Debian these are the packages bubblewrap git" in result.stderr
 
 
+def test_a_python_that_is_missing_or_old_is_a_clear_error(bare_checkout: Path) -> None:
+    for program in ("bwrap", "git", "ldconfig"):
+        (bare_checkout / "bin" / program).write_text("#!/bin/sh\necho libseccomp.so.2\n", encoding="ascii")
+        (bare_checkout / "bin" / program).chmod(0o755)
+    (bare_checkout / "bin" / "rm").symlink_to(str(shutil.which("rm")))
+    result = environment_script(bare_checkout, PYTHON="python2.7")
+    assert result.returncode == 1
+    assert result.stderr.startswith("Python 3.11 or newer is needed, and 'python2.7' is not one.")
+
+
 def test_a_library_among_very_many_is_found(bare_checkout: Path) -> None:
     """What comes after it must not break the search: a reader that stops early ends ldconfig by SIGPIPE."""
     ldconfig = bare_checkout / "bin" / "ldconfig"

@@ -28,7 +28,7 @@ from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, r
 from tests.leaderboard.asked import asked, called
 from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote, walked
-from tests.leaderboard.showing import scored
+from tests.leaderboard.showing import address_of, scored
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, ready, reviewed
 from tests.submissions.endpoints.factories import EndpointFactory
 from tests.submissions.factories import (
@@ -148,8 +148,7 @@ def answer_calls(version: SuiteVersion, user: User, number: int) -> str:
     request = asked(user, WorkState.DONE).requests.get()
     for each in range(number):
         called(request, key=f"{request.pk}-{each}")
-    task = request.implementation.revision.task
-    return reverse("answer_calls", args=[request.implementation.submission_id, task.paper.slug, task.index, 1])
+    return address_of(request.implementation, "answer_calls")
 
 
 def submission(version: SuiteVersion, user: User, number: int) -> str:
@@ -175,8 +174,7 @@ def implementation(version: SuiteVersion, user: User, number: int) -> str:
 def trajectory(version: SuiteVersion, user: User, number: int) -> str:
     answer = with_answers(SubmissionFactory(published=True), 1)[0]
     walked(answer, *[Action.RUN] * number)
-    task = answer.revision.task
-    return reverse("trajectory", args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
+    return address_of(answer, "trajectory")
 
 
 def judge_differences(version: SuiteVersion, user: User, number: int) -> str:

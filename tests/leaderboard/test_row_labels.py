@@ -22,7 +22,7 @@ from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry
 from reviews.cases.states import move
 from reviews.enums import CaseState
-from submissions.enums import SubmissionState, Verb
+from submissions.enums import Verb
 from submissions.models import AuditEvent, Submission
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
@@ -31,9 +31,9 @@ from tests.benchmark_tasks.factories import (
     TaskFactory,
     TaskRevisionFactory,
 )
-from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.factories import label_counts, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.leaderboard.showing import counted
 from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
 from tests.submissions.factories import SystemFactory, UserFactory
 
@@ -70,10 +70,7 @@ def judge(version: SuiteVersion) -> JudgeConfig:
 
 
 def scored(version: SuiteVersion, *outcomes: str, **facts: Any) -> Submission:
-    submission: Submission = QueuedSubmissionFactory(suite_version=version, **{"published": True, **facts})
-    runs_of(submission, *(outcomes or ["passed"] * submission.implementations.count()))
-    Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
-    return submission
+    return counted(version, *outcomes, **{"published": True, **facts})
 
 
 def answers_of(submission: Submission) -> list[Implementation]:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from leaderboard.management.commands import setup
 from leaderboard.operation.maintainers import ensure_maintainer
+from leaderboard.operation.static_files import static_fingerprint
 from submissions.domain.audit import history
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb
@@ -94,6 +96,20 @@ def test_the_second_run_leaves_unchanged_static_files_alone(calls: list[str]) ->
         "audit_tasks",
         "submit_samples",
     ]
+
+
+def test_static_files_are_collected_again_after_a_change(calls: list[str], settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "extra").mkdir()
+    settings.STATICFILES_DIRS = [tmp_path / "extra"]
+    # Django keeps each finder; the stubs know nothing of its cache.
+    forget_finders = cast("Any", finders.get_finder).cache_clear
+    forget_finders()
+    try:
+        before = [static_fingerprint(), static_fingerprint()]
+        (tmp_path / "extra" / "new.css").write_text("a{}", encoding="ascii")
+        assert before[0] == before[1] != static_fingerprint()
+    finally:
+        forget_finders()
 
 
 @pytest.mark.parametrize(

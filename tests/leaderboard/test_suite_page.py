@@ -43,17 +43,8 @@ def test_groups_tasks_by_category_and_lists_those_outside(client: Client) -> Non
     ]
     SuiteVersionFactory(suite=suite, revisions=revisions, changes="Added three.")
     page = client.get("/suites/small/").content.decode()
-    places = [
-        page.index(text)
-        for text in (
-            "Data Augmentation</h3>",
-            ">two/1<",
-            "Evaluation Metrics</h3>",
-            ">one/1<",
-            "Outside the nine",
-            ">three/1<",
-        )
-    ]
+    texts = ("Data Augmentation</h3>", ">two/1<", "Evaluation Metrics</h3>", ">one/1<", "Outside the nine", ">three/1<")
+    places = [page.index(text) for text in texts]
     assert places == sorted(places)
     for text in ("CC0-1.0", "Nine of them.", "3, of which 3 take answers", "Added three."):
         assert text in page

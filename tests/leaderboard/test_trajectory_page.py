@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.urls import reverse
 
 from evaluator.models import Trajectory
 from leaderboard.board.entries import recompute_submission
@@ -16,6 +15,7 @@ from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.judging import walked
+from tests.leaderboard.showing import address_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -34,13 +34,8 @@ def answer_with(*actions: Action, submission: dict[str, Any] | None = None, **st
     return answer
 
 
-def address(answer: Implementation, name: str = "trajectory") -> str:
-    task = answer.revision.task
-    return reverse(name, args=[answer.submission_id, task.paper.slug, task.index, answer.trial])
-
-
 def shown(client: Client, answer: Implementation, query: str = "") -> Any:
-    response = client.get(address(answer) + query)
+    response = client.get(address_of(answer, "trajectory") + query)
     assert response.status_code == 200
     return response
 
@@ -53,7 +48,7 @@ def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Clie
     filtered = shown(client, answer, "?action=run")
     assert [number for number, _ in filtered.context["steps"]] == [2, 4]
     assert [chip["title"] for chip in filtered.context["chips"] if chip["active"]] == ["run 2"]
-    assert client.get(address(answer) + "?action=fly").status_code == 404
+    assert client.get(address_of(answer, "trajectory") + "?action=fly").status_code == 404
 
 
 def test_foreign_text_is_escaped(client: Client) -> None:
@@ -68,28 +63,27 @@ def test_foreign_text_is_escaped(client: Client) -> None:
 @pytest.mark.parametrize(
     "hidden",
     [
-        {"published": False},
-        {"published": False, "visibility": Visibility.HIDDEN, "code_licence": "MIT"},
-        {"published": False, "visibility": Visibility.PUBLISHED, "code_licence": ""},
+        {"visibility": Visibility.HIDDEN, "code_licence": "MIT"},
+        {"visibility": Visibility.PUBLISHED, "code_licence": ""},
     ],
 )
 def test_it_is_shown_to_whoever_sees_the_code_and_nobody_else(
     client: Client, name: str, hidden: dict[str, Any]
 ) -> None:
-    answer = answer_with(Action.RUN, observation="secret observation", submission=hidden)
+    answer = answer_with(Action.RUN, observation="secret observation", submission={"published": False, **hidden})
     for user in (None, UserFactory()):
         if user:
             client.force_login(user)
-        response = client.get(address(answer, name))
+        response = client.get(address_of(answer, name))
         assert (response.status_code, b"secret observation" in response.content) == (404, False)
     for reader in (answer.submission.owner, UserFactory(is_staff=True)):
         client.force_login(reader)
-        assert b"secret observation" in client.get(address(answer, name)).content
+        assert b"secret observation" in client.get(address_of(answer, name)).content
 
 
 def test_the_download_is_what_is_stored(client: Client) -> None:
     answer = answer_with(Action.READ, Action.FINISH)
-    response = client.get(address(answer, "trajectory_json"))
+    response = client.get(address_of(answer, "trajectory_json"))
     assert response["Content-Disposition"].startswith(f'attachment; filename="trajectory-{answer.submission_id}-')
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response.json() == {

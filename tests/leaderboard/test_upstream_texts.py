@@ -38,9 +38,6 @@ def parsed(text: str) -> dict[str, TestOutcome]:
 
 
 class TestUnitTestLines:
-    def test_all_pass(self) -> None:
-        assert parsed(unit_tests()) == {task.slug: TestOutcome.PASSED for task in lmr_bench().tasks}
-
     @pytest.mark.parametrize(
         ("new", "outcome", "passed"),
         [
