@@ -97,3 +97,19 @@ def test_one_account_may_test_so_often_an_hour(provider: ProviderServer) -> None
     made.refresh_from_db()
     assert made.check_state == EndpointCheck.OK
     request_check(endpoint=other)
+
+
+def test_what_was_changed_meanwhile_is_not_called_tested(provider: ProviderServer) -> None:
+    made = endpoint(provider, "prose")
+    check(made.pk)
+    made.refresh_from_db()
+    assert (made.check_state, made.checked) == (EndpointCheck.NONE, None)
+
+
+def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:
+    made = endpoint(provider, "prose")
+    with django_capture_on_commit_callbacks(execute=True):
+        request_check(endpoint=made)
+    made.refresh_from_db()
+    assert made.check_state == EndpointCheck.FAILED
+    assert made.check_message.startswith("The queue does not answer")

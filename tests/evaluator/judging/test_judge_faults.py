@@ -156,12 +156,7 @@ def test_today_s_calls_of_judges_count_and_no_others(settings: Any) -> None:
 
 @pytest.mark.parametrize(
     ("dollars", "tokens", "what"),
-    [
-        (0.5, 1000, r"\$0.5 \(JUDGE_DAILY_DOLLARS\)"),
-        (0.1, 1000, r"\$0.1 \(JUDGE_DAILY_DOLLARS\)"),
-        (1.0, 300, r"300 tokens \(JUDGE_DAILY_TOKENS\)"),
-        (0.0, 1000, "JUDGE_DAILY_DOLLARS"),
-    ],
+    [(0.5, 1000, r"\$0.5 \(JUDGE_DAILY_DOLLARS\)"), (1.0, 300, r"300 tokens \(JUDGE_DAILY_TOKENS\)")],
 )
 def test_what_is_spent_is_said_with_the_setting_and_the_time(
     settings: Any, dollars: float, tokens: int, what: str

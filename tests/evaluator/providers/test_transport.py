@@ -116,16 +116,18 @@ def test_proxies_and_headers_of_the_environment_are_left_aside(
     assert received.headers["accept-encoding"] == "identity"
 
 
-@each_sdk
 @pytest.mark.parametrize(
-    ("model", "kind", "error"),
+    ("api", "model", "kind", "error"),
     [
-        ("drip", FaultKind.LOST, "ReadTimeout"),
-        ("drip-headers", FaultKind.LOST, "ReadTimeout"),
-        ("flood-headers", FaultKind.HOSTILE, "headers without end"),
-        ("endless", FaultKind.HOSTILE, "more than 4 MB"),
-        ("huge", FaultKind.HOSTILE, "more than 4 MB"),
-        *((bomb, FaultKind.HOSTILE, COMPRESSED) for bomb in ("bomb", *BOMBS)),
+        ("chat", "drip", FaultKind.LOST, "ReadTimeout"),
+        ("messages", "drip", FaultKind.LOST, "ReadTimeout"),
+        ("chat", "drip-headers", FaultKind.LOST, "ReadTimeout"),
+        ("messages", "flood-headers", FaultKind.HOSTILE, "headers without end"),
+        ("chat", "endless", FaultKind.HOSTILE, "more than 4 MB"),
+        ("messages", "endless", FaultKind.HOSTILE, "more than 4 MB"),
+        ("chat", "huge", FaultKind.HOSTILE, "more than 4 MB"),
+        ("messages", "bomb", FaultKind.HOSTILE, COMPRESSED),
+        *(("chat", bomb, FaultKind.HOSTILE, COMPRESSED) for bomb in BOMBS),
     ],
 )
 def test_a_hostile_server_costs_bounded_time_and_memory(
@@ -286,7 +288,6 @@ def everything_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("everything_is_here")
 def test_a_certificate_of_the_name_is_taken(
-    api: str,
     client_of: Connect,
     secure_server: ProviderServer,
     certificate: Path,
@@ -294,7 +295,7 @@ def test_a_certificate_of_the_name_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    client = client_of(api, "right", base_url=f"https://{NAME}:{secure_server.port}/v1")
+    client = client_of("chat", "right", base_url=f"https://{NAME}:{secure_server.port}/v1")
     assert client.send(client.body(QUESTION)).model == "right"
     assert asked_for == [NAME]
     assert secure_server.log[0].headers["host"] == f"{NAME}:{secure_server.port}"

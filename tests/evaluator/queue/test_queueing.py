@@ -126,3 +126,15 @@ def test_planning_twice_at_the_same_moment_plans_once(redis_url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(plan_all, range(4)))
     assert TestRun.objects.count() == 12
+
+
+def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: str) -> None:
+    owner = UserFactory()
+    for _ in range(2):
+        uploads.receive(owner=owner, file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
+    check_next_upload()
+    assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
+    check_next_upload()
+    check_next_upload()
+    assert len(jobs_of_uploads()) == 1
+    assert Upload.objects.filter(checked=True).count() == 2

@@ -13,7 +13,7 @@ from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
 from evaluator.signals import submission_scored
 from evaluator.testing.types import CaseResult, Outcome, Verdict
-from submissions.enums import SubmissionState
+from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
@@ -185,3 +185,13 @@ def test_a_submission_is_scored_only_with_its_last_run() -> None:
     results.accept(claim(), verdict=PASSED, environment_digest="d")
     submission.refresh_from_db()
     assert submission.state == SubmissionState.SCORED
+
+
+def test_consent_given_beforehand_publishes_when_scored(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
+    submission = one_task_submission(publish_when_scored=True, code_licence="MIT")
+    runs_of(submission)
+    with on_commit(execute=True):
+        results.accept(claim(), verdict=PASSED, environment_digest="d")
+    submission.refresh_from_db()
+    assert submission.visibility == Visibility.PUBLISHED
+    assert submission.entry.published
