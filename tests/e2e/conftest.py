@@ -148,10 +148,9 @@ def owner(browser: Browser, browser_context_args: dict[str, Any], signed_up: Any
 def sign_up(page: Page, name: str) -> None:
     """Make an account through the form."""
     page.goto("/accounts/signup/")
-    page.locator("input[name=username]").fill(name)
-    page.locator("input[name=email]").fill(f"{name}@mail.example")
-    page.locator("input[name=password1]").fill(PASSWORD)
-    page.locator("input[name=password2]").fill(PASSWORD)
+    typed = {"username": name, "email": f"{name}@mail.example", "password1": PASSWORD, "password2": PASSWORD}
+    for field, text in typed.items():
+        page.locator(f"input[name={field}]").fill(text)
     page.locator("main button[type=submit]").click()
     page.wait_for_url("**/my/")
 
@@ -166,3 +165,12 @@ def submit_bundle(page: Page, content: bytes, name: str = "answers.zip") -> None
     expect(page.get_by_role("heading", name="Check of")).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/submissions/*/")
+
+
+def publish(page: Page) -> None:
+    """Publish a scored submission from its page."""
+    expect(page.locator("#publish")).to_be_visible()
+    page.locator("#publish input[name=consent]").check()
+    page.locator("#publish select[name=licence]").select_option("CC-BY-4.0")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("Published: it is on the board now.")).to_be_visible()

@@ -68,180 +68,149 @@ def press(page: Page, *actions: str) -> None:
         page.keyboard.press(KEYS[action].key.replace("Ctrl", "Control"))
 
 
-def chooses(label: str) -> Callable[[Page], None]:
-    def check(page: Page) -> None:
-        press(page, "label_cc" if label == "LI" else "label_li", f"label_{label.lower()}")
+def chooses(page: Page, action: str, label: str) -> None:
+    press(page, "label_cc" if label == "LI" else "label_li", action)
+    expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
+
+
+def turns(page: Page, action: str, button: str) -> None:
+    """The key turns on what ``button`` says is on, and off again."""
+    shown = page.locator(f'#label-diff [data-act="{button}"]')
+    before = shown.get_attribute("aria-pressed")
+    press(page, action)
+    expect(shown).to_have_attribute("aria-pressed", "false" if before == "true" else "true")
+    press(page, action)
+    expect(shown).to_have_attribute("aria-pressed", before or "")
+
+
+def opens(page: Page, action: str, dialog: str) -> None:
+    press(page, action)
+    expect(page.locator(f"#{dialog}")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(f"#{dialog}")).not_to_be_visible()
+
+
+def shows(page: Page, action: str, pane: str) -> None:
+    press(page, "pane_task" if pane == "pane-label" else "pane_label", action)
+    expect(page.locator(f"#{pane}")).to_be_visible()
+    expect(page.locator(f".label-tabs a[href='#{pane}']")).to_be_focused()
+
+
+def focuses(page: Page, action: str, field: str) -> None:
+    """The key leads to a field, in which no letter is a shortcut."""
+    press(page, action)
+    expect(page.locator(field)).to_be_focused()
+    before = page.locator(field).input_value()
+    page.keyboard.type("c2f")
+    expect(page.locator(field)).to_have_value(f"{before}c2f")
+
+
+def adds(page: Page, action: str, start: str) -> None:
+    """The key adds a finding, on line ``start``, and what is typed next is its text: no letter of it is a shortcut."""
+    before = page.locator(".finding").count()
+    label = page.locator("[name=label]:checked").get_attribute("value", timeout=1000) if before else None
+    press(page, action)
+    page.keyboard.type("1 just types, and 2 or 3 do too?")
+    expect(page.locator(".finding")).to_have_count(before + 1)
+    expect(page.locator(LAST_TEXT)).to_have_value("1 just types, and 2 or 3 do too?")
+    expect(page.locator(".finding:last-child [name$=-start]")).to_have_value(start)
+    if label:
         expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
 
-    return check
 
-
-def turns(action: str, button: str) -> Callable[[Page], None]:
-    """The key turns on what ``button`` says is on, and off again."""
-
-    def check(page: Page) -> None:
-        shown = page.locator(f'#label-diff [data-act="{button}"]')
-        before = shown.get_attribute("aria-pressed")
-        other = "false" if before == "true" else "true"
-        press(page, action)
-        expect(shown).to_have_attribute("aria-pressed", other)
-        press(page, action)
-        expect(shown).to_have_attribute("aria-pressed", before or "")
-
-    return check
-
-
-def opens(action: str, dialog: str) -> Callable[[Page], None]:
-    def check(page: Page) -> None:
-        press(page, action)
-        expect(page.locator(f"#{dialog}")).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(page.locator(f"#{dialog}")).not_to_be_visible()
-
-    return check
-
-
-def shows(action: str, pane: str) -> Callable[[Page], None]:
-    def check(page: Page) -> None:
-        press(page, "pane_task" if pane == "pane-label" else "pane_label", action)
-        expect(page.locator(f"#{pane}")).to_be_visible()
-        expect(page.locator(f".label-tabs a[href='#{pane}']")).to_be_focused()
-
-    return check
-
-
-def adds(action: str, start: str) -> Callable[[Page], None]:
-    """The key adds a finding, on line ``start``, and what is typed next is its text: no letter of it is a shortcut."""
-
-    def check(page: Page) -> None:
-        before = page.locator(".finding").count()
-        label = page.locator("[name=label]:checked").get_attribute("value", timeout=1000) if before else None
-        press(page, action)
-        page.keyboard.type("1 just types, and 2 or 3 do too?")
-        expect(page.locator(".finding")).to_have_count(before + 1)
-        expect(page.locator(LAST_TEXT)).to_have_value("1 just types, and 2 or 3 do too?")
-        expect(page.locator(".finding:last-child [name$=-start]")).to_have_value(start)
-        if label:
-            expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
-
-    return check
-
-
-def moves(action: str, place: int) -> Callable[[Page], None]:
+def moves(page: Page, action: str, place: int) -> None:
     """From no finding in use the key goes to the first or last one, and at the end it says that there is no other."""
-
-    def check(page: Page) -> None:
-        _two_findings(page)
-        press(page, action)
-        found = page.locator(".finding").nth(place)
-        expect(found).to_be_focused()
-        for _ in range(page.locator(".finding").count()):
-            press(page, action)
-        expect(page.locator(SAID)).to_have_text(f"{KEYS[action].key}: there is no further finding.")
-
-    return check
-
-
-def _two_findings(page: Page) -> None:
-    """Two more findings, as a reload finds them: none of them in use."""
     for text in ("one", "the other"):
         press(page, "add_finding")
         page.keyboard.type(text)
         page.keyboard.press("Escape")
     load_again(page)
+    press(page, action)
+    expect(page.locator(".finding").nth(place)).to_be_focused()
+    for _ in range(page.locator(".finding").count()):
+        press(page, action)
+    says(page, action, "there is no further finding.")
 
 
-def _note(page: Page) -> None:
-    press(page, "note")
-    expect(page.locator("#note")).to_be_focused()
+def says(page: Page, action: str, why: str) -> None:
+    """The key cannot act, and says why."""
+    press(page, action)
+    expect(page.locator(SAID)).to_have_text(f"{KEYS[action].key}: {why}")
 
 
-def _undo(page: Page) -> None:
-    press(page, "label_li", "label_cc", "undo")
-    expect(page.locator("[name=label][value=LI]")).to_be_checked()
+def undoes(page: Page, action: str, label: str) -> None:
+    press(page, "label_li", "label_cc", action)
+    expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
 
 
-def _next_confidence(page: Page) -> None:
+def cycles(page: Page, action: str, name: str) -> None:
     seen = set()
     for _ in range(3):
-        press(page, "next_confidence")
-        seen.add(page.locator("[name=confidence]:checked").get_attribute("value"))
+        press(page, action)
+        seen.add(page.locator(f"[name={name}]:checked").get_attribute("value"))
     assert seen == {"1", "2", "3"}
 
 
-def _unfold(page: Page) -> None:
-    press(page, "unfold")
-    folded = page.locator("#label-diff tbody.fold-button")
-    if folded.count():
-        expect(page.locator('#label-diff [data-act="unfold"]')).to_have_attribute("aria-pressed", "true")
-    else:
-        expect(page.locator(SAID)).to_have_text("x: no unchanged lines are folded here.")
+def unfolds(page: Page, action: str, button: str) -> None:
+    if not page.locator("#label-diff tbody.fold-button").count():
+        says(page, action, "no unchanged lines are folded here.")
+        return
+    press(page, action)
+    expect(page.locator(f'#label-diff [data-act="{button}"]')).to_have_attribute("aria-pressed", "true")
 
 
-def _changes(page: Page) -> None:
-    """The practice item changes nothing but the goal."""
-    press(page, "pane_changes")
-    expect(page.locator(SAID)).to_have_text("o: the answer changes nothing else.")
+def posts(page: Page, action: str, method: str) -> None:
+    with page.expect_response(lambda answer: answer.request.method == method and answer.status == 200):
+        press(page, action)
 
 
-def _search(page: Page) -> None:
-    press(page, "search_paper")
-    expect(page.locator('[data-paper="query"]')).to_be_focused()
-    page.keyboard.type("c2f")
-    expect(page.locator('[data-paper="query"]')).to_have_value("c2f")
-
-
-def _save(page: Page) -> None:
-    with page.expect_response(lambda answer: answer.request.method == "POST" and answer.status == 200):
-        press(page, "save")
-
-
-def _submit(page: Page) -> None:
+def refuses(page: Page, action: str, said: str) -> None:
     """Nothing is locked while something is missing, and the page says what."""
     press(page, "label_li")
     while page.locator(".finding").count():
         page.locator('[data-act="remove-finding"]').first.click()
-    press(page, "submit")
-    expect(page.locator("#banners")).to_contain_text("Not locked yet.")
+    press(page, action)
+    expect(page.locator("#banners")).to_contain_text(said)
 
 
-CHECKS: dict[str, Callable[[Page], None]] = {
-    "label_li": chooses("LI"),
-    "label_lc": chooses("LC"),
-    "label_cc": chooses("CC"),
-    "next_finding": moves("next_finding", 0),
-    "previous_finding": moves("previous_finding", -1),
-    "toggle_diff": turns("toggle_diff", "layout"),
-    "guidelines": opens("guidelines", "guidelines"),
-    "note": _note,
-    "skip": opens("skip", "leave"),
-    "undo": _undo,
-    "help": opens("help", "keys-help"),
-    "submit": _submit,
-    "next_confidence": _next_confidence,
-    "add_finding": adds("add_finding", ""),
-    "ignore_blanks": turns("ignore_blanks", "whitespace"),
-    "unfold": _unfold,
-    "wide": turns("wide", "wide"),
-    "pane_label": shows("pane_label", "pane-label"),
-    "pane_task": shows("pane_task", "pane-task"),
-    "pane_paper": shows("pane_paper", "pane-paper"),
-    "pane_code": shows("pane_code", "pane-code"),
-    "pane_changes": _changes,
-    "search_paper": _search,
-    "save": _save,
+CHECKS: dict[str, tuple[Callable[[Page, str, Any], None], Any]] = {
+    "label_li": (chooses, "LI"),
+    "label_lc": (chooses, "LC"),
+    "label_cc": (chooses, "CC"),
+    "next_finding": (moves, 0),
+    "previous_finding": (moves, -1),
+    "toggle_diff": (turns, "layout"),
+    "guidelines": (opens, "guidelines"),
+    "note": (focuses, "#note"),
+    "skip": (opens, "leave"),
+    "undo": (undoes, "LI"),
+    "help": (opens, "keys-help"),
+    "submit": (refuses, "Not locked yet."),
+    "next_confidence": (cycles, "confidence"),
+    "add_finding": (adds, ""),
+    "ignore_blanks": (turns, "whitespace"),
+    "unfold": (unfolds, "unfold"),
+    "wide": (turns, "wide"),
+    "pane_label": (shows, "pane-label"),
+    "pane_task": (shows, "pane-task"),
+    "pane_paper": (shows, "pane-paper"),
+    "pane_code": (shows, "pane-code"),
+    "pane_changes": (says, "the answer changes nothing else."),
+    "search_paper": (focuses, '[data-paper="query"]'),
+    "save": (posts, "POST"),
 }
 
 
 @pytest.mark.parametrize("action", [action for action in KEYS if action != "find"])
 def test_each_shortcut_acts_from_where_the_page_puts_the_focus(page: Page, action: str) -> None:
-    CHECKS[action](page)
+    check, subject = CHECKS[action]
+    check(page, action, subject)
 
 
 def test_a_finding_on_the_first_change_takes_one_key(page: Page) -> None:
     line = page.locator(FIRST_CHANGE)
     expect(line).to_be_focused()
-    adds("find", line.get_attribute("data-line") or "")(page)
+    adds(page, "find", line.get_attribute("data-line") or "")
 
 
 def test_a_list_without_findings_says_how_to_add_one(page: Page) -> None:
@@ -264,8 +233,7 @@ def test_arrows_move_over_the_lines_from_the_start_and_after_a_field(page: Page)
 
 
 def test_a_key_that_cannot_act_says_why(page: Page) -> None:
-    press(page, "undo")
-    expect(page.locator(SAID)).to_have_text("u: there is nothing to undo.")
+    says(page, "undo", "there is nothing to undo.")
     press(page, "help", "label_li")
     expect(page.locator("#keys-help")).to_contain_text("1: Close this first, with Esc.")
     page.keyboard.press("Escape")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evaluator.testing.shown_outcomes import OUTCOME_TEXTS
-from tests.e2e.conftest import PRINTED, sign_up, submit_bundle
+from tests.e2e.conftest import PRINTED, publish, sign_up, submit_bundle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -55,12 +55,7 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     assert outcomes_shown(page) == {task: OUTCOME_TEXTS[outcome] for task, outcome in instance.outcomes.items()}
     passed = sum(outcome == "passed" for outcome in instance.outcomes.values())
 
-    expect(page.locator("#publish")).to_be_visible()
-    page.locator("#publish input[name=consent]").check()
-    page.locator("#publish select[name=licence]").select_option("CC-BY-4.0")
-    page.get_by_role("button", name="Publish").click()
-    expect(page.get_by_text("Published: it is on the board now.")).to_be_visible()
-
+    publish(page)
     page.goto("/board/lmr-mini/")
     row = page.locator("table.board tr", has_text=SYSTEM)
     expect(row).to_contain_text(f"{passed} of {len(instance.outcomes)} tasks")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import sign_up
+from tests.e2e.conftest import publish, sign_up
 from tests.provider_server.server import ProviderServer
 
 if TYPE_CHECKING:
@@ -105,9 +105,7 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
 
     page.goto("/my/")
     page.get_by_role("link", name="Heron Prompted").first.click()
-    page.locator("#publish input[name=consent]").check()
-    page.locator("#publish select[name=licence]").select_option("CC-BY-4.0")
-    page.get_by_role("button", name="Publish").click()
+    publish(page)
     page.goto("/board/lmr-mini/")
     expect(page.locator("table.board tr", has_text="Heron Prompted")).to_contain_text("9 of 9 tasks")
 

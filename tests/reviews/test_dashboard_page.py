@@ -15,8 +15,16 @@ from reviews.models import Case, Reviewer, Trigger
 from reviews.record.dashboards import Pairs, Work, cases, people_at_work, queue, reasons, work
 from reviews.record.exporting import export
 from tests.leaderboard.showing import text_of
-from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, reviewed
-from tests.reviews.settled import record_of_everything, settled
+from tests.reviews.factories import (
+    ReviewerFactory,
+    answers,
+    assigned,
+    case_of,
+    decided,
+    record_of_everything,
+    reviewed,
+    settled,
+)
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:

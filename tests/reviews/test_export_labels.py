@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from reviews.enums import CaseKind, CaseState
 from reviews.record.exporting import COLUMNS, export
-from tests.reviews.factories import ReviewerFactory, answers, reviewed
-from tests.reviews.settled import record_of_everything, settled, unsettled
+from tests.reviews.factories import ReviewerFactory, answers, case_of, record_of_everything, reviewed, settled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,9 @@ def test_decisions_are_rows_of_their_own() -> None:
 def test_only_closed_cases_in_order_and_names_of_those_who_show_them() -> None:
     cases = record_of_everything()
     before = exported()
-    unsettled()
+    open_cases = [case_of(state=state) for state in (CaseState.ONE_LABEL, CaseState.DISPUTED, CaseState.VOID)]
+    for case in (*open_cases, case_of(kind=CaseKind.PRACTICE, known_label="CC")):
+        reviewed(case, ReviewerFactory(), "CC")
     assert exported() == before
     assert list(dict.fromkeys(row["case"] for row in rows())) == [str(case.identifier) for case in cases]
     assert ("Ada Example" in before, "Kept Private" in before) == (True, False)

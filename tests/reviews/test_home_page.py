@@ -84,13 +84,6 @@ class TestReviewers:
         assert (reverse("adjudicate", args=[held.pk]) in text, "an item to decide on" in text) == (True, True)
         assert "The item at hand" not in page(client, ready())
 
-    def test_a_practice_item_is_nobody_elses(self, client: Client, annotator: Reviewer) -> None:
-        case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
-        assigned(case, annotator, lease_until=timezone.now() - timedelta(minutes=1))
-        text = text_of(home(client, annotator))
-        assert ("You hold a practice item" in text, "practice is not counted" in text) == (True, True)
-        assert [words for words in ("ran out", "anybody", "nobody else", "yours for") if words in text] == []
-
     def test_counts_are_ones_own_and_tell_neither_answer_nor_reason(self, client: Client) -> None:
         """How many are audits would fall by one when an audit is taken, and so tell why it is reviewed."""
         annotator = ready()

@@ -10,8 +10,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from evaluator.models import Judgement, TestRun
-from evaluator.queue.reconcile import reconcile
-from evaluator.signals import implementation_rated, submission_reevaluated, submission_scored
+from evaluator.signals import implementation_rated, reconciled, submission_reevaluated, submission_scored
 from reviews.enums import AssignmentState, CaseState
 from reviews.models import Case
 from submissions.domain.publishing import hide, publish, unhide, withdraw
@@ -149,7 +148,7 @@ def test_a_sample_that_is_hidden_for_a_moment_is_reviewed_again(
 def test_the_sweep_ends_late_leases_and_finds_lost_news(contradiction: Implementation) -> None:
     case = case_of(state=CaseState.LEASED)
     late = assigned(case, ReviewerFactory(), lease_until=timezone.now() - timedelta(seconds=1))
-    reconcile()
+    reconciled.send(sender=None)
     late.refresh_from_db()
     case.refresh_from_db()
     assert (late.state, case.state) == (AssignmentState.EXPIRED, "queued")
