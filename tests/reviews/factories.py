@@ -10,6 +10,7 @@ import factory
 from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, Confidence, FinalSource, FindingSide, Role, TriggerKind
+from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, Decision, GuidelineReading, GuidelineRevision, Review, Reviewer, Trigger
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
@@ -81,6 +82,26 @@ def assigned(case: Case, reviewer: Reviewer, **facts: Any) -> Assignment:
     """``reviewer`` works on ``case`` and has it for half an hour. The case's state stays as it is."""
     until = timezone.now() + timedelta(minutes=30)
     return Assignment.objects.create(case=case, reviewer=reviewer, **{"lease_until": until, **facts})
+
+
+def claimed(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment:
+    """What is claimed, when something is."""
+    assignment = claiming.claim(reviewer=reviewer, role=role)
+    assert assignment is not None
+    return assignment
+
+
+def late(assignment: Assignment) -> Assignment:
+    """Its lease has run out, and nobody has ended it."""
+    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    return assignment
+
+
+def expired(assignment: Assignment) -> Assignment:
+    """Its lease has run out, and the case was given back."""
+    late(assignment)
+    assert holding.expire() == 1
+    return assignment
 
 
 def reviewed(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.ANNOTATOR, **facts: Any) -> Review:

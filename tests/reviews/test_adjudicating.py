@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.utils import timezone
 
 from reviews.cases.adjudicating import decide
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
-from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
 from submissions.enums import Verb
 from submissions.models import AuditEvent
-from tests.reviews.factories import assigned, case_of, guideline, labelled, ready, reviewed
+from tests.reviews.factories import assigned, case_of, claimed, expired, guideline, labelled, ready, reviewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +31,6 @@ def assignment(adjudicator: Reviewer) -> Assignment:
     reviewed(case, ready(), "CC")
     reviewed(case, ready(), "LI")
     return labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR)
-
-
-def expired(assignment: Assignment) -> None:
-    """Its lease has run out, and the case was given back."""
-    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert holding.expire() == 1
 
 
 def test_a_decision_closes_the_case(
@@ -116,8 +107,7 @@ def test_a_late_decision_is_taken_while_nobody_else_has_the_case(assignment: Ass
 def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case_or_decided_it(assignment: Assignment) -> None:
     expired(assignment)
     rival = ready(annotator=False, adjudicator=True)
-    taken = claiming.claim(reviewer=rival, role=Role.ADJUDICATOR)
-    assert taken is not None
+    taken = claimed(rival, Role.ADJUDICATOR)
     with pytest.raises(LeaseLostError, match="not yours any more"):
         decide(assignment=assignment, **GIVEN)
     assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN

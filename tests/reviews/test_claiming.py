@@ -12,7 +12,18 @@ from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
 from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
 from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent
-from tests.reviews.factories import answers, assigned, case_of, guideline, labelled, ready, reviewed
+from tests.reviews.factories import (
+    answers,
+    assigned,
+    case_of,
+    claimed,
+    expired,
+    guideline,
+    labelled,
+    late,
+    ready,
+    reviewed,
+)
 
 if TYPE_CHECKING:
     from reviews.models import Reviewer
@@ -22,21 +33,8 @@ pytestmark = pytest.mark.django_db
 REASON = "I reviewed this paper myself."
 
 
-def claim(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment:
-    """What is claimed, when something is."""
-    assignment = claiming.claim(reviewer=reviewer, role=role)
-    assert assignment is not None
-    return assignment
-
-
 def nothing(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> bool:
     return claiming.claim(reviewer=reviewer, role=role) is None
-
-
-def late(assignment: Assignment) -> Assignment:
-    """The lease has run out."""
-    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    return assignment
 
 
 def aged(case: Case, days: int) -> Case:
@@ -58,7 +56,7 @@ def claimed_in_turn(reviewer: Reviewer, number: int) -> list[Case]:
     """What is claimed when each case is skipped."""
     order = []
     for _ in range(number):
-        assignment = claim(reviewer)
+        assignment = claimed(reviewer)
         order.append(assignment.case)
         holding.skip(assignment, reason=REASON)
     return order
@@ -67,7 +65,7 @@ def claimed_in_turn(reviewer: Reviewer, number: int) -> list[Case]:
 class TestWho:
     def test_a_claim_holds_a_case_by_a_lease_and_a_second_one_renews_it(self, annotator: Reviewer) -> None:
         case = case_of()
-        assignment = claim(annotator)
+        assignment = claimed(annotator)
         assert (assignment.case, assignment.reviewer, assignment.role) == (case, annotator, Role.ANNOTATOR)
         assert assignment.state == AssignmentState.ACTIVE
         assert timedelta(minutes=29) < assignment.lease_until - timezone.now() <= timedelta(minutes=30)
@@ -75,7 +73,7 @@ class TestWho:
         assert what_happened(case) == [("queued", "leased", "taken")]
         case_of()
         late(assignment)
-        again = claim(annotator)
+        again = claimed(annotator)
         assert (again.pk, again.token, Assignment.objects.count()) == (assignment.pk, assignment.token, 1)
         assert again.lease_until > timezone.now() + timedelta(minutes=29)
 
@@ -83,8 +81,8 @@ class TestWho:
         both = ready(adjudicator=True)
         case_of(state=CaseState.DISPUTED)
         case_of()
-        held = claim(both, Role.ADJUDICATOR)
-        assert (held.role, claim(both, Role.ANNOTATOR).pk) == (Role.ADJUDICATOR, held.pk)
+        held = claimed(both, Role.ADJUDICATOR)
+        assert (held.role, claimed(both, Role.ANNOTATOR).pk) == (Role.ADJUDICATOR, held.pk)
 
     def test_nobody_without_the_guidelines_or_the_role(self, reviewer: Reviewer, annotator: Reviewer) -> None:
         guideline()
@@ -99,14 +97,14 @@ class TestWho:
 
     def test_a_case_takes_as_many_as_labels_are_wanted(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
         case = case_of()
-        assert [claim(person).case for person in (annotator, other_annotator)] == [case, case]
+        assert [claimed(person).case for person in (annotator, other_annotator)] == [case, case]
         assert (nothing(ready()), state_of(case)) == (True, CaseState.LEASED)
         assert what_happened(case) == [("queued", "leased", "taken"), ("leased", "leased", "taken")]
 
     def test_a_locked_label_takes_a_place_too(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
         case = case_of(state=CaseState.ONE_LABEL)
         reviewed(case, annotator, "CC")
-        assert claim(other_annotator).case == case
+        assert claimed(other_annotator).case == case
         assert [nothing(person) for person in (ready(), annotator)] == [True, True]
 
     @pytest.mark.parametrize("state", CaseState.values)
@@ -120,7 +118,7 @@ class TestWho:
         case = case_of(state=CaseState.DISPUTED)
         reviewed(case, both, "CC")
         assert nothing(both, Role.ADJUDICATOR)
-        assignment = claim(adjudicator, Role.ADJUDICATOR)
+        assignment = claimed(adjudicator, Role.ADJUDICATOR)
         assert (assignment.role, assignment.state) == (Role.ADJUDICATOR, AssignmentState.ACTIVE)
         assert state_of(case) == CaseState.ADJUDICATING
         assert nothing(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
@@ -130,7 +128,7 @@ class TestWho:
         assert nothing(annotator)
         assigned(case_of(kind=CaseKind.PRACTICE, known_label="LI", state=CaseState.VOID), annotator)
         case = case_of()
-        assert claim(annotator).case == case
+        assert claimed(annotator).case == case
 
 
 class TestOrder:
@@ -142,10 +140,10 @@ class TestOrder:
 
     def test_what_one_handed_back_comes_last(self, annotator: Reviewer) -> None:
         severe, mild = case_of(severity=Severity.CONFLICT), case_of()
-        holding.hand_back(claim(annotator))
-        assert claim(annotator).case == mild
+        holding.hand_back(claimed(annotator))
+        assert claimed(annotator).case == mild
         holding.hand_back(Assignment.objects.get(case=mild))
-        assert claim(annotator).case == severe
+        assert claimed(annotator).case == severe
 
     def test_a_repeat_is_for_its_annotator_when_it_is_due_and_stands_among_the_most_severe(
         self, annotator: Reviewer, other_annotator: Reviewer
@@ -163,7 +161,7 @@ class TestOrder:
 class TestLeases:
     def test_a_heartbeat_renews_the_lease_even_late_until_it_was_ended(self, annotator: Reviewer) -> None:
         case_of()
-        assignment = late(claim(annotator))
+        assignment = late(claimed(annotator))
         until = holding.extend(assignment)
         assert until == assignment.lease_until == Assignment.objects.get().lease_until
         assert until > timezone.now() + timedelta(minutes=29)
@@ -171,7 +169,7 @@ class TestLeases:
         assert holding.expire() == 1
         with pytest.raises(LeaseLostError, match="ran out"):
             holding.extend(stale)
-        claim(annotator)
+        claimed(annotator)
         with pytest.raises(LeaseLostError, match="another tab"):
             holding.extend(stale)
         assert Assignment.objects.get().lease_until > timezone.now()
@@ -180,7 +178,7 @@ class TestLeases:
         self, annotator: Reviewer, other_annotator: Reviewer
     ) -> None:
         case = case_of()
-        first, second = claim(annotator), claim(other_annotator)
+        first, second = claimed(annotator), claimed(other_annotator)
         assert holding.expire() == 0
         late(first)
         assert (holding.expire(), state_of(case)) == (1, CaseState.LEASED)
@@ -193,40 +191,38 @@ class TestLeases:
     def test_a_place_is_free_once_the_lease_ran_out_and_a_locked_label_stays(self, annotator: Reviewer) -> None:
         case = case_of(state=CaseState.ONE_LABEL)
         reviewed(case, ready(), "CC")
-        late(claim(annotator))
-        taken = claim(ready())
+        late(claimed(annotator))
+        taken = claimed(ready())
         assert (taken.case, Assignment.objects.get(reviewer=annotator).state) == (case, AssignmentState.EXPIRED)
         late(taken)
         assert (holding.expire(), state_of(case)) == (1, CaseState.ONE_LABEL)
 
     def test_an_expired_case_is_taken_up_again_with_draft_and_new_token(self, annotator: Reviewer) -> None:
         case_of()
-        first = claim(annotator)
+        first = claimed(annotator)
         Assignment.objects.update(draft={"note": "half a thought"}, draft_version=3)
-        late(first)
-        holding.expire()
-        again = claim(annotator)
+        expired(first)
+        again = claimed(annotator)
         assert (again.pk, again.token == first.token, again.ended) == (first.pk, False, None)
         assert (again.state, again.draft, again.draft_version) == ("active", {"note": "half a thought"}, 3)
 
     def test_an_adjudicators_lease_runs_out_for_another_one(self, adjudicator: Reviewer) -> None:
         case = case_of(state=CaseState.DISPUTED)
-        late(claim(adjudicator, Role.ADJUDICATOR))
+        late(claimed(adjudicator, Role.ADJUDICATOR))
         assert (holding.expire(), state_of(case)) == (1, CaseState.DISPUTED)
-        assert claim(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR).case == case
+        assert claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR).case == case
 
     def test_who_has_locked_the_blind_label_takes_the_case_up_at_the_evidence(self, adjudicator: Reviewer) -> None:
         case = case_of(state=CaseState.ADJUDICATING)
-        assignment = late(labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR))
-        assert holding.expire() == 1
-        again = claim(adjudicator, Role.ADJUDICATOR)
+        assignment = expired(labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR))
+        again = claimed(adjudicator, Role.ADJUDICATOR)
         assert (again.pk, again.state) == (assignment.pk, AssignmentState.EVIDENCE)
 
 
 class TestLettingGo:
     def test_handing_back_frees_the_place_and_keeps_the_draft(self, annotator: Reviewer) -> None:
         case = case_of()
-        assignment = claim(annotator)
+        assignment = claimed(annotator)
         Assignment.objects.update(draft={"note": "kept"})
         holding.hand_back(assignment)
         holding.hand_back(assignment)
@@ -234,19 +230,18 @@ class TestLettingGo:
         assert (stored.state, stored.lease_until, stored.draft) == (AssignmentState.RETURNED, None, {"note": "kept"})
         assert (state_of(case), what_happened(case)[1:]) == (CaseState.QUEUED, [("leased", "queued", "handed back")])
 
-    @pytest.mark.parametrize("expired", [False, True])
+    @pytest.mark.parametrize("too_late", [False, True])
     def test_a_skipped_case_never_comes_back_to_who_skipped_it(
-        self, annotator: Reviewer, other_annotator: Reviewer, expired: bool
+        self, annotator: Reviewer, other_annotator: Reviewer, too_late: bool
     ) -> None:
         case = case_of()
-        assignment = claim(annotator)
-        if expired:
-            late(assignment)
-            holding.expire()
+        assignment = claimed(annotator)
+        if too_late:
+            expired(assignment)
         holding.skip(assignment, reason=f"  {REASON} ")
         stored = Assignment.objects.get()
         assert (stored.state, stored.skip_reason) == (AssignmentState.SKIPPED, REASON)
-        assert (nothing(annotator), claim(other_annotator).case) == (True, case)
+        assert (nothing(annotator), claimed(other_annotator).case) == (True, case)
 
     @pytest.mark.parametrize("reason", ["", "too short", "x" * 2001, "with a NUL \0 in it"])
     def test_skipping_needs_a_reason(self, annotator: Reviewer, reason: str) -> None:
@@ -274,7 +269,7 @@ class TestTakingUp:
 
     def test_not_when_others_have_it_or_another_is_held(self, annotator: Reviewer) -> None:
         gone = assigned(case_of(labels_wanted=1), annotator, state=AssignmentState.EXPIRED, lease_until=None)
-        claim(ready())
+        claimed(ready())
         with pytest.raises(LeaseLostError, match="ran out"):
             claiming.take_up(gone)
         free = assigned(case_of(), annotator, state=AssignmentState.RETURNED, lease_until=None)

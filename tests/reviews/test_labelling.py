@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role
 from reviews.exceptions import LabelError, LeaseLostError
-from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling import drafts, holding, locking
 from reviews.models import Assignment, Case, CaseEvent, GuidelineReading, Review
 from reviews.people.readiness import MissingStepError
-from tests.reviews.factories import FINDING, assigned, case_of, guideline, ready, shares
+from tests.reviews.factories import FINDING, assigned, case_of, claimed, expired, guideline, ready, shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,23 +26,9 @@ pytestmark = pytest.mark.django_db
 GIVEN: dict[str, Any] = {"label": "LI", "confidence": 2, "findings": [FINDING], "note": "Off by one."}
 
 
-def claimed(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment:
-    """What is claimed, when something is."""
-    assignment = claiming.claim(reviewer=reviewer, role=role)
-    assert assignment is not None
-    return assignment
-
-
 def lock(assignment: Assignment, label: str = "LI", **given: Any) -> Review:
     """Lock a label with everything that it needs."""
     return locking.lock(assignment=assignment, **{**GIVEN, "label": label, **given})
-
-
-def expired(assignment: Assignment) -> Assignment:
-    """Its lease has run out, and the case was given back."""
-    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert holding.expire() == 1
-    return assignment
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState
-from reviews.models import Assignment, Case, Conflict, Invitation, Reviewer
+from reviews.models import Assignment, Case, Invitation, Reviewer
 from reviews.people.conflicts import add_conflict, remove_conflict
 from reviews.people.reviewers import accept, invite, update_profile
 from submissions.exceptions import QuotaExceededError
@@ -21,7 +21,6 @@ from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
-    from pytest_django import DjangoAssertNumQueries
 
     from submissions.models import User
 
@@ -60,19 +59,6 @@ class TestList:
         assert ("annotator, adjudicator" in text, "none: labels were imported" in text) == (True, True)
         page = response.content.decode() + as_maintainer.get(f"{PEOPLE}{busy.pk}/").content.decode()
         assert (">LI<" in page, "marker-note" in page) == (False, False)
-
-    @pytest.mark.parametrize("number", [1, 4])
-    def test_queries_do_not_grow(
-        self, as_maintainer: Client, maintainer: User, number: int, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        for _ in range(number):
-            reviewer = reviewed(case_of(), ready(), "CC").reviewer
-            accept(user=UserFactory(), secret=invite(actor=maintainer, annotator=True, adjudicator=False)[1])
-        with django_assert_num_queries(4):
-            as_maintainer.get(PEOPLE)
-        Conflict.objects.bulk_create([Conflict(reviewer=reviewer, organisation=f"O{at}") for at in range(number)])
-        with django_assert_num_queries(5):
-            as_maintainer.get(reverse("review_person", args=[reviewer.pk]))
 
 
 class TestInviting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.urls import reverse
@@ -115,14 +115,6 @@ def test_others_conflicts_are_not_ones_own(as_dana: Client) -> None:
     assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
     assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
     assert Conflict.objects.count() == 1
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_queries_do_not_grow(as_dana: Client, dana: Reviewer, number: int, django_assert_num_queries: Any) -> None:
-    for _ in range(number):
-        Conflict.objects.create(reviewer=dana, system=answers()[0].submission.system)
-    with django_assert_num_queries(5):
-        as_dana.get(PROFILE)
 
 
 def test_the_keys_of_the_labelling_page_have_one_switch(as_dana: Client, dana: Reviewer) -> None:
