@@ -38,6 +38,10 @@ def private(**arguments: Any) -> Address:
     return Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, arguments)
 
 
+def nowhere(arguments: dict[str, Any]) -> Address:
+    return Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, arguments)
+
+
 def signed_in(**arguments: Any) -> Address:
     """A page for whoever has an account."""
     return Address(SIGN_IN, SHOWN, SHOWN, SHOWN, arguments)
@@ -70,13 +74,13 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "task": everybody(**task),
         "task_paper": everybody(**task),
         "system": Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, {"slug": submission.system.slug}),
-        "reported_run": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
+        "reported_run": nowhere({"slug": "none"}),
         "docs": everybody(),
         "docs_page": everybody(slug="submitting"),
-        "docs_image": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"name": "none.png"}),
+        "docs_image": nowhere({"name": "none.png"}),
         "about": everybody(),
         "healthz": everybody(),
-        "security_txt": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE),
+        "security_txt": nowhere({}),
         "favicon": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
         "robots": everybody(),
         "sitemap": everybody(),
@@ -110,14 +114,12 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "board_actions": everybody(suite="small"),
         "agreement": everybody(suite="small"),
         "judges": everybody(),
-        "judge": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
-        "judge_differences": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"slug": "none"}),
+        "judge": nowhere({"slug": "none"}),
+        "judge_differences": nowhere({"slug": "none"}),
         "judge_form": maintaining(),
         "cases": everybody(),
-        "case": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1}),
-        "reported_case": Address(
-            *(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE), {"run": "none", "paper": "alpha", "index": 1}
-        ),
+        "case": nowhere({"pk": 1}),
+        "reported_case": nowhere({"run": "none", "paper": "alpha", "index": 1}),
         **_of_reviewing(),
         "maintain": maintaining(),
         "reevaluate": maintaining(),
@@ -131,7 +133,7 @@ def _of_reviewing() -> dict[str, Address]:
         "reviews": everybody(),
         "review_guidelines": everybody(),
         "review_guideline": everybody(number=1),
-        "review_join": Address(NOT_THERE, NOT_THERE, NOT_THERE, NOT_THERE, {"secret": "none"}),
+        "review_join": nowhere({"secret": "none"}),
         "review_profile": Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE),
         "review_guidelines_edit": maintaining(),
         "review_people": maintaining(),
@@ -146,41 +148,21 @@ def _of_reviewing() -> dict[str, Address]:
 
 
 NOT_READ: Final = {
-    "readyz": "its answer depends on the queue; tests/leaderboard/test_health.py",
-    "upload_discard": "acts; tests/attacks/test_browsers.py",
-    "submission_publish": "acts; tests/attacks/test_browsers.py",
-    "submission_withdraw": "acts; tests/attacks/test_browsers.py",
-    "submission_cancel": "acts; tests/attacks/test_browsers.py",
-    "submission_correct": "acts; tests/attacks/test_browsers.py",
-    "maintain_retry": "acts; tests/leaderboard/test_maintain_page.py",
-    "maintain_hide": "acts; tests/leaderboard/test_maintain_page.py",
-    "maintain_unhide": "acts; tests/leaderboard/test_maintain_page.py",
-    "maintain_quota": "acts; tests/leaderboard/test_maintain_page.py",
-    "reevaluate_start": "acts; tests/leaderboard/test_reevaluation_page.py",
-    "reevaluate_retry": "acts; tests/leaderboard/test_reevaluation_page.py",
-    "endpoint_check": "acts; tests/leaderboard/test_endpoint_pages.py",
-    "endpoint_forget": "acts; tests/leaderboard/test_endpoint_pages.py",
-    "endpoint_delete": "acts; tests/leaderboard/test_endpoint_pages.py",
-    "generation_pause": "acts; tests/leaderboard/test_generation_pages.py",
-    "generation_resume": "acts; tests/leaderboard/test_generation_pages.py",
-    "judge_add": "acts; tests/leaderboard/test_judge_pages.py",
-    "judge_retire": "acts; tests/leaderboard/test_judge_pages.py",
-    "judge_plan": "acts; tests/leaderboard/test_judge_pages.py",
-    "judge_show": "acts; tests/leaderboard/test_judge_differences.py",
-    "review_conflict_add": "acts; tests/reviews/test_profile_page.py",
-    "review_conflict_remove": "acts; tests/reviews/test_profile_page.py",
-    "review_guidelines_read": "acts; tests/reviews/test_guidelines.py",
-    "review_invite": "acts; tests/reviews/test_people_pages.py",
-    "review_invitation_revoke": "acts; tests/reviews/test_people_pages.py",
-    "review_claim": "acts; tests/reviews/test_label_actions.py",
-    "adjudicate_decide": "acts; tests/reviews/test_adjudicate_page.py",
-    "adjudicate_beat": "acts; tests/reviews/test_adjudicate_page.py",
-    "case_void": "acts; tests/reviews/test_adjudicate_page.py",
-    "flag_lift": "acts; tests/reviews/test_adjudicate_page.py",
-    "appeal": "acts; tests/leaderboard/test_appeal_page.py",
-    "reevaluate_stop": "acts; tests/leaderboard/test_reevaluation_page.py",
+    "tests/attacks/test_browsers.py": "upload_discard submission_publish submission_withdraw submission_cancel "
+    "submission_correct",
+    "tests/leaderboard/test_appeal_page.py": "appeal",
+    "tests/leaderboard/test_endpoint_pages.py": "endpoint_check endpoint_forget endpoint_delete",
+    "tests/leaderboard/test_generation_pages.py": "generation_pause generation_resume",
+    "tests/leaderboard/test_health.py": "readyz",  # its answer depends on the queue
+    "tests/leaderboard/test_judge_differences.py": "judge_show",
+    "tests/leaderboard/test_judge_pages.py": "judge_add judge_retire judge_plan",
+    "tests/leaderboard/test_maintain_page.py": "maintain_retry maintain_hide maintain_unhide maintain_quota",
+    "tests/leaderboard/test_reevaluation_page.py": "reevaluate_start reevaluate_retry reevaluate_stop",
+    "tests/leaderboard/test_task_page.py": "flag_lift",
+    "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
+    "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
-"""Addresses that are not read with GET, and where they are tested."""
+"""Addresses that act, and are not read with GET, by where they are tested."""
 
 ALLAUTH: Final = "account_"
 
