@@ -119,8 +119,6 @@ class TestTraps:
         assert (task.info.category, task.info.category_source) == ("information-extraction", "ours")
 
 
-LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
-
 FORM_ERRORS = [
     (b"[1, 2]", "info.json:1:1: the file must be an object, not a list"),
     (b"{}", "info.json:1:1: implementations is missing; add it"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from django.core.management import call_command
 
+from benchmark_tasks.models import SuiteVersion
 from submissions.domain.audit import history, record
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb
 from submissions.models import AuditEvent
+from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import SubmissionFactory
 
 if TYPE_CHECKING:
@@ -59,3 +62,13 @@ def test_the_command_line_s_own_maintainer_is_on_record_once() -> None:
     event = history(operator).get()
     assert (event.verb, event.actor, event.data) == (Verb.ROLE, None, {"before": None, "after": "maintainer"})
     assert (operator.is_staff, operator.has_usable_password()) == (True, False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_leaves_an_event_and_one_that_changes_nothing_leaves_none() -> None:
+    folder = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
+    for _ in range(2):
+        call_command("import_suite", str(folder), "--slug", "mine")
+    version = SuiteVersion.objects.get(suite__slug="mine")
+    event = history(version).get()
+    assert (event.verb, event.actor, event.subject_text) == (Verb.IMPORTED, None, str(version))

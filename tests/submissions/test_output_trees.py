@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -13,7 +13,6 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from submissions.answers.archives import MAX_FILE_BYTES
-from submissions.domain import uploads
 from submissions.domain.command_line import packed
 from submissions.domain.submitting import submit
 from submissions.domain.uploads import described_by
@@ -41,7 +40,6 @@ BOTH = MASKED.replace(STUB, GOLDEN_DOUBLE_BODY, 1).replace(
     "        # TODO: implement\n        raise NotImplementedError\n", GOLDEN_SCORE_BODY
 )
 HALF = GOLDEN_1.replace("fsum([x, x])", "fsum([x, 0, x])")
-FAILED = "failed its audit: its test does not tell right from wrong"
 
 
 def tree(core: str = BOTH, **more: str) -> dict[str, str | bytes]:
@@ -56,16 +54,6 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
-
-
-def check(tmp_path: Path, files: dict[str, str | bytes], **described: Any) -> uploads.CheckedBundle:
-    file = tmp_path / "sent.bundle"
-    file.write_bytes(zipped(files))
-    return uploads.check_file(path=file, described=described_by({**DESCRIBED, **described}))
-
-
-def messages(checked: uploads.CheckedBundle) -> list[tuple[str, str, str]]:
-    return [(problem.severity.value, problem.task, problem.message) for problem in checked.problems]
 
 
 def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, alice: User) -> None:

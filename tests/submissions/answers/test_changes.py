@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 PATH = "a.py"
 FUNCTION = Goal("dpo/1", PATH, "f")
 METHOD = Goal("dpo/1", PATH, "f", "A")
-CLASS = Goal("dpo/1", PATH, "A", "A")
 STUB = "def f(x):\n    raise NotImplementedError\n"
 MODULE = f"import os\n\n\ndef first():\n    return 1\n\n\n{STUB}\n\nY = 1\n"
 IN_CLASS = "class A:\n    def f(x):\n        raise NotImplementedError\n\n    def g(self):\n        return 2\n"
