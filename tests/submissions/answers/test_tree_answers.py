@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -16,12 +15,6 @@ from submissions.answers.patches import apply_files
 from submissions.answers.tree_answers import TreeFolder, answers_of, with_line_ends_of
 from submissions.answers.types import AnswerError, AnswerKind, Problem, ProtectedPathError, RawAnswer, TaskFiles
 from tests.submissions.answers.tree_makers import IN_TEST, SCORES, read, task_files, tree
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from submissions.answers.types import TaskFiles
-
 
 FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
 SECOND = SCORES.replace(b"def second(x):\n    raise NotImplementedError\n", b"def second(x):\n    return 2 * x\n")
