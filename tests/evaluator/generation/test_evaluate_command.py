@@ -67,20 +67,7 @@ def test_a_right_answer_passes_and_is_judged(
 
 
 @pytest.mark.bubblewrap
-def test_what_is_printed_for_people(lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox) -> None:
-    code, said, _ = run(provider, "wrong")
-    assert code == 0
-    lines = said.splitlines()
-    assert lines[0] == "answer:    code. Taken from the fenced block."
-    assert "def preference_objective(policy, reference, config):" in lines
-    assert lines[-2].startswith("outcome:   wrong_output ")
-    assert lines[-1] == "verdict:   not judged: no judge is configured (docs/judging.md says how)"
-    usage = ModelCall.objects.get()
-    assert f"tokens:    {usage.input_tokens:,} in, {usage.output_tokens:,} out" in lines
-
-
-@pytest.mark.bubblewrap
-def test_what_the_answer_changes_besides_the_goal_is_printed_and_acts_on_no_terminal(
+def test_what_is_printed_holds_what_else_the_answer_changes_and_acts_on_no_terminal(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
     helper = "def log_sigmoid(x):\n    return 0.0 * x\n"
@@ -90,10 +77,19 @@ def test_what_the_answer_changes_besides_the_goal_is_printed_and_acts_on_no_term
     assert found["answer"] == goal
     assert found["other_changes"].startswith("diff --git a/preferences/objective.py b/preferences/objective.py\n")
     assert "+def log_sigmoid(x):\n+    return 0.0 * x\n" in found["other_changes"]
-    _, said, _ = run(provider, "shadows")
-    assert "\x1b" not in said
-    for line in ("besides:   what else the answer changes", "+    return 0.0 * x", "    # \u2039U+001B\u203a[2K fine"):
-        assert line in said.splitlines()
+    code, said, _ = run(provider, "shadows")
+    lines, usage = said.splitlines(), ModelCall.objects.latest("pk")
+    assert (code, "\x1b" in said) == (0, False)
+    assert lines[0] == "answer:    code. Taken from the fenced block."
+    for line in (
+        "besides:   what else the answer changes",
+        "+    return 0.0 * x",
+        "    # \u2039U+001B\u203a[2K fine",
+        f"tokens:    {usage.input_tokens:,} in, {usage.output_tokens:,} out",
+    ):
+        assert line in lines
+    assert lines[-2].startswith("outcome:   raised ")
+    assert lines[-1] == "verdict:   not judged: no judge is configured (docs/judging.md says how)"
 
 
 def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
