@@ -30,7 +30,6 @@ FOUND = {
         goal(),
         (ast.FunctionDef, 4, 4, 4),
     ),
-    "last wins": ("def f(): pass\ndef f():\n  return 2\n", goal(), (ast.FunctionDef, 2, 2, 3)),
     "nested class": ("class A:\n  class B:\n    def f(s): pass\n", goal("f", "A.B"), (ast.FunctionDef, 3, 3, 3)),
     "in an except": ("try:\n  import q\nexcept E:\n  def f(): pass\n", goal(), (ast.FunctionDef, 4, 4, 4)),
     "surely bound after a condition": (
@@ -47,7 +46,6 @@ FOUND = {
         goal(),
         (ast.FunctionDef, 1, 1, 5),
     ),
-    "odd separators": ("x = '\u2028\x0b'\ndef f():\n    pass\n", goal(), (ast.FunctionDef, 2, 2, 3)),
     "after many conditions": (
         "if x: pass\n" + "elif x: pass\n" * 400 + "def f(): pass\n",
         goal(),

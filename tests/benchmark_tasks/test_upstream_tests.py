@@ -85,10 +85,8 @@ class TestMissing:
             'with open("out.pkl", "wb") as file:\n    pickle.dump(x, file)',
             'path = "out.pt"\ntorch.save(x, path)\ntorch.load(path)',
             'path = "tensors/state.pt"\nif os.path.exists(path):\n    torch.load(path)',
-            'def f():\n    "a.pt"\n',
             'x = f"test_data_seed{seed}.pt"',
             'url = "https://example.org/a.pt"',
-            'name = "sshleifer/tiny-gpt2"',
         ],
     )
     def test_what_is_no_missing_data(self, code: str) -> None:

@@ -54,7 +54,6 @@ def test_submissions_of_others_are_not_listed(as_alice: Client, bob: User) -> No
         ("", ["Alpha", "Charlie", "Bravo"]),
         ("?sort=system", ["Alpha", "Bravo", "Charlie"]),
         ("?state=running", ["Charlie"]),
-        ("?visibility=published", ["Alpha"]),
         ("?q=bravo-1", ["Bravo"]),
         ("?sort=nonsense&state=nonsense", ["Alpha", "Charlie", "Bravo"]),
     ],

@@ -255,10 +255,6 @@ GENERIC: dict[str, tuple[list[object], tuple[Step, ...]]] = {
             Step(Action.MESSAGE, "Done now."),
         ),
     ),
-    "tools and their outputs in lines of their own": (
-        [{"tool": "read_file", "args": {"path": "a.py"}}, {"output": "x = 1"}, {"output": "again"}],
-        (Step(Action.READ, '{"path": "a.py"}', "x = 1"), Step(Action.OTHER, "", "again")),
-    ),
 }
 
 
