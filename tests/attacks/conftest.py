@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,6 @@ from tests.benchmark_tasks.factories import CHECK, INFO, write_suite
 from tests.evaluator.conftest import bubblewrap, docker, docker_is_configured, real_sandbox, state_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
@@ -46,10 +44,3 @@ def target(tmp_path: Path, db: None) -> SuiteVersion:
     assert version is not None
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     return version
-
-
-@pytest.fixture
-def live_port() -> Iterator[int]:
-    """A port on every address of the host on which somebody listens."""
-    with socket.create_server(("0.0.0.0", 0)) as server:
-        yield server.getsockname()[1]

@@ -93,12 +93,8 @@ def test_what_is_somebody_elses_does_not_exist(private: Submission, alice: User,
 def test_nothing_is_done_without_a_token(private: Submission, alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
-    for address in [
-        *addresses(private, UploadFactory(owner=alice)),
-        "/submit/",
-        "/maintain/hide/",
-        "/accounts/logout/",
-    ]:
+    others = ("/submit/", "/maintain/hide/", "/accounts/logout/")
+    for address in (*addresses(private, UploadFactory(owner=alice)), *others):
         assert client.post(address, {"confirm": "on"}).status_code == 403, address
 
 
@@ -119,23 +115,16 @@ def test_markup_is_shown_and_never_run(private: Submission, alice: User) -> None
 @pytest.mark.parametrize(
     "address",
     [
-        "/?q=%00&sort=%00&page=%00&show=%00&inputs=%00",
-        "/?category=%00",
-        "/?version=%00",
+        "/?q=%00&sort=%00&page=%00&show=%00&inputs=%00&category=%00",
         "/?version=99999999999999999999",
         "/board/small/?sort=-nothing&page=-1&version=1&version=2",
         "/suites/small/?version=%F0%9D%9F%99",
         "/suites/small/tasks/alpha/99999999999999999999/",
-        "/submissions/99999999999999999999/",
         "/submissions/9223372036854775807/progress/?seen=%00",
         "/my/?q=%00&suite=%00&state=%00&visibility=%00&sort=%00&page=99999999999999999999",
         "/submit/?from=%00",
         "/submit/?from=9223372036854775807",
-        "/submit/99999999999999999999/",
-        "/reported/%00/",
         "/reported/x%0d%0aSet-Cookie:%20a=b/",
-        "/systems/%00/",
-        "/docs/images/%00",
         "/docs/images/..%2f..%2fmanage.py",
         "/static/..%2f..%2fmanage.py",
         "/%00%ff",
@@ -164,9 +153,7 @@ def test_downloads_are_attachments(address: str, kind: str, private: Submission,
     assert (response.headers["Content-Type"], response.headers["X-Content-Type-Options"]) == (kind, "nosniff")
 
 
-@pytest.mark.parametrize(
-    "target", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"]
-)
+@pytest.mark.parametrize("target", ["//evil.example", "/\\evil.example", "javascript:alert(1)"])
 def test_signing_in_leads_nowhere_else(target: str, alice: User) -> None:
     form = {"login": "alice", "password": "correct-horse-battery", "next": target}
     response = Client().post("/accounts/login/", form)
@@ -178,11 +165,9 @@ def test_signing_in_leads_nowhere_else(target: str, alice: User) -> None:
     [
         ("name", f"GPT{RIGHT_TO_LEFT}4"),
         ("backbone", "zero\u200bwidth"),
-        ("scaffold", "bell\a"),
         ("organisation", NUL),
         ("reason", f"because{RIGHT_TO_LEFT}"),
         ("links", "javascript:alert(1)"),
-        ("links", "data:text/html,x"),
         ("links", "https://example.org@evil.example/"),
     ],
 )

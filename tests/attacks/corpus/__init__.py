@@ -27,7 +27,7 @@ IN_BOXES: Final[tuple[Attack, ...]] = (*RESOURCES, *ESCAPE, *BETWEEN, *TAMPERING
 SENT_IN: Final[tuple[Attack, ...]] = (*PATCH, *UPLOAD)
 REPRESENTATIVE: Final = frozenset(
     """
-    fork bomb|ignored signals|memory bomb in children|full /tmp|large file|stdout flood|frame flood|daemon|
+    fork bomb|ignored signals|memory bomb|memory bomb in children|full /tmp|large file|stdout flood|frame flood|daemon|
     network|host's port|host's sockets|write elsewhere|become root|mounts|kernel calls|host's secrets|page cache|
     os._exit|patched unittest|AlwaysEqual|golden search|forged log|kill parent|forged frame|huge frame|public answers|
     test file|numpy.py|..|symbolic link|lying header|octal name|binary|

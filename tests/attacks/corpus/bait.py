@@ -50,11 +50,16 @@ class Bait:
         self._abstract.close()
         self.file.unlink(missing_ok=True)
 
+    @property
+    def port(self) -> int:
+        """The port on which the host listens."""
+        return int(self._listener.getsockname()[1])
+
     def constants(self) -> str:
         """The lines that tell an attack what to look for. The secret itself is not among them."""
         values = {
             "MARK": self.mark,
-            "HOST_PORT": self._listener.getsockname()[1],
+            "HOST_PORT": self.port,
             "HOST_SOCKET": self._socket_name,
             "HOST_FILE": str(self.file),
             "HOST_VARIABLE": VARIABLE,

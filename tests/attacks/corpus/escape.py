@@ -5,6 +5,8 @@ Each tells in its log what held; a run in which anything did not, or in which to
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import Final
 
 from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, Way, ends
@@ -73,119 +75,88 @@ def others():
 _BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK
 
 
-def _attack(name: str, held: int, *lines: str, runs: int = 1) -> AnswerAttack:
-    return AnswerAttack(
-        name,
-        Group.ESCAPE,
-        {Way.SEALED: ends("wrong_output")},
-        source=tries(*lines, before=_BEFORE),
-        runs=runs,
-        held=held * runs,
-    )
+def _attack(name: str, held: int, lines: str, runs: int = 1) -> AnswerAttack:
+    source = tries(textwrap.dedent(lines), before=_BEFORE)
+    expected = {Way.SEALED: ends("wrong_output")}
+    return AnswerAttack(name, Group.ESCAPE, expected, source=source, runs=runs, held=held * runs)
 
 
+# How many tries must be held, and the attack's name; then what is tried.
+_TRIES = """
+3 network
+    attempt('1.1.1.1', connect, ('1.1.1.1', 443))
+    attempt('IPv6', connect, ('2606:4700:4700::1111', 443), socket.AF_INET6)
+    attempt('UDP', lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53)))
+1 names
+    attempt('DNS', socket.getaddrinfo, 'example.org', 443)
+1 metadata service
+    attempt('169.254.169.254', connect, ('169.254.169.254', 80))
+3 host's port
+    attempt('loopback', connect, ('127.0.0.1', HOST_PORT))
+    attempt('loopback, IPv6', connect, ('::1', HOST_PORT), socket.AF_INET6)
+    attempt('bridge', connect, ('172.17.0.1', HOST_PORT))
+5 host's sockets
+    attempt('abstract', connect, chr(0) + HOST_SOCKET, socket.AF_UNIX)
+    for path in ('/var/run/docker.sock', '/run/docker.sock', '/run/systemd/private', '/run/dbus/system_bus'):
+        attempt(path, connect, path, socket.AF_UNIX)
+4 rare sockets
+    attempt('vsock', socket.socket, 40, socket.SOCK_STREAM)
+    attempt('packet', socket.socket, socket.AF_PACKET, socket.SOCK_RAW)
+    attempt('alg', socket.socket, 38, socket.SOCK_SEQPACKET)
+    attempt('raw', socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)
+13 write elsewhere
+    for folder in ('/', '/usr', '/usr/lib', '/etc', '/var', '/box', '/box/repository', '/dev', '/proc', '/sys'):
+        attempt(folder, make, folder)
+    for file in ('/box/run.py', '/box/driver.py', '/box/repository/weighing/goal.py'):
+        attempt(file, write, file)
+4 kernel settings
+    for file in ('sys/kernel/core_pattern', 'sys/vm/overcommit_memory', 'sysrq-trigger', 'sys/kernel/modprobe'):
+        attempt(file, open, '/proc/' + file, 'r+b', 0)
+5 become root
+    attempt('setuid', os.setuid, 0)
+    attempt('setgid', os.setgid, 0)
+    attempt('setgroups', os.setgroups, [0])
+    attempt('su', lambda: subprocess.run(['su', '-c', 'true'], check=True, stdin=-3, timeout=5))
+    attempt('powers', powers)
+4 set-uid file and devices
+    open('/tmp/program', 'w').close()
+    attempt('chown', os.chown, '/tmp/program', 0, 0)
+    attempt('mem', os.mknod, '/tmp/mem', 0o20666, os.makedev(1, 1))
+    attempt('disk', os.mknod, '/tmp/disk', 0o60666, os.makedev(8, 0))
+    attempt('chroot', os.chroot, '/tmp')
+4 mounts
+    denied(mount=(0, 0, 0, 0, 0), umount2=(0, 0), pivot_root=(0, 0), swapon=(0, 0))
+4 namespaces
+    denied(unshare=(0x10000000,), setns=(0, 0), clone=(0x10000000 | 17, 0, 0, 0, 0))
+    attempt('unshare, mounts', call, 'unshare', 0x00020000)
+10 kernel calls
+    denied(ptrace=(0, 0, 0, 0), keyctl=(0, -3, 0), add_key=(0, 0, 0), bpf=(0, 0, 0), io_uring_setup=(1, 0))
+    denied(userfaultfd=(0,), perf_event_open=(0, 0, -1, -1, 0), process_vm_readv=(1, 0, 0, 0, 0, 0))
+    denied(open_by_handle_at=(0, 0, 0), kexec_load=(0, 0, 0, 0))
+14 shared state
+    denied(fadvise64=(0, 0, 0, 4), preadv2=(0, 0, 0, 0, 0, 8), mincore=(0, 0, 0), cachestat=(0, 0, 0, 0))
+    denied(flock=(0, 6), io_setup=(1, 0), inotify_init1=(0,), fanotify_init=(0, 0))
+    file = open('/box/run.py')
+    lock = struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 1, 0)
+    for command in (fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_OFD_SETLK):
+        attempt(f'fcntl {command}', fcntl.fcntl, file, command, lock)
+    for command in (fcntl.F_SETLEASE, fcntl.F_NOTIFY):
+        attempt(f'fcntl {command}', fcntl.fcntl, file, command, 0)
+    attempt('pages out', mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ).madvise, 21)
+3 the machine itself
+    denied(init_module=(0, 0, 0), settimeofday=(0, 0), sethostname=(0, 0))
+6 host's secrets
+    attempt('path', open, HOST_FILE)
+    attempt('file', find, '/', os.path.basename(HOST_FILE))
+    for path in ('/proc/self/environ', '/proc/1/environ'):
+        attempt(path, variable, path)
+    attempt('shadow', open, '/etc/shadow')
+    attempt('root', os.listdir, '/root')
+1 other processes
+    attempt('others', others)
+"""
+_ATTACKS: Final = re.compile(r"^(\d+) (.*)\n((?: +.*\n)+)", re.MULTILINE)
 ESCAPE: Final[tuple[Attack, ...]] = (
-    _attack(
-        "network",
-        3,
-        "attempt('1.1.1.1', connect, ('1.1.1.1', 443))",
-        "attempt('IPv6', connect, ('2606:4700:4700::1111', 443), socket.AF_INET6)",
-        "attempt('UDP', lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53)))",
-    ),
-    _attack("names", 1, "attempt('DNS', socket.getaddrinfo, 'example.org', 443)"),
-    _attack("metadata service", 1, "attempt('169.254.169.254', connect, ('169.254.169.254', 80))"),
-    _attack(
-        "host's port",
-        3,
-        "attempt('loopback', connect, ('127.0.0.1', HOST_PORT))",
-        "attempt('loopback, IPv6', connect, ('::1', HOST_PORT), socket.AF_INET6)",
-        "attempt('bridge', connect, ('172.17.0.1', HOST_PORT))",
-    ),
-    _attack(
-        "host's sockets",
-        5,
-        "attempt('abstract', connect, chr(0) + HOST_SOCKET, socket.AF_UNIX)",
-        "for path in ('/var/run/docker.sock', '/run/docker.sock', '/run/systemd/private', '/run/dbus/system_bus'):",
-        "    attempt(path, connect, path, socket.AF_UNIX)",
-    ),
-    _attack(
-        "rare sockets",
-        4,
-        "attempt('vsock', socket.socket, 40, socket.SOCK_STREAM)",
-        "attempt('packet', socket.socket, socket.AF_PACKET, socket.SOCK_RAW)",
-        "attempt('alg', socket.socket, 38, socket.SOCK_SEQPACKET)",
-        "attempt('raw', socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)",
-    ),
-    _attack(
-        "write elsewhere",
-        13,
-        "for folder in ('/', '/usr', '/usr/lib', '/etc', '/var', '/box', '/box/repository', '/dev', '/proc', '/sys'):",
-        "    attempt(folder, make, folder)",
-        "for file in ('/box/run.py', '/box/driver.py', '/box/repository/weighing/goal.py'):",
-        "    attempt(file, write, file)",
-    ),
-    _attack(
-        "kernel settings",
-        4,
-        "for file in ('sys/kernel/core_pattern', 'sys/vm/overcommit_memory', 'sysrq-trigger', 'sys/kernel/modprobe'):",
-        "    attempt(file, open, '/proc/' + file, 'r+b', 0)",
-    ),
-    _attack(
-        "become root",
-        5,
-        "attempt('setuid', os.setuid, 0)",
-        "attempt('setgid', os.setgid, 0)",
-        "attempt('setgroups', os.setgroups, [0])",
-        "attempt('su', lambda: subprocess.run(['su', '-c', 'true'], check=True, stdin=-3, timeout=5))",
-        "attempt('powers', powers)",
-    ),
-    _attack(
-        "set-uid file and devices",
-        4,
-        "open('/tmp/program', 'w').close()",
-        "attempt('chown', os.chown, '/tmp/program', 0, 0)",
-        "attempt('mem', os.mknod, '/tmp/mem', 0o20666, os.makedev(1, 1))",
-        "attempt('disk', os.mknod, '/tmp/disk', 0o60666, os.makedev(8, 0))",
-        "attempt('chroot', os.chroot, '/tmp')",
-    ),
-    _attack("mounts", 4, "denied(mount=(0, 0, 0, 0, 0), umount2=(0, 0), pivot_root=(0, 0), swapon=(0, 0))"),
-    _attack(
-        "namespaces",
-        4,
-        "denied(unshare=(0x10000000,), setns=(0, 0), clone=(0x10000000 | 17, 0, 0, 0, 0))",
-        "attempt('unshare, mounts', call, 'unshare', 0x00020000)",
-    ),
-    _attack(
-        "kernel calls",
-        10,
-        "denied(ptrace=(0, 0, 0, 0), keyctl=(0, -3, 0), add_key=(0, 0, 0), bpf=(0, 0, 0), io_uring_setup=(1, 0))",
-        "denied(userfaultfd=(0,), perf_event_open=(0, 0, -1, -1, 0), process_vm_readv=(1, 0, 0, 0, 0, 0))",
-        "denied(open_by_handle_at=(0, 0, 0), kexec_load=(0, 0, 0, 0))",
-    ),
-    _attack(
-        "shared state",
-        14,
-        "denied(fadvise64=(0, 0, 0, 4), preadv2=(0, 0, 0, 0, 0, 8), mincore=(0, 0, 0), cachestat=(0, 0, 0, 0))",
-        "denied(flock=(0, 6), io_setup=(1, 0), inotify_init1=(0,), fanotify_init=(0, 0))",
-        "file = open('/box/run.py')",
-        "lock = struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 1, 0)",
-        "for command in (fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_OFD_SETLK):",
-        "    attempt(f'fcntl {command}', fcntl.fcntl, file, command, lock)",
-        "for command in (fcntl.F_SETLEASE, fcntl.F_NOTIFY):",
-        "    attempt(f'fcntl {command}', fcntl.fcntl, file, command, 0)",
-        "attempt('pages out', mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ).madvise, 21)",
-    ),
-    _attack("the machine itself", 3, "denied(init_module=(0, 0, 0), settimeofday=(0, 0), sethostname=(0, 0))"),
-    _attack(
-        "host's secrets",
-        6,
-        "attempt('path', open, HOST_FILE)",
-        "attempt('file', find, '/', os.path.basename(HOST_FILE))",
-        "for path in ('/proc/self/environ', '/proc/1/environ'):",
-        "    attempt(path, variable, path)",
-        "attempt('shadow', open, '/etc/shadow')",
-        "attempt('root', os.listdir, '/root')",
-    ),
-    _attack("other processes", 1, "attempt('others', others)"),
+    *(_attack(name, int(held), lines) for held, name, lines in _ATTACKS.findall(_TRIES)),
     _attack("second run", 1, "attempt('notes', earlier)", runs=2),
 )

@@ -113,7 +113,7 @@ class Range:
             goal=GOAL,
             repository=_with_test(write_tree(folder / "upstream" / "masked", STUB)),
             grading=folder / "upstream",
-            repository_name="ranking",
+            repository_name="weighing",
             unit_test_file=_TEST,
             environment="numpy",
             memory_bytes=512 * 1024 * 1024,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evaluator.sandbox.types import Limits
 
@@ -36,8 +36,7 @@ class Way(StrEnum):
 REFUSED, BAD_PATCH, ACCEPTED, INFRA, ESCAPED = "refused", "bad_patch", "accepted", "infra", "escaped"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """How an attack must end: with one of ``outcomes`` and a reason that holds ``says``."""
 
     outcomes: frozenset[str]

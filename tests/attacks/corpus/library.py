@@ -6,9 +6,15 @@ An answer reports in its log, a line a try: ``attack: held WHAT (why)`` or ``att
 
 from __future__ import annotations
 
-from typing import Final
+import re
+import textwrap
+from typing import TYPE_CHECKING, Final
 
 from evaluator.auditing.canary_round import ESCAPED, GOLDEN_BODY, HELD, SIGNATURE
+from tests.attacks.corpus.kinds import Expected, ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _TRYING: Final = f'''
 import ctypes, errno, fcntl, gc, mmap, os, pickle, resource, signal, socket, struct, subprocess, sys, threading, time
@@ -97,6 +103,17 @@ def send(data):
             pass
 
 
+def frame(**message):
+    frames = sys.modules.get("box_frames")
+    return frames.encode(message) if frames else b"{{}}"
+
+
+def fill(place, size, number):
+    for index in range(number):
+        with open(f"{{place}}/{{index}}", "wb") as file:
+            file.write(bytes(size))
+
+
 _tried = []
 
 
@@ -122,3 +139,15 @@ def tries(*lines: str, before: str = "") -> str:
 def honest(before: str) -> str:
     """A goal file that is right, but for what stands before its function."""
     return answer("return truth(scores, names)", before)
+
+
+def read(text: str) -> Iterator[tuple[str, str, Expected, float]]:
+    """Name, source, end and seconds of each attack in a text.
+
+    Each begins with a line ``name | outcomes | what the reason says | seconds``; indented below it stand what comes
+    before the function and ``---``, if anything, and the function's body.
+    """
+    for head, code in re.findall(r"^(\S.*)\n((?:(?: +.*)?\n)+)", text, re.MULTILINE):
+        name, outcomes, says, seconds = (*(part.strip() for part in head.split("|")), "", "")[:4]
+        *before, body = textwrap.dedent(code).split("\n---\n")
+        yield name, answer(body, "".join(before)), ends(*outcomes.split(), says=says), float(seconds or 20)

@@ -5,53 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from evaluator.sandbox.types import Limits
-from tests.attacks.corpus.kinds import AnswerAttack, Attack, Expected, Group, ProgramAttack, Way, ends
-from tests.attacks.corpus.library import answer
-
-SHORT_SECONDS: Final = 3.0
-_SOON: Final = Limits(wall_seconds=SHORT_SECONDS, cpu_seconds=20)
-_LATE: Final = ends("timeout", says="stopped after 3 seconds")
-_WRONG: Final = ends("wrong_output")
-
-_FILL = """
-def fill(place, size, number):
-    for index in range(number):
-        with open(f"{place}/{index}", "wb") as file:
-            file.write(bytes(size))
-"""
-
-_HOARD = """
-def hoard(number, size):
-    told, tell = os.pipe()
-    children = []
-    for _ in range(number):
-        pid = os.fork()
-        if pid == 0:
-            kept = b"x" * size
-            os.write(tell, b"x")
-            time.sleep(600)
-        children.append(pid)
-    os.set_blocking(told, False)
-    holding = dead = 0
-    while holding + dead < number:
-        dead += os.waitpid(-1, os.WNOHANG)[0] > 0
-        try:
-            holding += len(os.read(told, number))
-        except BlockingIOError:
-            time.sleep(0.01)
-    for pid in children:
-        try:
-            os.kill(pid, 9)
-        except ProcessLookupError:
-            pass
-    if not dead:
-        escaped("the memory limit")
-"""
-
-
-def _attack(name: str, body: str, expected: Expected, *, before: str = "", wall_seconds: float = 20.0) -> AnswerAttack:
-    source = answer(body, before)
-    return AnswerAttack(name, Group.RESOURCES, {Way.SEALED: expected}, source=source, wall_seconds=wall_seconds)
+from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, ProgramAttack, Way, ends
+from tests.attacks.corpus.library import read
 
 
 def _program(name: str, code: str, ending: str, limits: Limits, stdin_bytes: int = 0) -> ProgramAttack:
@@ -60,123 +15,120 @@ def _program(name: str, code: str, ending: str, limits: Limits, stdin_bytes: int
     )
 
 
+_LIMITS: Final = Limits(wall_seconds=20.0, cpu_seconds=20)
+# See library.read. Where the kernel kills children alone, the answer itself is judged; bubblewrap can only bound the
+# memory and the time that inodes take (SANDBOX, "Settings: bwrap").
+_TEXT: Final = r"""
+fork bomb | timeout | stopped after 3 seconds | 3
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+sleep | timeout | stopped after 3 seconds | 3
+    time.sleep(600)
+ignored signals | timeout | stopped after 3 seconds | 3
+    for number in set(range(1, 65)) - {9, 19, 32, 33}:
+        signal.signal(number, signal.SIG_IGN)
+    time.sleep(600)
+SIGSTOP | timeout | stopped after 3 seconds | 3
+    if os.fork() == 0:
+        os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(600)
+closed stdout | timeout | stopped after 3 seconds | 3
+    os.closerange(0, 256)
+    time.sleep(600)
+memory bomb | out_of_memory | used more than 256 MiB of memory
+    return len(b'x' * 700_000_000)
+memory bomb in children | out_of_memory wrong_output
+    def hoard(number, size):
+        told, tell = os.pipe()
+        children = []
+        for _ in range(number):
+            pid = os.fork()
+            if pid == 0:
+                kept = b"x" * size
+                os.write(tell, b"x")
+                time.sleep(600)
+            children.append(pid)
+        os.set_blocking(told, False)
+        holding = dead = 0
+        while holding + dead < number:
+            dead += os.waitpid(-1, os.WNOHANG)[0] > 0
+            try:
+                holding += len(os.read(told, number))
+            except BlockingIOError:
+                time.sleep(0.01)
+        for pid in children:
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        if not dead:
+            escaped("the memory limit")
+    ---
+    if once():
+        hoard(20, 40_000_000)
+    return guess(scores, names)
+deep recursion | out_of_memory raised
+    sys.setrecursionlimit(2**31 - 1)
+
+    def deeper(n):
+        return [deeper(n + 1)]
+
+    return deeper(0)
+full /tmp | raised | No space left on device
+    fill('/tmp', 20_000_000, 9)
+    return scores, names
+full /dev/shm | raised | No space left on device
+    fill('/dev/shm', 5_000_000, 20)
+    return scores, names
+inodes | out_of_memory raised timeout | | 4
+    fill('/tmp', 0, 10_000_000)
+    return scores, names
+large file | raised | File too large
+    open('/tmp/large', 'wb').write(bytes(50_000_000))
+    return scores, names
+frame flood | output_limit tampering
+    frames = b'{}\n' * 1000
+    while True:
+        send(frames)
+stderr flood | wrong_output
+    os.write(2, b'x' * 5_000_000)
+    return guess(scores, names)
+threads | raised | can't start new thread
+    while True:
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+zombies | raised | Resource temporarily unavailable
+    while True:
+        if os.fork() == 0:
+            os._exit(0)
+open files | raised | Too many open files
+    kept = [open('/dev/null') for _ in range(100_000)]
+    return kept
+daemon | wrong_output
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 256)
+            os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(600)', MARK])
+        os._exit(0)
+    return guess(scores, names)
+segmentation fault | raised | killed by SIGSEGV
+    ctypes.string_at(0)
+"""
+
 RESOURCES: Final[tuple[Attack, ...]] = (
-    _attack(
-        "fork bomb",
-        "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-        _LATE,
-        wall_seconds=SHORT_SECONDS,
+    *(
+        AnswerAttack(name, Group.RESOURCES, {Way.SEALED: expected}, source=source, wall_seconds=seconds)
+        for name, source, expected, seconds in read(_TEXT)
     ),
-    _attack("sleep", "time.sleep(600)", _LATE, wall_seconds=SHORT_SECONDS),
-    _attack(
-        "ignored signals",
-        (
-            "for number in set(range(1, 65)) - {9, 19, 32, 33}:\n"
-            "    signal.signal(number, signal.SIG_IGN)\n"
-            "time.sleep(600)"
-        ),
-        _LATE,
-        wall_seconds=SHORT_SECONDS,
-    ),
-    _attack(
-        "SIGSTOP",
-        "if os.fork() == 0:\n    os.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)",
-        _LATE,
-        wall_seconds=SHORT_SECONDS,
-    ),
-    _attack("closed stdout", "os.closerange(0, 256)\ntime.sleep(600)", _LATE, wall_seconds=SHORT_SECONDS),
-    _attack(
-        "memory bomb", "return len(b'x' * 700_000_000)", ends("out_of_memory", says="used more than 256 MiB of memory")
-    ),
-    _attack(
-        "memory bomb in children",
-        "if once():\n    hoard(20, 40_000_000)\nreturn guess(scores, names)",
-        # Where the kernel kills the children alone, the answer itself is judged.
-        ends("out_of_memory", "wrong_output"),
-        before=_HOARD,
-    ),
-    _attack(
-        "deep recursion",
-        "sys.setrecursionlimit(2**31 - 1)\n\ndef deeper(n):\n    return [deeper(n + 1)]\n\nreturn deeper(0)",
-        ends("out_of_memory", "raised"),
-    ),
-    _attack(
-        "full /tmp",
-        "fill('/tmp', 20_000_000, 9)\nreturn scores, names",
-        ends("raised", says="No space left on device"),
-        before=_FILL,
-    ),
-    _attack(
-        "full /dev/shm",
-        "fill('/dev/shm', 5_000_000, 20)\nreturn scores, names",
-        ends("raised", says="No space left on device"),
-        before=_FILL,
-    ),
-    _attack(
-        "inodes",
-        "fill('/tmp', 0, 10_000_000)\nreturn scores, names",
-        # bubblewrap can only bound the memory and the time that they take (SANDBOX, "Settings: bwrap").
-        ends("raised", "out_of_memory", "timeout"),
-        before=_FILL,
-        wall_seconds=4.0,
-    ),
-    _attack(
-        "large file",
-        "open('/tmp/large', 'wb').write(bytes(50_000_000))\nreturn scores, names",
-        ends("raised", says="File too large"),
-    ),
-    _program(
-        "stdout flood",
-        "import os\nwhile True:\n    os.write(1, bytes(65536))",
-        "output_limit",
-        Limits(wall_seconds=20.0, cpu_seconds=20),
-    ),
-    _attack(
-        "frame flood",
-        "frames = b'{}\\n' * 1000\nwhile True:\n    send(frames)",
-        ends("tampering", "output_limit"),
-    ),
-    _attack("stderr flood", "os.write(2, b'x' * 5_000_000)\nreturn guess(scores, names)", _WRONG),
+    _program("stdout flood", "import os\nwhile True:\n    os.write(1, bytes(65536))", "output_limit", _LIMITS),
     _program(
         "busy loop",
         "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass",
         "cpu_timeout",
         Limits(wall_seconds=30.0, cpu_seconds=1),
     ),
-    _attack(
-        "threads",
-        "while True:\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
-        ends("raised", says="can't start new thread"),
-    ),
-    _attack(
-        "zombies",
-        "while True:\n    if os.fork() == 0:\n        os._exit(0)",
-        ends("raised", says="Resource temporarily unavailable"),
-    ),
-    _attack(
-        "open files",
-        "kept = [open('/dev/null') for _ in range(100_000)]\nreturn kept",
-        ends("raised", says="Too many open files"),
-    ),
-    _attack(
-        "daemon",
-        (
-            "if os.fork() == 0:\n"
-            "    os.setsid()\n"
-            "    if os.fork() == 0:\n"
-            "        os.closerange(0, 256)\n"
-            "        os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(600)', MARK])\n"
-            "    os._exit(0)\n"
-            "return guess(scores, names)"
-        ),
-        _WRONG,
-    ),
-    _program(
-        "unread input",
-        "import sys\nsys.stdout.write('x' * 4_000_000)",
-        "exited",
-        Limits(wall_seconds=20.0, cpu_seconds=20),
-        stdin_bytes=4_000_000,
-    ),
-    _attack("segmentation fault", "ctypes.string_at(0)", ends("raised", says="killed by SIGSEGV")),
+    _program("unread input", "import sys\nsys.stdout.write('x' * 4_000_000)", "exited", _LIMITS, stdin_bytes=4_000_000),
 )

@@ -23,11 +23,6 @@ _LOG: Final = f"{PLACE}/log.txt"
 _ROW: Final = {"instance_id": NAME, "model_patch": "x", "model_name_or_path": "none"}
 
 
-def good_upload() -> bytes:
-    """A bundle with nothing wrong in it."""
-    return zip_of(*_GOOD)
-
-
 def _attack(name: str, make: Callable[[], bytes], says: str, outcome: str = REFUSED) -> UploadAttack:
     return UploadAttack(name, Group.UPLOAD, {Way.CHECKER: ends(outcome, says=says)}, make=make)
 
@@ -51,6 +46,9 @@ def _with(key: str, value: str) -> bytes:
     return MANIFEST.replace(b"}", f', "{key}": {value}}}'.encode())
 
 
+GOOD_UPLOAD: Final = UploadAttack(
+    "good upload", Group.CONTROL, {Way.CHECKER: ends(ACCEPTED)}, make=lambda: zip_of(*_GOOD)
+)
 UPLOAD: Final[tuple[Attack, ...]] = (
     _attack("zip slip", _zip("../../evil.txt"), "climbs out"),
     _attack("tar slip", _tar("../../evil.txt"), "climbs out"),

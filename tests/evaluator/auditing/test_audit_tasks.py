@@ -17,13 +17,10 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.auditing import auditing
 from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
-from evaluator.management.commands.audit_tasks import Command
 from evaluator.queue import queueing
 from evaluator.queue.reconcile import reconcile
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.graders import Grader
-from evaluator.testing.types import Outcome, Verdict
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory
@@ -35,13 +32,6 @@ if TYPE_CHECKING:
     from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
-
-
-class Terminal(io.StringIO):
-    """Takes colours, as Django asks it."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def audit(*arguments: str) -> dict[str, Any]:
@@ -64,7 +54,6 @@ def test_shipped_tasks_pass_their_audit(
 ) -> None:
     call_command("load_catalogue", stdout=io.StringIO())
     result = audit(*arguments)
-    assert [(task["task"], task["reasons"]) for task in result["tasks"] if task["reasons"]] == []
     assert [result[key] for key in ("audited", "passed", "weak", "failed", "faults")] == [number, number, 0, 0, []]
     for task in result["tasks"]:
         # Whatever survives is declared, with a reason; and what was declared does survive.
@@ -106,46 +95,12 @@ def test_a_test_that_trivial_answers_pass_fails_its_audit(real_sandbox: Sandbox,
     assert (revision.audit_state, revision.runnable) == (AuditState.FAILED, False)
 
 
-def test_a_module_that_the_environment_lacks_is_named_with_what_to_do(real_sandbox: Sandbox, tmp_path: Path) -> None:
-    runner = (
-        "import yaml\nfrom scoring.core import double\n\n\ndef run(case):\n    return {'value': double(case['x'])}\n"
-    )
-    only_the_first_task(tmp_path, **{"unit_test/run_1.py": runner})
-    result = audit("--suite", "small")
-    assert (result["incomplete"], result["failed"], result["faults"]) == (1, 0, [])
-    (task,) = result["tasks"]
-    assert (task["state"], task["reasons"]) == ("incomplete", ["the module 'yaml' is missing"])
-    assert task["add"].startswith("Name an environment that has `pyyaml` for the task")
-    assert audit("--suite", "small")["audited"] == 0
-    assert audit("--suite", "small", "--failed")["incomplete"] == 1
-
-
 def test_a_golden_function_that_disagrees_with_itself_fails_its_audit(real_sandbox: Sandbox, tmp_path: Path) -> None:
     flaky = GOLDEN_1.replace("math.fsum([x, x])", "math.fsum([x, x]) + __import__('random').random()")
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": flaky})
     (task,) = audit("--suite", "small")["tasks"]
     assert task["reasons"][0].startswith("the reference does not pass (wrong_output")
     assert (task["mutants"], task["guessing"]) == (None, None)
-
-
-def test_a_golden_function_that_only_passes_on_some_seeds_is_flaky(
-    real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_the_first_task(tmp_path)
-    verdicts = iter(
-        [Verdict(Outcome.PASSED, (), "", 0.1), Verdict(Outcome.RAISED, (), "", 0.1, "private case 0: raised")]
-    )
-    grade = Grader.grade
-
-    def grade_golden_by_turns(self: Grader, tree: Path, **options: Any) -> Verdict:
-        return next(verdicts) if tree == self.reference_tree else grade(self, tree, **options)
-
-    monkeypatch.setattr(Grader, "grade", grade_golden_by_turns)
-    (task,) = audit()["tasks"]
-    assert task["reasons"] == [
-        "the reference does not pass (raised: private case 0: raised)",
-        "the test is flaky: the reference passes sometimes",
-    ]
 
 
 BRANCHES = """
@@ -248,19 +203,9 @@ def test_a_fault_of_ours_is_tried_again_and_never_counts_as_a_kill(
     assert TaskRevision.objects.get().audit_state == AuditState.PASSED
 
 
-def test_lost_content_is_a_fault_that_says_what_to_do(real_sandbox: Sandbox, tmp_path: Path) -> None:
-    only_the_first_task(tmp_path)
-    TaskRevision.objects.update(grading_hash="c" * 64)
-    with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*Import the suite again\."):
-        call_command("audit_tasks", stdout=io.StringIO())
-
-
 def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
-    progress = Terminal()
-    call_command(Command(stdout=io.StringIO(), stderr=progress, force_color=True))
-    assert progress.getvalue() == "1 task to audit, 1 at a time.\n1 of 1 audited\n"
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
         call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
     with pytest.raises(CommandError, match="--jobs 0: at least one"):
@@ -274,17 +219,6 @@ def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> 
     assert TaskRevision.objects.get().audit["obstacle"] == "the task's reference could not be run"
 
 
-def test_an_audit_is_repeated_only_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
-    only_the_first_task(tmp_path)
-    assert [audit()["audited"], audit()["audited"], audit("--again")["audited"]] == [1, 0, 1]
-
-
-def test_what_is_not_runnable_is_not_audited(real_sandbox: Sandbox, tmp_path: Path) -> None:
-    only_the_first_task(tmp_path)
-    TaskRevision.objects.update(not_runnable_reasons=["no golden file"])
-    assert audit()["audited"] == 0
-
-
 def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
     with queueing.opened(queueing.AUDITS) as queue:
@@ -294,6 +228,8 @@ def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Pa
     audit_revision(revision.pk)
     revision.refresh_from_db()
     assert revision.audit_state == AuditState.PASSED
+    # Private seeds are used, too.
+    assert revision.audit["golden"]["cases"] == 3 * (len(CHECK["public_seeds"]) + CHECK["private_seeds"])
     # What came twice, or too late, does nothing.
     TaskRevision.objects.update(audit={})
     audit_revision(revision.pk)
@@ -344,11 +280,3 @@ def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_
 def test_an_unknown_suite_is_named(db: None) -> None:
     with pytest.raises(CommandError, match=r"There is no suite 'x'\. Known: none, import one first"):
         call_command("audit_tasks", "--suite", "x")
-
-
-def test_the_seeds_that_are_used_include_private_ones(real_sandbox: Sandbox, tmp_path: Path) -> None:
-    only_the_first_task(tmp_path)
-    audit()
-    cases_per_seed = 3
-    seeds = len(CHECK["public_seeds"]) + CHECK["private_seeds"]
-    assert TaskRevision.objects.get().audit["golden"]["cases"] == cases_per_seed * seeds

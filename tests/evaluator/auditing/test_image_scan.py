@@ -58,10 +58,6 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_only_folders_of_packages_are_searched(installed: Path) -> None:
-    assert scan.package_folders() == [installed]
-
-
 def test_definitions_of_a_name_are_sent_as_source(installed: Path) -> None:
     write(
         installed,
@@ -138,12 +134,6 @@ def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_c
     paths = ("scoring/core.py", "scoring_more/core.py", "single.py", "inner/a.py", "tests/a.py", "setup.py")
     found = scanned(tmp_path, *({"kind": "definition", "path": path, "source": OTHER} for path in paths), DONE)
     assert found.copies == ("inner/a.py", "scoring/core.py", "single.py")
-
-
-def test_what_anybody_would_write_is_no_copy(tmp_path: Path) -> None:
-    short = "def score(self, x):\n    return self.x\n"
-    found = scanned(tmp_path, {"kind": "definition", "path": "a.py", "source": short}, DONE, golden=short)
-    assert found.copies == ()
 
 
 def test_a_search_that_was_cut_short_says_so(tmp_path: Path) -> None:

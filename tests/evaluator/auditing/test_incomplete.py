@@ -54,7 +54,3 @@ def test_the_log_says_it_where_the_test_swallows_the_error(repository: Path) -> 
 def test_a_reference_that_passes_lacks_nothing(repository: Path) -> None:
     log = "falling back: No module named 'flash_attn'"
     assert missing_in(raised("", log=log, outcome=Outcome.PASSED), repository) is None
-
-
-def test_a_library_is_called_one() -> None:
-    assert str(Missing("libGL.so.1")) == "the shared library 'libGL.so.1' is missing"

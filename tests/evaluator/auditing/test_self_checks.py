@@ -77,11 +77,6 @@ class TestCommand:
         assert (kept.sandbox, kept.evaluator_version, kept.error) == (real_sandbox.name, EVALUATOR_VERSION, "")
         assert left_behind() == []
 
-    @pytest.mark.docker
-    def test_so_it_is_in_docker(self, docker_is_configured: Sandbox) -> None:
-        assert attack()[0] == 0
-        assert SelfCheck.objects.get().sandbox == "docker"
-
     @pytest.mark.bubblewrap
     def test_a_part_of_the_attacks_is_not_kept_as_a_whole_round(self, real_sandbox: Sandbox) -> None:
         code, printed = attack("--group", "tampering", "--name", "early exit", "--json")
@@ -97,23 +92,23 @@ class TestCommand:
             (Outcome.PASSED, "", "UNEXPECTED, must be any failure.", "stub ended with passed."),
             (Outcome.RAISED, "", "repelled", "right answer ended with raised."),
             (Outcome.RAISED, "attack: ESCAPED /golden.py\n", "UNEXPECTED, must be any failure. /golden.py", ""),
+            (
+                Outcome.RAISED,
+                "attack: held one ()\n",
+                "UNEXPECTED, must be any failure. fewer than 6 tries were made",
+                "",
+            ),
         ],
     )
     def test_what_is_misjudged_or_escapes_ends_with_1(
         self, outcome: Outcome, log: str, line: str, last: str, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(self_checks, "grade", lambda **_: verdict(outcome, log))
-        code, printed = attack("--name", "golden search")
+        name = "network" if "held" in log else "golden search"
+        code, printed = attack("--name", name)
         assert code == 1
-        assert next(row for row in printed.splitlines() if "golden search" in row).rstrip().endswith(line)
+        assert next(row for row in printed.splitlines() if name in row).rstrip().endswith(line)
         assert printed.rstrip().endswith(last)
-
-    def test_tries_that_were_never_made_prove_nothing(
-        self, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(self_checks, "grade", lambda **_: verdict(Outcome.RAISED, "attack: held one ()\n"))
-        code, printed = attack("--name", "network")
-        assert (code, "UNEXPECTED, must be any failure. fewer than 6 tries were made" in printed) == (1, True)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -136,37 +131,18 @@ class TestCommand:
 
 
 class TestBeforeTheFirstRun:
-    @pytest.mark.bubblewrap
-    def test_a_sound_evaluator_passes(self, real_sandbox: Sandbox) -> None:
-        check = self_checks.run_canary()
-        assert (check.kind, check.ok, check.sandbox) == (SelfCheckKind.CANARY, True, real_sandbox.name)
-        assert [(row["attack"], row["outcome"]) for row in check.results] == [
-            ("right answer", "passed"),
-            ("stub", "raised"),
-        ]
-        assert left_behind() == []
-
-    @pytest.mark.parametrize(
-        ("outcome", "message"),
-        [
-            (Outcome.RAISED, "right answer must end with passed and ended with raised: "),
-            (Outcome.PASSED, "stub must end with any failure and ended with passed: "),
-        ],
-    )
     @pytest.mark.redis
     @pytest.mark.bubblewrap
     def test_a_worker_refuses_an_evaluator_that_misjudges(
-        self,
-        outcome: Outcome,
-        message: str,
-        real_sandbox: Sandbox,
-        redis_url: str,
-        monkeypatch: pytest.MonkeyPatch,
+        self, real_sandbox: Sandbox, redis_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(self_checks, "grade", lambda **_: verdict(outcome))
+        monkeypatch.setattr(self_checks, "grade", lambda **_: verdict(Outcome.PASSED))
         with pytest.raises(CommandError) as caught:
             call_command("worker", "--burst")
-        assert str(caught.value) == f"No worker was started, because the evaluator failed its own check: {message}"
+        assert str(caught.value) == (
+            "No worker was started, because the evaluator failed its own check: "
+            "stub must end with any failure and ended with passed: "
+        )
         kept = SelfCheck.objects.get()
         assert (kept.kind, kept.ok, kept.error, kept.repelled) == (SelfCheckKind.CANARY, False, "", 1)
 

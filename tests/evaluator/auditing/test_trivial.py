@@ -88,17 +88,3 @@ def test_class_gets_every_method_replaced_and_can_be_made() -> None:
 def test_what_is_no_definition_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match="exactly one function or class definition"):
         trivial_answers(source)
-
-
-class Tensor:
-    """What the answer needs of a PyTorch tensor."""
-
-    shape = (2, 3)
-
-    def new_zeros(self, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-        return "zeros", shape
-
-
-def test_zeros_are_made_of_tensors_too() -> None:
-    made = sources("def goal(a, b):\n    pass\n")["zeros like the first array"]
-    assert call(made, 7, Tensor()) == ("zeros", (2, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -43,40 +44,14 @@ def test_the_host_sees_the_dedicated_user(bubblewrap: BubblewrapSandbox) -> None
 
     def look() -> bool:
         for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                if "marker-user" in (folder / "cmdline").read_text(errors="replace") and folder.name != str(
-                    os.getpid()
-                ):
-                    status = (folder / "status").read_text()
-                    seen.update(line for line in status.splitlines() if line.startswith(("Uid:", "Gid:")))
-            except OSError:
-                continue
+            with suppress(OSError):
+                if b"marker-user" in (folder / "cmdline").read_bytes() and folder.name != str(os.getpid()):
+                    seen.update(re.findall(r"^(?:Uid|Gid):.*", (folder / "status").read_text(), re.MULTILINE))
         return False
 
     run(bubblewrap, "import time; time.sleep(1.2)  # marker-user", cancelled=look)
     identity = "\t".join([str(DEFAULT_HOST_ID)] * 4)
     assert {f"Uid:\t{identity}", f"Gid:\t{identity}"} <= seen
-    assert "Groups:\t" not in seen
-
-
-def test_processor_time_of_all_processes_counts(bubblewrap: BubblewrapSandbox) -> None:
-    code = """
-        import os
-        while True:
-            if os.fork() == 0:
-                for _ in range(3_000_000): pass
-                os._exit(0)
-            os.wait()
-    """
-    result = run(bubblewrap, code, limits=Limits(wall_seconds=30, cpu_seconds=1))
-    assert result.ending is Ending.CPU_TIMEOUT
-
-
-def test_only_the_interpreters_files_are_there(bubblewrap: BubblewrapSandbox) -> None:
-    result = run(bubblewrap, "import os; print(sorted(os.listdir('/')), sorted(os.listdir('/usr/bin')))")
-    tops, programs = result.stdout.decode().strip().split("] [")
-    assert set(eval(tops + "]")) <= {"dev", "lib", "lib64", "proc", "tmp", "usr"}  # noqa: S307  our own program's list
-    assert programs == "'python3']"
 
 
 def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> None:
@@ -129,11 +104,6 @@ def test_a_box_that_is_killed_from_outside_is_our_fault(bubblewrap: BubblewrapSa
     assert leftovers(label) == []
 
 
-def test_an_exit_code_like_bubblewraps_own_is_the_programs(bubblewrap: BubblewrapSandbox) -> None:
-    result = run(bubblewrap, "import sys; print('bwrap: no', file=sys.stderr); sys.exit(1)")
-    assert (result.ending, result.exit_code) == (Ending.EXITED, 1)
-
-
 @AS_ROOT
 def test_without_control_groups_it_refuses_unless_told_otherwise(
     state_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -151,3 +121,21 @@ def test_without_control_groups_it_refuses_unless_told_otherwise(
     assert b"MemoryError" in result.stderr
     assert run(override, "while True: pass", limits=Limits(cpu_seconds=1)).ending is Ending.CPU_TIMEOUT
     assert override.reap(keep=lambda _: False) == 0
+
+
+def test_processor_time_of_all_processes_counts(bubblewrap: BubblewrapSandbox) -> None:
+    code = """
+        import os
+        while True:
+            if os.fork() == 0:
+                for _ in range(3_000_000): pass
+                os._exit(0)
+            os.wait()
+    """
+    result = run(bubblewrap, code, limits=Limits(wall_seconds=30, cpu_seconds=1))
+    assert result.ending is Ending.CPU_TIMEOUT
+
+
+def test_an_exit_code_like_bubblewraps_own_is_the_programs(bubblewrap: BubblewrapSandbox) -> None:
+    result = run(bubblewrap, "import sys; print('bwrap: no', file=sys.stderr); sys.exit(1)")
+    assert (result.ending, result.exit_code) == (Ending.EXITED, 1)

@@ -40,28 +40,6 @@ def test_hybrid_uses_version_1_and_shared_mounts_once() -> None:
     ]
 
 
-def test_limits_of_version_2(tmp_path: Path) -> None:
-    (tmp_path / "memory.swap.max").touch()
-    Group({"": tmp_path}).limit(LIMITS)
-    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert written == {
-        "memory.max": "1000",
-        "memory.swap.max": "0",
-        "memory.oom.group": "1",
-        "pids.max": "12",
-        "cpu.max": "100000 100000",
-    }
-
-
-def test_counters_of_version_2(tmp_path: Path) -> None:
-    (tmp_path / "memory.events").write_text("low 0\noom 5\noom_kill 3\n")
-    (tmp_path / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\n")
-    group = Group({"": tmp_path})
-    assert group.usage() == ResourceUsage(3, 2.5, None)
-    (tmp_path / "memory.peak").write_text("4096\n")
-    assert group.usage().peak_memory == 4096
-
-
 def test_limits_and_counters_of_version_1(tmp_path: Path) -> None:
     parents = {name: tmp_path / name for name in ("memory", "pids", "cpu", "cpuacct")}
     for parent in parents.values():
@@ -118,6 +96,18 @@ while time.time() < deadline:
 
 
 @pytest.mark.bubblewrap
+def test_a_group_that_cannot_be_made_leaves_no_half(tmp_path: Path) -> None:
+    parents = {name: tmp_path / name for name in ("memory", "pids", "cpu", "cpuacct")}
+    for name in ("memory", "pids", "cpu"):
+        parents[name].mkdir()
+    parents["cpuacct"].write_text("a file where a folder should be")
+    store = GroupStore(Hierarchies(v1=parents, v2=None))
+    with pytest.raises(SandboxError, match="control group for box x could not be made"):
+        store.create("x", LIMITS)
+    assert [path for name in ("memory", "pids", "cpu") for path in (parents[name] / "lmr-board").iterdir()] == []
+
+
+@pytest.mark.bubblewrap
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
 def test_all_boxes_together_weigh_as_much_as_a_process_for_each_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a parent of this test's own, since the real one is there already."""
@@ -138,13 +128,16 @@ def test_all_boxes_together_weigh_as_much_as_a_process_for_each_processor(monkey
             parent.rmdir()
 
 
-@pytest.mark.bubblewrap
-def test_a_group_that_cannot_be_made_leaves_no_half(tmp_path: Path) -> None:
-    parents = {name: tmp_path / name for name in ("memory", "pids", "cpu", "cpuacct")}
-    for name in ("memory", "pids", "cpu"):
-        parents[name].mkdir()
-    parents["cpuacct"].write_text("a file where a folder should be")
-    store = GroupStore(Hierarchies(v1=parents, v2=None))
-    with pytest.raises(SandboxError, match="control group for box x could not be made"):
-        store.create("x", LIMITS)
-    assert [path for name in ("memory", "pids", "cpu") for path in (parents[name] / "lmr-board").iterdir()] == []
+def test_limits_and_counters_of_version_2(tmp_path: Path) -> None:
+    (tmp_path / "memory.swap.max").touch()
+    group = Group({"": tmp_path})
+    group.limit(LIMITS)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "memory.max": "1000", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "12",
+        "cpu.max": "100000 100000",
+    }  # fmt: skip
+    (tmp_path / "memory.events").write_text("low 0\noom 5\noom_kill 3\n")
+    (tmp_path / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\n")
+    assert group.usage() == ResourceUsage(3, 2.5, None)
+    (tmp_path / "memory.peak").write_text("4096\n")
+    assert group.usage().peak_memory == 4096

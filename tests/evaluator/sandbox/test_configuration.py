@@ -1,7 +1,9 @@
-"""Which sandbox the settings ask for, and why there is none."""
+"""Which sandbox the settings ask for, why there is none, and the scratch folder that each process has."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from evaluator.queue.reconcile import reconcile
 from evaluator.sandbox import configuration
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.configuration import KINDS, configured_sandbox, make_sandbox
+from evaluator.sandbox.configuration import configured_sandbox, scratch_folder, sweep_scratch
 from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.ownership import Owner
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 
@@ -68,12 +72,33 @@ def test_a_runtime_is_for_docker_only(configure: Callable[..., None]) -> None:
         configured_sandbox()
 
 
-def test_each_sandbox_gets_the_operators_environments_and_the_image_of_numpy(
-    configure: Callable[..., None], tmp_path: Path
-) -> None:
-    file = tmp_path / "environments.toml"
-    file.write_text("[environments.own]\nimage = 'own-image'\n")
-    configure(environments_file=file, sandbox_image="numpy-image")
-    for kind in KINDS:
-        found = vars(make_sandbox(kind))["_environments"]
-        assert (found.image("own"), found.image("numpy")) == ("own-image", "numpy-image")
+def dead_owner() -> str:
+    """The name of a process that was and is no more."""
+    told = subprocess.run(
+        [sys.executable, "-c", "from evaluator.sandbox.ownership import Owner; print(Owner.current())"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    return told.stdout.decode().strip()
+
+
+def test_only_what_dead_processes_left_is_swept(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    assert sweep_scratch() == 0
+    mine = scratch_folder()
+    assert mine == tmp_path / "work" / str(Owner.current())
+    (mine / "tree").mkdir()
+    left, other = tmp_path / "work" / dead_owner(), tmp_path / "work" / "something-else"
+    (left / "tree").mkdir(parents=True)
+    (left / "tree" / "file").write_text("x")
+    other.mkdir()
+    assert sweep_scratch() == 1
+    assert sorted((tmp_path / "work").iterdir()) == sorted([mine, other])
+    assert (mine / "tree").is_dir()
+
+
+@pytest.mark.django_db
+def test_the_sweep_does_it(settings: Any, redis_url: str) -> None:
+    left = settings.DATA_DIR / "work" / dead_owner()
+    left.mkdir(parents=True)
+    reconcile()
+    assert not left.exists()

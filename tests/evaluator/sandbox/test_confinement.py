@@ -56,15 +56,6 @@ def test_the_final_report_is_read() -> None:
     assert scope.destroy() == set()
 
 
-def test_the_shell_beside_the_box_ends_as_the_box_did() -> None:
-    reader, writer = os.pipe()
-    command = ["sh", "-c", REPORT_COUNTERS, "sh", str(writer), "sh", "-c", "exit 7"]
-    done = subprocess.run(command, pass_fds=[writer], stderr=subprocess.DEVNULL, check=False)
-    os.close(reader)
-    os.close(writer)
-    assert done.returncode == 7
-
-
 @pytest.mark.usefixtures("session")
 def test_a_process_outside_any_scope_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confinement, "_APPEAR_SECONDS", 0.05)
@@ -75,3 +66,12 @@ def test_a_process_outside_any_scope_is_not_trusted(monkeypatch: pytest.MonkeyPa
 def test_a_missing_program_is_named_with_its_package() -> None:
     with pytest.raises(SandboxUnavailableError, match=r"no-such-tool is not on PATH: .*apt-get install its-package"):
         tool("no-such-tool", "its-package")
+
+
+def test_the_shell_beside_the_box_ends_as_the_box_did() -> None:
+    reader, writer = os.pipe()
+    command = ["sh", "-c", REPORT_COUNTERS, "sh", str(writer), "sh", "-c", "exit 7"]
+    done = subprocess.run(command, pass_fds=[writer], stderr=subprocess.DEVNULL, check=False)
+    os.close(reader)
+    os.close(writer)
+    assert done.returncode == 7

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evaluator.sandbox.types import BoxResult, Ending, Feed, Limits, RunCancelledError, Sandbox
+from evaluator.sandbox.types import BoxResult, Ending, Feed, Limits, Sandbox
 from tests.evaluator.sandbox.boxes import QUICK, leftovers, order, own
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
@@ -65,14 +65,6 @@ def partner() -> Iterator[Partner]:
 
 def talk(sandbox: Sandbox, code: str, partner: Partner, *, stdin: bytes = b"", limits: Limits = QUICK) -> BoxResult:
     return sandbox.run(order(code, stdin=stdin, limits=limits), dialogue=partner)
-
-
-def test_two_hundred_turns(sandbox: Sandbox, partner: Partner) -> None:
-    partner.reply = lambda line: b"%d\n" % (int(line) + 1) if int(line) < 200 else None
-    result = talk(sandbox, ECHO, partner, stdin=b"1\n")
-    assert (result.ending, result.exit_code) == (Ending.EXITED, 0)
-    assert partner.lines == [b"%d" % number for number in range(1, 201)]
-    assert result.stdout == b"".join(line + b"\n" for line in partner.lines)
 
 
 def test_a_large_message_both_ways(sandbox: Sandbox, partner: Partner) -> None:
@@ -134,15 +126,6 @@ def test_a_flood_of_talk_meets_the_limit(sandbox: Sandbox, partner: Partner) -> 
     assert (result.ending, len(result.stdout)) == (Ending.OUTPUT_LIMIT, MEBIBYTE)
     assert partner.lines == [b"x" * 65535] * 16
     assert result.wall_seconds < 5
-
-
-def test_a_cancelled_talk_is_stopped_and_removed(sandbox: Sandbox, partner: Partner) -> None:
-    begun = time.monotonic()
-    spec = order(ECHO, label=own("cancel-talk"))
-    with pytest.raises(RunCancelledError):
-        sandbox.run(spec, cancelled=lambda: time.monotonic() > begun + 1, dialogue=partner)
-    assert time.monotonic() - begun < 8
-    assert leftovers(own("cancel-talk")) == []
 
 
 def test_a_partner_that_fails_leaves_no_box(sandbox: Sandbox, partner: Partner) -> None:

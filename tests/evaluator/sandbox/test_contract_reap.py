@@ -65,16 +65,12 @@ def _wait_until_running(marker: str) -> None:
 
 
 def test_what_a_killed_worker_left_is_removed(sandbox: Sandbox, killed_worker: str, state_dir: Path) -> None:
-    assert leftovers(killed_worker) != []
+    assert sandbox.reap(keep=lambda _: True) == 0
+    assert leftovers(killed_worker) != [], "a claimed label is kept"
     assert sandbox.reap(keep=lambda label: label != killed_worker) == 1
     assert leftovers(killed_worker) == []
     assert list(state_dir.glob(f"*boxes/{killed_worker}.*")) == []
     assert sandbox.reap(keep=lambda label: label != killed_worker) == 0
-
-
-def test_a_claimed_label_is_kept(sandbox: Sandbox, killed_worker: str) -> None:
-    assert sandbox.reap(keep=lambda _: True) == 0
-    assert leftovers(killed_worker) != []
 
 
 def test_a_running_box_of_a_living_worker_is_left_alone(sandbox: Sandbox) -> None:

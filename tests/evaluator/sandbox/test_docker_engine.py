@@ -20,7 +20,7 @@ import pytest
 
 from evaluator.sandbox import docker_engine
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import Ending, Limits, RunCancelledError, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.types import Ending, RunCancelledError, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
 pytestmark = pytest.mark.docker
@@ -96,16 +96,15 @@ def test_an_engine_that_goes_away_while_a_box_runs(state_dir: Path, tmp_path: Pa
     left.close()
 
 
-@pytest.mark.parametrize("how", ["kill", "stop"])
-def test_a_box_that_somebody_else_ends_is_our_fault(docker: DockerSandbox, how: str) -> None:
+def test_a_box_that_somebody_else_ends_is_our_fault(docker: DockerSandbox) -> None:
     client = engine()
-    label = own(f"outside-{how}")
+    label = own("outside")
 
     def end_it() -> None:
         deadline = time.monotonic() + 10
         while not (found := client.containers.list(filters={"label": f"lmr-board-box={label}"})):
             assert time.monotonic() < deadline
-        found[0].kill() if how == "kill" else found[0].stop(timeout=1)
+        found[0].kill()
 
     thread = threading.Thread(target=end_it)
     thread.start()
@@ -123,13 +122,6 @@ def test_a_program_that_kills_itself_is_not_taken_for_that(docker: DockerSandbox
     assert (result.ending, result.exit_code, result.signal) == (Ending.SIGNALLED, None, 9)
     result = run(docker, "import os; os._exit(139)")
     assert (result.ending, result.exit_code, result.signal) == (Ending.EXITED, 139, None)
-
-
-def test_a_flood_that_nobody_reads_does_not_block_the_end(docker: DockerSandbox) -> None:
-    code = "import os\nwhile True: os.write(1, b'x' * 65536)"
-    result = run(docker, code, limits=Limits(wall_seconds=20, output_bytes=1000))
-    assert (result.ending, len(result.stdout)) == (Ending.OUTPUT_LIMIT, 1000)
-    assert result.wall_seconds < 5
 
 
 def unavailable(action: Callable[[], object]) -> tuple[str, str]:

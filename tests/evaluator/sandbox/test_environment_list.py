@@ -78,46 +78,33 @@ def test_images_have_our_names_unless_another_is_named(tmp_path: Path) -> None:
     assert (own.image("numpy"), SHIPPED.image("numpy")) == ("mine", "lmr-board-box-numpy")
 
 
+NUMBER = "must be a whole number from"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[environment.a]\n", "the file has the unknown key 'environment': is 'environments' meant?"),
-        ("a = 1\n", "the file has the unknown key 'a': there are environments, tasks"),
         ("environments = 1\n", "[environments] must be a table"),
-        ("[environments]\na = 1\n", "[environments.a] must be a table"),
         ("\n[environments.A]\nimage='x'\n", "environment 'A': a name has only lower-case letters, digits and hyphens"),
-        (
-            "[environments.a]\n",
-            "[environments.a] does not say what it is made from: give requirements or image",
-        ),
-        ("[environments.a]\nimages = 'x'\n", "[environments.a] has the unknown key 'images': is 'image' meant?"),
-        ("[environments.a]\nimage = ' '\n", "[environments.a] image must be a name or path in quotes, not ' '"),
+        ("[environments.a]\n", "[environments.a] does not say what it is made from: give requirements or image"),
         ("[environments.a]\nimage = '-x'\n", "[environments.a] image must be a name or path in quotes, not '-x'"),
-        (
-            "[environments.a]\nrequirements = []\n",
-            "[environments.a] requirements must be a name or path in quotes, not []",
-        ),
         (
             "[environments.a]\nrequirements = 'no'\n",
             "[environments.a] the file {folder}/no does not exist: make it, or correct requirements",
         ),
         (
-            "[environments.a]\nimage = 'x'\nmemory_mb = '4 GB'\n",
-            "[environments.a] memory_mb must be a whole number from 64 to 2147483648, not '4 GB'",
-        ),
-        (
             "[environments.a]\nimage = 'x'\nmemory_mb = true\n",
-            "[environments.a] memory_mb must be a whole number from 64 to 2147483648, not True",
+            f"[environments.a] memory_mb {NUMBER} 64 to 2147483648, not True",
         ),
         (
             "[environments.a]\nimage = 'x'\nwall_seconds = 0\n",
-            "[environments.a] wall_seconds must be a whole number from 1 to 86400, not 0",
+            f"[environments.a] wall_seconds {NUMBER} 1 to 86400, not 0",
         ),
         (
             "[environments.paper-0123456789ab]\nimage = 'x'\n",
             "[environments.paper-0123456789ab]: this is the name of a paper's own environment: choose another name",
         ),
-        ("[tasks]\n'*' = 1\n", "[tasks] '*' asks for the unknown environment 1"),
         ("[tasks]\n'*' = 'nunpy'\n", "[tasks] '*' asks for the unknown environment 'nunpy'"),
     ],
 )
@@ -127,15 +114,17 @@ def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, message
     assert str(refused.value) == f"{tmp_path}/environments.toml: {message.format(folder=tmp_path)}"
 
 
-def test_a_file_that_is_no_toml_is_told_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match=r"environments\.toml is not TOML: .*at line 2, column 6"):
-        read(tmp_path, "[tasks]\nno = \n")
-
-
-@pytest.mark.parametrize("content", [None, b"\xff\xfe\0"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[tasks]\nno = \n", r"environments\.toml is not TOML: .*at line 2, column 6"),
+        (b"\xff\xfe\0", r"ENVIRONMENTS_FILE: .*environments\.toml cannot be read as text"),
+        (None, r"ENVIRONMENTS_FILE: .*environments\.toml cannot be read as text"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
     file = tmp_path / "environments.toml"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(SandboxError, match=r"ENVIRONMENTS_FILE: .*environments\.toml cannot be read as text"):
+    with pytest.raises(SandboxError, match=message):
         read_environment_list(file)

@@ -127,14 +127,6 @@ def test_wanted_are_those_of_runnable_tasks_that_are_ready(small_version: SuiteV
     assert wanted_environments() == ["numpy"]
 
 
-def test_a_list_with_a_mistake_stops_the_tasks_that_need_it(
-    small_version: SuiteVersion, settings: Any, tmp_path: Path
-) -> None:
-    operator_says(settings, tmp_path, "'*' = 'fortran'")
-    revision = change(environment="")
-    assert "environments.toml: [tasks] '*' asks for the unknown environment 'fortran'" in why_no_environment(revision)
-
-
 def test_preparing_warns_of_an_environment_that_does_not_work(
     small_version: SuiteVersion, real_sandbox: Sandbox
 ) -> None:

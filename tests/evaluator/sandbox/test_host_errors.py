@@ -69,12 +69,3 @@ def test_another_failure_keeps_its_words_and_shows_no_path() -> None:
     fault = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
     assert str(fault) == "box x: the host failed it: [Errno 13] Permission denied: '/somewhere/secret'"
     assert fault.public == "the host failed"
-
-
-@AS_ROOT
-@pytest.mark.bubblewrap
-def test_a_full_disk_while_an_environment_is_made(state_dir: Path, small_state: Path) -> None:
-    """``boxes`` of the small state is a state folder itself here: one megabyte holds no interpreter."""
-    small = BubblewrapSandbox(small_state / "boxes")
-    with pytest.raises(SandboxError, match="No space left on device"):
-        small.environment_digest("numpy")

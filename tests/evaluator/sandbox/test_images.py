@@ -1,17 +1,20 @@
-"""Docker images of environments: from a requirements file, and from papers' Dockerfiles."""
+"""Docker images of environments: made from requirements and papers' Dockerfiles, and what boxes take from them."""
 
 from __future__ import annotations
 
+import importlib
+import io
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluator.sandbox import images
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry
+from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
 from evaluator.sandbox.images import (
     BuildFailedError,
     PaperSource,
@@ -22,7 +25,7 @@ from evaluator.sandbox.images import (
     main,
     write_context,
 )
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.types import BoxSpec, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
 
 pytestmark = pytest.mark.xdist_group("images")
@@ -70,17 +73,6 @@ def test_it_builds_an_image_that_boxes_run_on_and_that_says_what_it_was_made_fro
         assert run(sandbox, "import numpy; print(numpy.__file__)").stdout == b"/opt/box/packages/numpy/__init__.py\n"
     finally:
         sandbox.close()
-
-
-@needs_base
-@pytest.mark.docker
-def test_requirements_without_numpy_make_no_image(
-    image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "bare.txt").write_text("")
-    assert main(["--base-image", BASE, "--tag", image, "--requirements", str(tmp_path / "bare.txt")]) == 1
-    assert "failed with exit code" in capsys.readouterr().err
-    assert image_id(image) is None
 
 
 def test_the_source_is_the_requirements_the_base_and_the_recipe(tmp_path: Path) -> None:
@@ -154,20 +146,96 @@ def test_a_papers_image_holds_the_sources_but_no_test_and_no_data(
 
 @needs_base
 @pytest.mark.docker
-def test_a_failed_build_keeps_the_end_of_its_log(source: PaperSource, image: str, tmp_path: Path) -> None:
-    source.dockerfile.write_text(f"{DOCKERFILE}RUN seq 1 40000 && echo 'no such package' >&2 && exit 7\n")
-    with pytest.raises(BuildFailedError, match=f"building {TAG} failed with exit code 7|exit code 1") as failed:
-        build(source, tmp_path)
-    assert "no such package" in failed.value.log
-    assert len(failed.value.log) == images.LOG_CHARACTERS
-    assert (image_id(image), image_source(image)) == (None, "")
-
-
-@needs_base
-@pytest.mark.docker
 def test_a_build_that_takes_too_long_is_ended(source: PaperSource, image: str, tmp_path: Path) -> None:
     source.dockerfile.write_text(f"{DOCKERFILE}RUN sleep 300\n")
     with pytest.raises(BuildFailedError, match=r"took longer than 5 seconds \(BUILD_SECONDS\)") as failed:
         build(source, tmp_path, seconds=5)
     assert "FROM" in failed.value.log
     assert not list(tmp_path.glob("paper-*"))
+
+
+PAPERS_OWN = """
+FROM lmr-board-box-numpy
+USER root
+RUN mkdir -p /opt/own/bin /data && cp -L /usr/bin/python3 /opt/own/bin/ && echo seen > /data/file && chmod -R 777 /data
+ENV PATH=/opt/own/bin:$PATH OWN=set HOME=/root
+VOLUME /data
+HEALTHCHECK --interval=1s CMD touch /tmp/healthy
+ENTRYPOINT ["/bin/false"]
+WORKDIR /data
+"""
+
+
+@pytest.fixture
+def client(docker: DockerSandbox) -> Iterator[Any]:
+    """The SDK's client; the SDK has no types."""
+    made = importlib.import_module("docker").from_env()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def papers_own(client: Any, state_dir: Path) -> Iterator[DockerSandbox]:
+    """A sandbox whose environment ``own`` is an image with a mind of its own."""
+    tag = "lmr-board-test-own"
+    client.images.build(fileobj=io.BytesIO(PAPERS_OWN.encode()), tag=tag, network_mode="none", rm=True)
+    sandbox = DockerSandbox(state_dir, environments=EnvironmentList((EnvironmentEntry("own", image=tag),)))
+    yield sandbox
+    sandbox.close()
+    client.images.remove(tag, force=True)
+
+
+def in_own(sandbox: DockerSandbox, code: str) -> bytes:
+    result = sandbox.run(BoxSpec(label="own", argv=("python", "-c", code), mounts=(), environment="own"))
+    assert result.exit_code == 0, result
+    return result.stdout
+
+
+@pytest.mark.docker
+def test_the_images_own_python_is_started(papers_own: DockerSandbox) -> None:
+    code = (
+        "import os, sys, numpy; print(sys.executable, os.environ['OWN'], os.environ['HOME'], os.getcwd(), os.getuid())"
+    )
+    assert in_own(papers_own, code) == b"/opt/own/bin/python3 set /tmp /tmp 65534\n"
+
+
+@pytest.mark.docker
+def test_volumes_of_an_image_are_empty_and_cannot_be_written(papers_own: DockerSandbox, client: Any) -> None:
+    """They would be folders on the host's disk that nothing limits."""
+    before = len(client.volumes.list())
+    code = "import os\ntry: open('/data/x', 'w')\nexcept OSError as error: print(error.strerror, os.listdir('/data'))"
+    assert in_own(papers_own, code) == b"Read-only file system []\n"
+    assert len(client.volumes.list()) == before
+
+
+@pytest.mark.docker
+def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerSandbox, state_dir: Path) -> None:
+    environments = EnvironmentList((EnvironmentEntry("own", image="lmr-board-no-such-image"),))
+    sandbox = DockerSandbox(state_dir, environments=environments)
+    expected = r"lmr-board-no-such-image of the environment 'own' is missing: make it with manage\.py build_images"
+    with pytest.raises(SandboxUnavailableError, match=expected) as caught:
+        in_own(sandbox, "pass")
+    with pytest.raises(SandboxUnavailableError, match=expected):
+        sandbox.environment_digest("own")
+    assert caught.value.public == "the environment's image is missing"
+    sandbox.close()
+
+
+@pytest.mark.docker
+def test_an_unknown_runtime_is_refused_with_those_that_are_known(docker: DockerSandbox, state_dir: Path) -> None:
+    sandbox = DockerSandbox(state_dir, runtime="lmr-board-no-such-runtime")
+    with pytest.raises(
+        SandboxUnavailableError,
+        match=r"does not know the runtime 'lmr-board-no-such-runtime' that SANDBOX_RUNTIME names; it has .*runc",
+    ):
+        sandbox.check()
+    sandbox.close()
+
+
+@pytest.mark.docker
+def test_a_named_runtime_is_used_and_part_of_the_digest(docker: DockerSandbox, state_dir: Path) -> None:
+    sandbox = DockerSandbox(state_dir, runtime="runc")
+    sandbox.check()
+    assert run(sandbox, "print('by runc')").stdout == b"by runc\n"
+    assert sandbox.environment_digest("numpy") != docker.environment_digest("numpy")
+    sandbox.close()

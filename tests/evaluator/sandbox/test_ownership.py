@@ -21,10 +21,6 @@ def test_a_name_reads_back() -> None:
     assert 64 <= name.deadline - time.time() + 1 <= 66
 
 
-def test_two_boxes_of_one_label_have_two_names() -> None:
-    assert str(BoxName.fresh(SPEC)) != str(BoxName.fresh(SPEC))
-
-
 @pytest.mark.parametrize(
     "text", ["", "cgroup.procs", "a.b.c.d", "run-1.1-2.3.ff", "run-1.1-2-3.soon.ff", "None.None.None.x"]
 )
@@ -54,16 +50,12 @@ def test_a_dead_owners_box_is_left_over_unless_claimed() -> None:
     assert not name.is_left_over(keep=lambda _: True)
 
 
-def test_a_reused_number_is_another_process() -> None:
-    here = Owner.current()
-    assert Owner(here.namespace, os.getpid(), here.started + 1).is_dead()
-
-
-def test_an_owner_in_another_namespace_counts_as_alive() -> None:
-    here = Owner.current()
-    assert not Owner(here.namespace + 1, 999_999_999, 1).is_dead()
-
-
 def _stat_field(pid: int, number: int) -> str:
     with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
         return file.read().rpartition(")")[2].split()[number - 3]
+
+
+def test_a_reused_number_is_another_process_and_one_of_another_namespace_counts_as_alive() -> None:
+    here = Owner.current()
+    assert Owner(here.namespace, os.getpid(), here.started + 1).is_dead()
+    assert not Owner(here.namespace + 1, 999_999_999, 1).is_dead()

@@ -27,16 +27,6 @@ def readable(source: Path, copies: Path) -> Path:
     return mount.source
 
 
-def test_what_everybody_can_read_is_mounted_itself(open_folder: Path) -> None:
-    task = open_folder / "task"
-    task.mkdir()
-    (task / "a.py").write_text("a")
-    task.chmod(0o755)
-    (task / "a.py").chmod(0o644)
-    assert readable(task, open_folder / "copies") == task
-    assert not (open_folder / "copies").exists()
-
-
 @pytest.mark.parametrize("hidden", ["file", "folder", "parent"])
 def test_what_not_everybody_can_read_is_copied(open_folder: Path, hidden: str) -> None:
     task = open_folder / "home" / "task"
@@ -97,3 +87,13 @@ def test_the_digest_covers_names_and_contents_but_not_bytecode(tmp_path: Path) -
     second = tree_digest(tmp_path)
     (tmp_path / "a.py").rename(tmp_path / "b.py")
     assert len({first, second, tree_digest(tmp_path)}) == 3
+
+
+def test_what_everybody_can_read_is_mounted_itself(open_folder: Path) -> None:
+    task = open_folder / "task"
+    task.mkdir()
+    (task / "a.py").write_text("a")
+    task.chmod(0o755)
+    (task / "a.py").chmod(0o644)
+    assert readable(task, open_folder / "copies") == task
+    assert not (open_folder / "copies").exists()

@@ -36,19 +36,8 @@ main = sys.modules["__main__"]
 frames = sys.modules["box_frames"]
 
 
-def private_descriptors():
-    found = []
-    for number in range(3, 64):
-        try:
-            os.fstat(number)
-        except OSError:
-            continue
-        found.append(number)
-    return found
-
-
 def send(data):
-    for number in private_descriptors():
+    for number in range(3, 64):
         try:
             os.write(number, data)
         except OSError:
@@ -60,113 +49,57 @@ def guess(scores, names):
 """
 
 
-def cheat(body: str, before: str = "") -> str:
-    """A goal file whose ``rank`` has this body, after ``before`` at module level."""
-    indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
-    return f"{IMPORTS}{TOOLS}\n{before}\n\ndef rank(scores, names):\n{indented}\n"
+def cheat(body: str) -> str:
+    """A goal file whose ``rank`` has this body."""
+    return f"{IMPORTS}{TOOLS}\n\ndef rank(scores, names):\n" + "".join(f"    {line}\n" for line in body.splitlines())
 
 
 RAISES = {
-    "os._exit": ("os._exit(0)", "", "the process ended early, with exit code 0, before all cases were answered"),
-    "os._exit at import": (
-        "",
-        "os._exit(0)",
-        "the process ended early, with exit code 0, before all cases were answered",
-    ),
-    "sys.exit": ("sys.exit(0)", "", "SystemExit: 0"),
-    "sys.exit at import": ("", "sys.exit(0)", "SystemExit: 0"),
     "kills itself": (
         "os.kill(os.getpid(), signal.SIGKILL)",
-        "",
         "the process was killed by SIGKILL before all cases were answered",
     ),
     "closes every descriptor": (
         "os.closerange(0, 64)\nreturn guess(scores, names)",
-        "",
         "the process ended early, with exit code 120, before all cases were answered",
     ),
     "exception without a text": (
-        "raise Mute",
-        "class Mute(Exception):\n    def __str__(self): raise ValueError",
+        "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute",
         "Mute: (its message cannot be printed)",
     ),
-    "endless message": ("raise ValueError('x' * 10**7)", "", "ValueError: " + "x" * 1000),
+    "endless message": ("raise ValueError('x' * 10**7)", "ValueError: " + "x" * 1000),
 }
-
+OUTPUT = "send(frames.encode({'kind': 'output', 'case': %s, 'status': 'ok'%s}))\nos._exit(0)"
+GUESS = "\nreturn guess(scores, names)"
 FORGED = {
-    "an answer before its own": (
-        "send(frames.encode({'kind': 'output', 'case': 0, 'status': 'ok', 'output': {}}))\nreturn guess(scores, names)",
-        "",
-    ),
-    "unknown case": (
-        "send(frames.encode({'kind': 'output', 'case': 99, 'status': 'ok', 'output': {}}))\nos._exit(0)",
-        "",
-    ),
-    "a later case first": (
-        "send(frames.encode({'kind': 'output', 'case': 1, 'status': 'ok', 'output': {}}))\nos._exit(0)",
-        "",
-    ),
-    "no output": ("send(frames.encode({'kind': 'output', 'case': 0, 'status': 'ok'}))\nos._exit(0)", ""),
-    "more than the driver says": (
-        "send(frames.encode({'kind': 'output', 'case': 0, 'status': 'ok', 'output': {}, 'x': 1}))\nos._exit(0)",
-        "",
-    ),
-    "unknown status": (
-        "send(frames.encode({'kind': 'output', 'case': 0, 'status': 'passed', 'output': {}}))\nos._exit(0)",
-        "",
-    ),
-    "an error in another form": (
-        "send(frames.encode({'kind': 'output', 'case': 0, 'status': 'raised', 'error': 'x'}))\nos._exit(0)",
-        "",
-    ),
-    "a second hello": (
-        "send(frames.encode({'kind': 'hello', 'nonce': 'guessed', 'cpu_family': 'x'}))\nreturn guess(scores, names)",
-        "",
-    ),
-    "a verdict": ("send(frames.encode({'kind': 'verdict', 'outcome': 'passed'}))\nreturn guess(scores, names)", ""),
+    "an answer before its own": "send(frames.encode({'kind': 'output', 'case': 0, 'status': 'ok', 'output': {}}))"
+    + GUESS,
+    "unknown case": OUTPUT % (99, ", 'output': {}"),
+    "boolean case number": OUTPUT % (False, ", 'output': {}"),
+    "no output": OUTPUT % (0, ""),
+    "more than the driver says": OUTPUT % (0, ", 'output': {}, 'passed': True"),
     "an array for a status": (
-        "send(frames.encode({'kind': np.zeros(2), 'case': np.zeros(2), 'status': np.zeros(2)}))\nos._exit(0)",
-        "",
+        "send(frames.encode({'kind': np.zeros(2), 'case': np.zeros(2), 'status': np.zeros(2)}))\nos._exit(0)"
     ),
-    "boolean case number": (
-        "send(frames.encode({'kind': 'output', 'case': False, 'status': 'ok', 'output': {}}))\nos._exit(0)",
-        "",
-    ),
-    "garbage": ("send(b'Test Passed\\n')\nreturn guess(scores, names)", ""),
-    "a broken message": ("send(b'{x}\\n')\nreturn guess(scores, names)", ""),
-    "the beginning of a message": ('send(b\'{"dict":{"kind":\')\nreturn guess(scores, names)', ""),
-    "late writer thread": (
-        (
-            "if len(names) == 1:\n"
-            "    threading.Thread(target=write_for_ever, daemon=True).start()\n"
-            "    time.sleep(0.05)\n"
-            "return guess(scores, names)"
-        ),
-        "def write_for_ever():\n    while True:\n        send(b'late')\n        time.sleep(0.001)\n",
-    ),
+    "a second hello": "send(frames.encode({'kind': 'hello', 'nonce': 'guessed', 'cpu_family': 'x'}))" + GUESS,
+    "garbage": "send(b'Test Passed\\n')" + GUESS,
+    "the beginning of a message": 'send(b\'{"dict":{"kind":\')' + GUESS,
 }
 
 
 @pytest.mark.parametrize("name", RAISES)
 def test_raised(grade_goal: Grade, name: str) -> None:
-    body, before, error = RAISES[name]
-    verdict = grade_goal(cheat(body or "return None", before), private_seeds=())
+    body, error = RAISES[name]
+    verdict = grade_goal(cheat(body), private_seeds=())
     assert verdict.outcome is Outcome.RAISED, verdict
     assert verdict.cases[0].error.splitlines()[0] == error
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_tampering(grade_goal: Grade, name: str) -> None:
-    body, before = FORGED[name]
-    verdict = grade_goal(cheat(body, before), private_seeds=())
+    verdict = grade_goal(cheat(FORGED[name]), private_seeds=())
     assert {case.outcome for case in verdict.cases} == {Outcome.TAMPERING}, verdict
     assert verdict.outcome is Outcome.TAMPERING
-
-
-def test_printing_passed_ends_in_the_log_only(grade_goal: Grade) -> None:
-    goal = cheat("print('Test Passed', flush=True)\nos.write(1, b'Passed\\n')\nreturn guess(scores, names)")
-    verdict = grade_goal(goal, private_seeds=())
-    assert (verdict.outcome, verdict.log) == (Outcome.WRONG_OUTPUT, "Test Passed\nPassed\n" * 6)
 
 
 def test_forging_only_in_the_private_box_looks_like_any_failure(grade_goal: Grade) -> None:
@@ -187,17 +120,3 @@ def test_threads_that_never_end_do_not_hold_the_box(grade_goal: Grade) -> None:
     verdict = grade_goal(IMPORTS + thread + GOLDEN)
     assert verdict.outcome is Outcome.PASSED
     assert verdict.seconds < 10
-
-
-def test_hard_coded_public_answers_fail_the_private_seeds(grade_goal: Grade) -> None:
-    known = GOLDEN.replace("def rank(", "def truth(")
-    # Plays a candidate that has learnt the answers of the public seeds, whose edge cases are 1.0 and 2.0.
-    goal = known + (
-        "\n\ncalls = []\n\n\ndef rank(scores, names):\n    calls.append(1)\n"
-        "    if len(names) == 1 and scores[0] not in (1.0, 2.0):\n        return scores, ['?']\n"
-        "    return truth(scores, names)\n"
-    )
-    verdict = grade_goal(goal)
-    assert verdict.outcome is Outcome.WRONG_OUTPUT
-    assert all(case.outcome is Outcome.PASSED for case in verdict.cases if case.public)
-    assert verdict.reason == "4 of 6 private cases passed"

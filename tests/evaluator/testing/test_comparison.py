@@ -40,24 +40,15 @@ EQUAL = [
     (None, None, EXACT),
     (True, np.bool_(True), EXACT),
     (3, np.int8(3), EXACT),
-    (3, np.uint64(3), EXACT),
-    (1.0, np.float32(1.0), EXACT),
     (np.array(2.5), 2.5, EXACT),
-    (np.array(2 + 1j), np.complex64(2 + 1j), EXACT),
-    ("naïve", "naïve", EXACT),
-    ([], [], EXACT),
     ({"a": [1, {"b": "c"}]}, {"a": [1, {"b": "c"}]}, EXACT),
     (f(1, 2), f(1, 2, dtype="float32"), EXACT),
-    (np.zeros((2, 0)), np.zeros((2, 0)), EXACT),
     (f(1.0), f(1.0 + 1e-7), Rule()),
     (1.0, 1.5, WIDE),
     ([1.0, {"a": f(3)}], [1.25, {"a": f(3.5)}], WIDE),
     (f(math.inf, -math.inf), f(math.inf, -math.inf), Rule()),
-    (math.inf, math.inf, Rule()),
     (f(1, NAN), f(1, NAN), NAN_EQUAL),
-    (NAN, NAN, NAN_EQUAL),
     (f(3, 1, 2), f(1.05, 2, 3), ANY_ORDER),
-    (np.array([2, 1, 1]), np.array([1, 2, 1]), ANY_ORDER),
     (np.array([2j, 1]), np.array([1, 2.05j]), ANY_ORDER),
     ([["a", 1.0], ["b", 2.0]], [["b", 2.05], ["a", 1.0]], ANY_ORDER),
     # 1.0 may pair with 0.95 or 1.05, 1.1 only with 1.05: a greedy choice in order would fail.
@@ -70,40 +61,26 @@ DIFFERENT = [
     (None, False, EXACT),
     (True, 1, EXACT),
     (1, 1.0, Rule()),
-    (1, True, Rule()),
-    (1.0, 1, Rule()),
     ("1", 1, EXACT),
-    ("a", "b", WIDE),
     (1, 2, Rule(atol=5)),
-    (np.array([1]), np.array([2]), Rule(atol=5)),
-    (np.array([1]), np.array([1.0]), Rule()),
     (np.array([True]), np.array([1]), Rule()),
     ([1.0], f(1), Rule()),
-    (f(1), [1.0], Rule()),
     (f(1), 1.0, Rule()),
-    (1.0, f(1), Rule()),
-    (f(1, 1), f(1), Rule()),
     (f(1, 1), np.zeros(0), WIDE),
     (np.ones((2, 1)), np.ones((1, 2)), Rule()),
     ([1], [1, 2], Rule()),
     ([1, 2], [1], Rule(ordered=False)),
     ({"a": 1}, {"b": 1}, Rule()),
-    ({"a": 1}, [1], Rule()),
     (f(1), f(1 + 1e-15), EXACT),
-    (f(1.0), f(1.1), Rule()),
     (f(NAN), f(NAN), Rule()),
-    (NAN, NAN, EXACT),
     (f(1), f(NAN), Rule(rtol=math.inf)),
     (f(1), f(math.inf), Rule(rtol=1.0, atol=math.inf)),
-    (1.0, math.inf, Rule(rtol=1.0, atol=math.inf)),
     (math.inf, 1.0, Rule(rtol=1.0, atol=1.0)),
     (f(math.inf), f(-math.inf), NAN_EQUAL),
     (f(NAN), f(math.inf), NAN_EQUAL),
     (f(1, 2), f(2, 1), Rule()),
     (f(1, 2, 2), f(1, 1, 2), ANY_ORDER),
-    ([1, 1, 2], [1, 2, 2], ANY_ORDER),
     ([[1, 2]], [[2, 1]], ANY_ORDER),
-    ([NAN], [NAN], Rule(ordered=False)),
     (np.array([2j, 1]), np.array([1, 1]), ANY_ORDER),
     (np.array([[1, 2]]), np.array([[2, 1]]), ANY_ORDER),
 ]
@@ -193,14 +170,6 @@ def test_rule_of_the_output_beats_the_default() -> None:
     assert found.outputs == ("tight",)
 
 
-def test_no_dict_of_outputs() -> None:
-    assert compare({"a": 1}, [1, 2], check()) == Difference(
-        (), "run(case) returned a list of 2, expected a dict of outputs"
-    )
-    with pytest.raises(TypeError, match="the reference returned a list of 1"):
-        compare([1], {}, check())
-
-
 def test_at_most_five_examples_and_all_counted() -> None:
     text = difference([[float(i)] for i in range(20)], [[i + 1.0] for i in range(20)])
     assert text.startswith("output 'x': 20 of 20 values differ; largest absolute error 1;")
@@ -212,10 +181,6 @@ def test_text_is_bounded_whatever_the_values_are() -> None:
     found = compare(names, {name: value + "x" for name, value in names.items()}, check())
     assert found is not None
     assert len(found.text) == MAX_TEXT_CHARACTERS
-
-
-def test_control_characters_of_values_are_escaped() -> None:
-    assert "got 'a\\x00\\x1b[31m'" in difference("a", "a\0\x1b[31m")
 
 
 def test_large_unordered_lists_are_matched_quickly_when_mostly_identical() -> None:
@@ -264,10 +229,6 @@ def test_finds_a_matching_exactly_when_there_is_one(expected: list[int], data: s
     assert (match_in_any_order(list(left), list(right), equal=near) is None) is possible
 
 
-def test_names_what_has_no_partner() -> None:
-    assert match_in_any_order([1, 50, 60], [50, 2, 90], equal=near) == Unmatched((60,), may_be_more=False)
-
-
 def test_stops_naming_after_five() -> None:
     found = match_in_any_order(list(range(0, 100, 10)), [1000 + n for n in range(10)], equal=near)
     assert found == Unmatched((0, 10, 20, 30, 40), may_be_more=True)
@@ -280,3 +241,15 @@ def test_too_many_inexact_elements_are_not_searched() -> None:
     assert found is not None
     assert found.may_be_more
     assert match_in_any_order(list(many[:-1]), list(moved[:-1]), equal=near) is None
+
+
+def test_no_dict_of_outputs() -> None:
+    assert compare({"a": 1}, [1, 2], check()) == Difference(
+        (), "run(case) returned a list of 2, expected a dict of outputs"
+    )
+    with pytest.raises(TypeError, match="the reference returned a list of 1"):
+        compare([1], {}, check())
+
+
+def test_control_characters_of_values_are_escaped() -> None:
+    assert "got 'a\\x00\\x1b[31m'" in difference("a", "a\0\x1b[31m")

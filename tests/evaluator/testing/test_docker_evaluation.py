@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.enums import AttemptState, RunState
-from evaluator.models import Attempt, TestRun
-from evaluator.queue.queueing import plan
-from evaluator.queue.reconcile import reconcile
+from evaluator.models import Attempt
 from evaluator.sandbox.docker_client import LABEL, OWNER_LABEL
 from evaluator.sandbox.docker_engine import DockerSandbox
 from submissions.domain.samples import build_sample
-from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.commands import submit
-from tests.evaluator.factories import SLOW_TRIALS, slow_submission
-from tests.evaluator.processes import children_of, running, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +25,6 @@ pytestmark = [
     pytest.mark.xdist_group("boxes-of-runs"),
     pytest.mark.usefixtures("docker_is_configured"),
 ]
-
-WORKER = {"EVALUATOR_SANDBOX": "docker", "LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
 
 
 def containers(*, running_only: bool = False) -> list[str]:
@@ -60,32 +50,3 @@ def test_samples_have_the_outcomes_that_they_have_in_bubblewrap(
     assert {task["task"]: task["outcome"] for task in result["tasks"]} == sample.expected
     assert Submission.objects.get().environment_digest == docker_is_configured.environment_digest("numpy")
     assert containers() == []
-
-
-@pytest.mark.redis
-def test_after_sigkill_in_mid_evaluation_every_run_ends_once_and_no_container_stays(
-    small_version: SuiteVersion, redis_url: str
-) -> None:
-    submission = slow_submission(small_version)
-    plan(submission.pk)
-    with running("worker", "--name", "first", **WORKER) as first:
-        wait_until(lambda: bool(containers(running_only=True)), "a container to run")
-        for pid in (first.pid, *children_of(first.pid)):
-            os.kill(pid, signal.SIGKILL)
-        first.wait()
-        assert containers() != [], "nobody was left to remove it"
-        with running("worker", "--name", "second", **WORKER):
-
-            def scored() -> bool:
-                reconcile()
-                submission.refresh_from_db()
-                return submission.state == SubmissionState.SCORED
-
-            wait_until(scored, "the submission to be scored")
-            # The sweep, not the second worker's end, removes what the first one left.
-            wait_until(lambda: not containers(), "the sweep to remove the last container")
-    outcomes = TestRun.objects.order_by("implementation__trial").values_list("state", "outcome")
-    assert list(outcomes) == [(RunState.DONE, "passed"), (RunState.DONE, "wrong_output")] * (SLOW_TRIALS // 2)
-    accepted = Attempt.objects.filter(state=AttemptState.ACCEPTED).values_list("run_id", flat=True)
-    assert sorted(accepted) == sorted(TestRun.objects.values_list("pk", flat=True))
-    assert sorted(set(Attempt.objects.values_list("state", flat=True))) == [AttemptState.ACCEPTED, AttemptState.INFRA]

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
-from django.db import connections
 
-from evaluator.enums import AttemptState, RunState
+from evaluator.enums import RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import claims, results
-from evaluator.sandbox.types import BoxSpec, SandboxError
+from evaluator.sandbox.types import BoxSpec
 from evaluator.testing import evaluate, graders
 from evaluator.testing.boxes import HELLO_SECONDS
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, GOLDEN_DOUBLE_BODY, MASKED
-from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
+from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import BoxResult, Sandbox
 
@@ -72,33 +67,6 @@ def test_the_answers_own_text_is_what_runs_and_deleted_files_are_gone(
     assert run.outcome == "passed"
 
 
-class BrokenSandbox:
-    """Behaves like a machine whose engine is gone."""
-
-    name = "broken"
-
-    def environment_digest(self, environment: str) -> str:
-        return "sha256:broken"
-
-    def run(self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False) -> BoxResult:
-        raise SandboxError("the engine at /run/docker.sock is gone: start it", public="the engine is gone")
-
-
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (evaluate, graders):
-        monkeypatch.setattr(module, "configured_sandbox", BrokenSandbox)
-
-
-def test_a_fault_of_ours_is_infra_never_an_outcome(small_version: SuiteVersion, broken: None) -> None:
-    run = decided(run_with(small_version, GOLDEN_1))
-    assert (run.state, run.outcome, run.infra_count, run.reason) == (
-        RunState.QUEUED, "", 1, "the engine is gone",
-    )  # fmt: skip
-    attempt = Attempt.objects.get()
-    assert (attempt.state, attempt.reason) == (AttemptState.INFRA, "the engine at /run/docker.sock is gone: start it")
-
-
 def test_a_bug_of_ours_is_infra_too(
     small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
 ) -> None:
@@ -123,25 +91,6 @@ def test_what_hangs_outside_of_its_boxes_is_infra(
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0) == before
 
 
-def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
-    small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox, tmp_path: Path
-) -> None:
-    # Where no golden outputs are known yet: the reference needs a box as well.
-    monkeypatch.setattr(graders, "golden_folder", lambda: tmp_path)
-    limits, run_box = [], type(real_sandbox).run
-
-    def counted(self: Sandbox, spec: BoxSpec, **named: Any) -> BoxResult:
-        limits.append(spec.limits.wall_seconds)
-        return run_box(self, spec, **named)
-
-    monkeypatch.setattr(type(real_sandbox), "run", counted)
-    decided(run_with(small_version, GOLDEN_1))
-    grader = graders.Grader(small_version.revisions.get(task__index=1), small_version.seed_epoch)
-    # The hello box is started once in a process, by whichever test comes first.
-    boxes = grader.most_seconds - graders.OUTSIDE_SECONDS
-    assert boxes - HELLO_SECONDS <= sum(limits) <= boxes
-
-
 def test_a_submission_stays_in_the_environment_of_its_first_run(
     small_version: SuiteVersion, real_sandbox: Sandbox
 ) -> None:
@@ -162,40 +111,20 @@ def test_a_submission_stays_in_the_environment_of_its_first_run(
     assert decided(run).outcome == "passed"
 
 
-@pytest.mark.xdist_group("boxes-of-runs")
-def test_cancelling_stops_a_running_box_within_five_seconds(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
-    run = run_with(small_version, MASKED.replace("raise NotImplementedError", "while True: pass", 1))
-    claim = claims.claim_next(worker="w1")
-    assert claim is not None
+def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
+    small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    # Where no golden outputs are known yet: the reference needs a box as well.
+    monkeypatch.setattr(graders, "golden_folder", lambda: tmp_path)
+    limits, run_box = [], type(real_sandbox).run
 
-    def work() -> None:
-        try:
-            evaluate.evaluate(claim)
-        finally:
-            connections.close_all()
+    def counted(self: Sandbox, spec: BoxSpec, **named: Any) -> BoxResult:
+        limits.append(spec.limits.wall_seconds)
+        return run_box(self, spec, **named)
 
-    worker = threading.Thread(target=work)
-    worker.start()
-    time.sleep(1.5)
-    cancelled_at = time.monotonic()
-    results.cancel_runs(run.implementation.submission_id)
-    worker.join(timeout=10)
-    assert not worker.is_alive()
-    assert time.monotonic() - cancelled_at < 5
-    run.refresh_from_db()
-    assert (run.state, run.outcome) == (RunState.CANCELLED, "")
-    assert real_sandbox.reap(keep=lambda _: False) == 0
-
-
-def test_runs_of_one_submission_can_be_asked_for(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
-    run_with(small_version, GOLDEN_1)
-    other = run_with(small_version, GOLDEN_1)
-    assert evaluate.evaluate_next(submission_id=other.implementation.submission_id)
-    other.refresh_from_db()
-    assert other.outcome == "passed"
-    assert TestRun.objects.filter(state=RunState.QUEUED).count() == 1
-
-
-def test_only_what_waits_is_evaluated(db: None) -> None:
-    runs_of(QueuedSubmissionFactory(), "passed", "raised")
-    assert evaluate.evaluate_next() is False
+    monkeypatch.setattr(type(real_sandbox), "run", counted)
+    decided(run_with(small_version, GOLDEN_1))
+    grader = graders.Grader(small_version.revisions.get(task__index=1), small_version.seed_epoch)
+    # The hello box is started once in a process, by whichever test comes first.
+    boxes = grader.most_seconds - graders.OUTSIDE_SECONDS
+    assert boxes - HELLO_SECONDS <= sum(limits) <= boxes

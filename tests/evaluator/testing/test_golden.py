@@ -9,24 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.types import Sandbox, SandboxError
+from evaluator.testing import golden
 from evaluator.testing.golden import GoldenError, compute_golden, golden_key
 from evaluator.testing.types import SealedTask
 from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox
 
 KEY: dict[str, Any] = {"grading_hash": "hash", "seed": 1, "environment_digest": "digest", "cpu_family": "x86"}
-
-
-def test_golden_cases_carry_input_and_output(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
-    made = compute_golden(sandbox=sandbox, task=task, seeds=(5, 6), golden=store, label="audit")
-    assert sorted(made) == [5, 6]
-    assert [case.index for case in made[5]] == [0, 1, 2]
-    edge = made[6][2]
-    assert np.array_equal(np.asarray(edge.case["scores"]), [6.0])
-    assert sorted(edge.output) == ["order", "scores_afterwards", "weights"]
-    assert edge.output["order"] == ["only"]
-    assert sandbox.labels == ["audit-hello", "audit-golden"]
 
 
 def test_only_missing_seeds_are_computed(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
@@ -64,10 +54,13 @@ def test_every_part_of_the_key_counts(changed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"golden": "raise ValueError('broken')\n"}, r"mini/1: the reference failed: seed None: ValueError: broken"),
+        (
+            {"golden": "raise ValueError('broken')\n"},
+            r"weighing/1: the reference failed: seed None: ValueError: broken",
+        ),
         (
             {"golden": GOLDEN.replace("    weights = ", "    raise KeyError(7)\n    weights = ")},
-            r"seed 1: KeyError: 7\n(.*\n)*.*repository/ranking/goal.py:8 in rank",
+            r"seed 1: KeyError: 7\n(.*\n)*.*repository/weighing/goal.py:7 in rank",
         ),
         ({"cases": "def cases(seed):\n    return []\n"}, r"cases\(1\) must return a list of at least one dict"),
         ({"cases": "def cases(seed):\n    return [1]\n"}, r"cases\(1\) must return a list of at least one dict"),
@@ -87,13 +80,6 @@ def test_a_failing_reference_is_our_fault(
     assert issubclass(GoldenError, SandboxError)
 
 
-def test_reference_box_gets_time_for_every_seed(
-    task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore
-) -> None:
-    compute_golden(sandbox=sandbox, task=task, seeds=(1, 2, 3), golden=store, label="a")
-    assert sandbox.ran[-1].limits.wall_seconds == 6 * task.check.wall_seconds
-
-
 def test_a_reference_that_changes_its_input_leaves_the_case_as_it_was(
     tmp_path: Path, sandbox: UnconfinedSandbox, store: MemoryStore
 ) -> None:
@@ -111,3 +97,13 @@ def test_anything_after_the_last_golden_message_is_refused(task: SealedTask, sto
     with pytest.raises(GoldenError, match="the reference box ended with exited"):
         compute_golden(sandbox=noisy, task=task, seeds=(1,), golden=store, label="a")
     assert store.entries == {}
+
+
+def test_a_real_box_reports_a_full_family(each_sandbox: Sandbox) -> None:
+    family = golden.box_family(sandbox=each_sandbox, environment="numpy", label="family", cancelled=lambda: False)
+    machine, _, rest = family.partition("-")
+    blas, _, fingerprint = rest.rpartition("-")
+    assert machine
+    assert "openblas" in blas
+    assert len(fingerprint) == 16
+    assert fingerprint != "e3b0c44298fc1c14", "the box must be able to read /proc/cpuinfo"

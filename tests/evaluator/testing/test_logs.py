@@ -34,10 +34,6 @@ def test_long_logs_are_cut_with_a_mark() -> None:
     assert clean_log(b"x" * MAX_LOG_BYTES) == "x" * MAX_LOG_BYTES
 
 
-def test_what_the_sandbox_cut_is_marked_too() -> None:
-    assert clean_log(b"short", truncated=True) == f"short{CUT_MARK}"
-
-
 def test_cut_does_not_split_a_character() -> None:
     assert clean_log("é".encode() * 100, limit=len(CUT_MARK) + 5) == f"éé{CUT_MARK}"
 

@@ -10,7 +10,7 @@ import pytest
 from evaluator.sandbox.types import Ending, SandboxError
 from evaluator.testing.types import CaseResult, Outcome, SealedTask
 from tests.evaluator.testing.conftest import Grade
-from tests.evaluator.testing.mini_task import GOLDEN, STUB
+from tests.evaluator.testing.mini_task import GOLDEN
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello
 
 WRONG_WEIGHTS = GOLDEN.replace("weights /= weights.sum()", "weights /= weights.max()")
@@ -35,14 +35,6 @@ def test_no_candidate_box_holds_cases_or_reference(grade_goal: Grade, sandbox: U
         assert not any("reference" in str(mount.source) for mount in spec.mounts)
 
 
-def test_stub_raises_in_every_case(grade_goal: Grade) -> None:
-    verdict = grade_goal(STUB)
-    assert verdict.outcome is Outcome.RAISED
-    assert {case.outcome for case in verdict.cases} == {Outcome.RAISED}
-    assert verdict.reason == "seed 1, case 0: NotImplementedError"
-    assert verdict.cases[0].error == ("NotImplementedError\n  at ranking/goal.py:10 in rank: raise NotImplementedError")
-
-
 def test_wrong_output_shows_the_difference_of_public_cases_only(grade_goal: Grade) -> None:
     verdict = grade_goal(WRONG_WEIGHTS)
     assert verdict.outcome is Outcome.WRONG_OUTPUT
@@ -52,15 +44,6 @@ def test_wrong_output_shows_the_difference_of_public_cases_only(grade_goal: Grad
     private = [case for case in verdict.cases if not case.public]
     assert [(case.seed, case.difference, case.error) for case in private] == [(None, "", "")] * 6
     assert private[0].outcome is Outcome.WRONG_OUTPUT
-
-
-def test_first_failing_case_decides(grade_goal: Grade) -> None:
-    verdict = grade_goal(
-        WORST_FIRST.replace("    weights = ", "    if len(names) == 7:\n        raise KeyError('x')\n    weights = ")
-    )
-    assert [case.outcome for case in verdict.cases[:3]] == [Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.PASSED]
-    assert verdict.outcome is Outcome.WRONG_OUTPUT
-    assert verdict.reason.startswith("seed 1, case 0: output 'order': ")
 
 
 def test_failing_only_in_private_cases_says_nothing_about_them(grade_goal: Grade) -> None:
@@ -87,13 +70,6 @@ def test_how_a_private_case_fails_makes_no_difference(grade_goal: Grade, task: S
     assert verdict.seconds < 3.0
 
 
-def test_changed_input_array_is_a_wrong_output(grade_goal: Grade) -> None:
-    goal = GOLDEN.replace("    weights = ", "    scores *= 2\n    weights = ")
-    verdict = grade_goal(goal)
-    assert verdict.outcome is Outcome.WRONG_OUTPUT
-    assert "output 'scores_afterwards'" in verdict.cases[0].difference
-
-
 def test_sleeping_is_a_timeout_and_skips_the_private_box(
     grade_goal: Grade, task: SealedTask, sandbox: UnconfinedSandbox
 ) -> None:
@@ -114,7 +90,7 @@ def test_sleeping_is_a_timeout_and_skips_the_private_box(
     ("ending", "outcome", "text", "private"),
     [
         (Ending.CPU_TIMEOUT, Outcome.TIMEOUT, "stopped after 20 seconds of processor time", False),
-        (Ending.OUT_OF_MEMORY, Outcome.OUT_OF_MEMORY, "used more than 512 MiB of memory", False),
+        (Ending.OUT_OF_MEMORY, Outcome.OUT_OF_MEMORY, "used more than 256 MiB of memory", False),
         (Ending.OUTPUT_LIMIT, Outcome.OUTPUT_LIMIT, "sent more than 8 MiB of output", True),
         (
             Ending.SIGNALLED,
@@ -152,19 +128,23 @@ def test_boxes_on_other_processors_are_our_fault(grade_goal: Grade, suffix: str)
         grade_goal(GOLDEN, sandbox=mixed)
 
 
-def test_the_beginning_of_a_message_after_the_last_answer_is_tampering(grade_goal: Grade) -> None:
-    late = AlteringSandbox(alter=lambda result: replace(result, stdout=result.stdout + b'{"dict":'))
-    assert grade_goal(GOLDEN, sandbox=late).outcome is Outcome.TAMPERING
-
-
 def test_large_golden_outputs_raise_the_output_limit(
     grade_goal: Grade, tmp_path: Path, task: SealedTask, sandbox: UnconfinedSandbox
 ) -> None:
     big = "def cases(seed):\n    return [{'bytes': 3_000_000}]\n"
     task.cases_file.write_text(big)
     task.run_file.write_text(
-        "import numpy as np\nfrom ranking.goal import rank\n\n\n"
+        "import numpy as np\nfrom weighing.goal import rank\n\n\n"
         "def run(case):\n    return {'zeros': np.zeros(case['bytes'], dtype=np.uint8), 'rank': rank.__name__}\n"
     )
     assert grade_goal(GOLDEN, private_seeds=()).outcome is Outcome.PASSED
     assert sandbox.ran[-1].limits.output_bytes > 4 * 6_000_000
+
+
+def test_first_failing_case_decides(grade_goal: Grade) -> None:
+    verdict = grade_goal(
+        WORST_FIRST.replace("    weights = ", "    if len(names) == 7:\n        raise KeyError('x')\n    weights = ")
+    )
+    assert [case.outcome for case in verdict.cases[:3]] == [Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.PASSED]
+    assert verdict.outcome is Outcome.WRONG_OUTPUT
+    assert verdict.reason.startswith("seed 1, case 0: output 'order': ")

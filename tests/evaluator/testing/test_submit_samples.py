@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
 from evaluator.reevaluation import reevaluating
 from submissions.enums import SubmissionState
-from submissions.models import Submission
+from submissions.models import Submission, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,6 +45,9 @@ def with_another_statement(version: SuiteVersion) -> SuiteVersion:
 
 def test_what_a_re_evaluation_can_move_is_not_submitted_again(lmr_mini: SuiteVersion) -> None:
     assert submit_samples() == ["golden: queued", "stub: queued", "mixed: queued"]
+    fields = Submission.objects.values_list("publish_when_scored", "kind", "owner__username")
+    assert set(fields) == {(True, "calibration", "operator")}
+    assert User.objects.get(username="operator").has_usable_password() is False
     version = reevaluating.new_epoch(suite=lmr_mini.suite, actor=None)
     before = [f"{kind}: was submitted before, to version 1" for kind in ("golden", "stub", "mixed")]
     assert submit_samples() == before
@@ -53,7 +56,9 @@ def test_what_a_re_evaluation_can_move_is_not_submitted_again(lmr_mini: SuiteVer
     # As the re-evaluation leaves them: on the newest version, with the bundle that names the first.
     Submission.objects.update(suite_version=version)
     assert submit_samples() == [f"{kind}: was submitted before" for kind in ("golden", "stub", "mixed")]
-    assert Submission.objects.count() == 3
+    Submission.objects.filter(system__name="Sample: stub answers").update(state=SubmissionState.CANCELLED)
+    assert submit_samples() == ["golden: was submitted before", "stub: queued", "mixed: was submitted before"]
+    assert Submission.objects.count() == 4
 
 
 def test_what_cannot_move_is_submitted_again(lmr_mini: SuiteVersion) -> None:
@@ -64,7 +69,8 @@ def test_what_cannot_move_is_submitted_again(lmr_mini: SuiteVersion) -> None:
     assert sorted(Submission.objects.values_list("suite_version__number", flat=True)) == [1, 1, 1, 2, 2, 2]
 
 
-def test_a_cancelled_one_does_not_count(lmr_mini: SuiteVersion) -> None:
-    submit_samples()
-    Submission.objects.filter(system__name="Sample: stub answers").update(state=SubmissionState.CANCELLED)
-    assert submit_samples() == ["golden: was submitted before", "stub: queued", "mixed: was submitted before"]
+def test_samples_without_a_suite_say_what_to_do() -> None:
+    with pytest.raises(CommandError, match=r"There is no suite 'lmr-mini'; run manage\.py load_catalogue first\."):
+        submit_samples()
+
+

@@ -12,7 +12,6 @@ import pytest
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.sandbox.configuration import scratch_folder
-from evaluator.sandbox.types import SandboxError
 from evaluator.testing import upstream
 from evaluator.testing.graders import OUTSIDE_SECONDS, Grader, writable_copy
 from evaluator.testing.types import Outcome
@@ -100,24 +99,3 @@ def test_the_mode_is_chosen_once_and_stored(
     monkeypatch.setattr(upstream, "why_not_remote", None)
     again = grader(version, "16-DecayArrays")
     assert again.grade(again.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED
-
-
-def test_what_a_task_says_about_itself(version: SuiteVersion) -> None:
-    found = grader(version, "11-PairLossArrays")
-    assert found.environment == "numpy"
-    assert found.private_seeds == ()
-    task = found.upstream_task
-    assert (task.repository_name, task.unit_test_file, task.goal.file) == (
-        "pair-loss-arrays",
-        "unit_test/unit_test_1.py",
-        "losses.py",
-    )
-    assert (task.wall_seconds, task.memory_bytes) == (600.0, 4096 * 1024 * 1024)
-
-
-def test_a_task_without_environment_says_what_to_do(version: SuiteVersion, settings: Any) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, environments_file=None)
-    TaskRevision.objects.update(dockerfile_hash="")
-    found = grader(version, "11-PairLossArrays")
-    with pytest.raises(SandboxError, match=r"give it one under \[tasks\] in the file that ENVIRONMENTS_FILE names"):
-        found.grade(found.masked_tree, label="stub")

@@ -40,7 +40,6 @@ def small_task(root: Path, goal: str, test: str, **changed: str) -> UpstreamTask
         ("class goal: pass", {"class_name": "goal"}, "a whole class"),
         ("class A:\n    def goal(self): pass", {"class_name": "A"}, "is a method"),
         ("def outer():\n    def goal(): pass", {}, "is no plain function at module level"),
-        ("if True:\n    def goal(): pass", {}, "is no plain function at module level"),
         ("async def goal(): pass", {}, "is no plain function at module level"),
         ("x = 1", {}, "cannot be found in goal.py"),
     ],
@@ -93,25 +92,13 @@ RANDOM = (
             "the result cannot be serialised: PayloadError: a builtins.generator is not data",
         ),
         (
-            "def goal(x): x.append(x); return x",
-            "import goal\nx = []\nassert goal.goal(x) is x and x[0] is x",
-            Mode.REMOTE,
-            "plain data",
-        ),
-        (
-            "def goal(x): raise ValueError('no')",
-            "import goal\ntry: goal.goal(1)\nexcept ValueError as error: assert str(error) == 'no'\n",
-            Mode.REMOTE,
-            "plain data",
-        ),
-        (
             "called = []\ndef goal(): called.append(1); return 1",
             "import goal\ngoal.goal()\nassert goal.called == [1]",
             Mode.IN_PROCESS,
             "with its goal in another box the reference fails: unit_test_1.py: AssertionError",
         ),
     ],
-    ids=["random numbers", "argument", "result", "identity", "exception", "state"],
+    ids=["random numbers", "argument", "result", "state"],
 )
 def test_what_the_reference_shows(
     goal: str, test: str, mode: Mode, why: str, bubblewrap: Sandbox, tmp_path: Path

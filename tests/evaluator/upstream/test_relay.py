@@ -59,16 +59,13 @@ def test_a_call_and_its_result_pass(relay: Relay) -> None:
         returned([1.5]),
         returned([1.5], number=1),
         b"Test Passed",
-        frames.encode({"kind": "report", "id": 0}),
         frames.encode({"kind": "raised", "id": 0, "type": "E", "message": "", "traceback": [1]}),
-        frames.encode({"kind": "raised", "id": 0, "type": 1, "message": "", "traceback": []}),
-        frames.encode({"kind": "unsupported", "id": 0, "error": ["x"]}),
         frames.encode({"kind": "unsupported", "id": True, "error": "x"}),
         frames.encode({"kind": ["returned"], "id": 0}),
         frames.encode([1]),
         returned(1, more=1),
     ],
-    ids=range(11),
+    ids=range(8),
 )
 def test_anything_else_is_tampering(relay: Relay, forged: bytes) -> None:
     if forged != returned([1.5]):  # which would be right if it had been asked for
@@ -87,11 +84,7 @@ def test_a_second_result_is_tampering(relay: Relay) -> None:
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        (np.empty((0, 3)), "an empty container"),
-        ([], "an empty container"),
         ((1, ()), "an empty container"),
-        (float("nan"), "a NaN"),
-        (np.array([1.0, np.nan]), "a NaN"),
         ({"a": [np.float32("nan")]}, "a NaN"),
     ],
 )
@@ -142,13 +135,6 @@ def test_an_answer_that_dies_in_a_call_stops_the_test(relay: Relay) -> None:
     assert (relay.lost, relay.stopped.is_set()) == (True, True)
 
 
-def test_an_answer_that_has_died_stops_the_next_call(relay: Relay) -> None:
-    relay.goal_has_ended()
-    assert not relay.stopped.is_set()
-    relay.test.received(call())
-    assert (relay.lost, relay.stopped.is_set()) == (True, True)
-
-
 def test_the_end_of_the_test_ends_the_answer(relay: Relay) -> None:
     relay.test.received(call())
     relay.goal.feed.take()
@@ -158,61 +144,49 @@ def test_the_end_of_the_test_ends_the_answer(relay: Relay) -> None:
     assert not relay.lost
 
 
-def of(value: object) -> set[str]:
-    return peculiarities(Packer().pack(value), [], [])
-
-
 def packed(root: object, *things: object) -> dict[str, Any]:
     return {"things": list(things), "root": root}
 
 
 @pytest.mark.parametrize(
-    "value", [1.5, -1, True, None, "text", [1, "", None], np.ones(2), {"a": (1, range(2))}, np.array(np.inf), b"\x00"]
+    ("value", "kinds"),
+    [
+        *(
+            (plain, set())
+            for plain in (1.5, True, None, "text", [1, "", None], np.ones(2), {"a": (1, range(2))}, b"\0")
+        ),
+        (np.array(np.inf), set()),
+        ([range(3, 1)], {EMPTY}),
+        ("", {EMPTY}),
+        (b"", {EMPTY}),
+        ([{}], {EMPTY}),
+        (complex(0, float("nan")), {NAN}),
+        ({"Passed": 1}, {WORDS}),
+        ([b"1 Failed"], {WORDS}),
+    ],
 )
-def test_ordinary_results_are_not_peculiar(value: object) -> None:
-    assert of(value) == set()
+def test_what_fools_a_comparison_is_found(value: object, kinds: set[str]) -> None:
+    assert peculiarities(Packer().pack(value), [], []) == kinds
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("payload", "kinds"),
     [
-        (range(0), EMPTY),
-        ([range(3, 1)], EMPTY),
-        ("", EMPTY),
-        (b"", EMPTY),
-        ([{}], EMPTY),
-        (complex(0, float("nan")), NAN),
-        ("Test Passed", WORDS),
-        ({"Passed": 1}, WORDS),
-        ([b"1 Failed"], WORDS),
+        (packed(np.ones(2)), set()),
+        (packed({"size": []}), {EMPTY}),
+        (packed({"size": [2]}), set()),
+        (packed({"range": 3}), set()),
+        (packed({"thing": 0}, {"frame": [[], {"column": np.arange(3)}]}), {EMPTY}),
     ],
 )
-def test_what_fools_a_comparison_is_found(value: object, kind: str) -> None:
-    assert of(value) == {kind}
-
-
-@pytest.mark.parametrize(
-    ("root", "kinds"),
-    [
-        (np.ones(2), set()),
-        ({"size": []}, {EMPTY}),
-        ({"size": [2]}, set()),
-        ({"range": [1, 2, 0]}, set()),
-        ({"range": 3}, set()),
-    ],
-)
-def test_forms_that_only_pytorch_or_a_forger_writes(root: object, kinds: set[str]) -> None:
-    assert peculiarities(packed(root), [], []) == kinds
-
-
-def test_a_data_frame_without_columns_is_empty() -> None:
-    frame = {"frame": [[], {"column": np.arange(3)}]}
-    assert peculiarities(packed({"thing": 0}, frame), [], []) == {EMPTY}
+def test_forms_that_only_libraries_or_a_forger_write(payload: dict[str, Any], kinds: set[str]) -> None:
+    assert peculiarities(payload, [], []) == kinds
+    assert peculiarities(packed(1), [[0, {"array": np.array([np.nan])}]], []) == {NAN}
 
 
 @pytest.mark.parametrize(
     ("bits", "kinds"),
-    [(0x7FC0, {NAN}), (0xFFC1, {NAN}), (0x7F81, {NAN}), (0x7F80, set()), (0x3F80, set()), (0xFF80, set())],
+    [(0x7FC0, {NAN}), (0xFFC1, {NAN}), (0x7F80, set()), (0x3F80, set())],
 )
 def test_a_nan_of_16_bits_is_one(bits: int, kinds: set[str]) -> None:
     for shape in ((), (1, 2)):
@@ -231,32 +205,20 @@ def test_an_argument_that_is_handed_back_is_looked_at_and_no_other() -> None:
         assert peculiarities(packed({"thing": wrong}), [], arguments) == set()
 
 
-def test_changes_of_arguments_are_looked_at() -> None:
-    assert peculiarities(packed(1), [[0, {"array": np.array([np.nan])}]], []) == {NAN}
-
-
 def raised(kind: str, message: str = "why") -> Exception:
     return remote._exception({"type": kind, "message": message, "traceback": ["goal.py:1 in f: x"]})
 
 
-@pytest.mark.parametrize("kind", [ValueError, AssertionError, KeyError])
-def test_exceptions_of_python_stay_what_they_are(kind: type[Exception]) -> None:
-    assert type(raised(kind.__name__)) is kind
-
-
-@pytest.mark.parametrize("kind", ["StopIteration", "StopAsyncIteration", "SystemExit", "SkipTest", "print", "__doc__"])
-def test_what_would_end_a_loop_or_the_test_is_only_named(kind: str) -> None:
-    error = raised(kind)
-    assert (type(error), str(error)) == (remote.RemoteError, f"{kind}: why")
-
-
-def test_a_loop_over_a_goal_that_stops_early_does_not_end_well() -> None:
-    def goal(_: int) -> int:
-        raise raised("StopIteration")
-
-    with pytest.raises(remote.RemoteError):
-        list(map(goal, [1, 2]))
-
-
-def test_the_words_that_logs_are_judged_by_do_not_come_through() -> None:
-    assert str(raised("ValueError", "Passed, not Failed")) == "passed, not failed"
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("ValueError", ValueError("passed, not failed")),  # the words that logs are judged by do not come through
+        *(
+            (kind, remote.RemoteError(f"{kind}: passed, not failed"))
+            for kind in ("StopIteration", "SystemExit", "print")
+        ),
+    ],
+)
+def test_exceptions_stay_what_they_are_unless_they_would_end_a_loop_or_the_test(kind: str, shown: Exception) -> None:
+    error = remote._exception({"type": kind, "message": "Passed, not Failed", "traceback": ["goal.py:1 in f: x"]})
+    assert (type(error), str(error)) == (type(shown), str(shown))

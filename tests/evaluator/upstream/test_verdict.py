@@ -82,26 +82,22 @@ def test_what_keeps_a_file_from_passing(
     assert words in verdict.reason
 
 
+def one(name: str, *events: dict[str, Any]) -> list[dict[str, Any]]:
+    """The events of one test."""
+    test = {"test": f"T.test_{name}"}
+    named = [event if event["event"] == "logged" else event | test for event in events]
+    return [{"event": "start", **test}, *named, {"event": "stop", **test}]
+
+
 def test_each_test_is_a_case() -> None:
     verdict = judged(
-        {"event": "start", "test": "T.test_a"},
-        {"event": "success", "test": "T.test_a"},
-        {"event": "stop", "test": "T.test_a"},
-        {"event": "start", "test": "T.test_b"},
-        {"event": "failure", "test": "T.test_b", "error": ERROR},
-        {"event": "stop", "test": "T.test_b"},
-        {"event": "start", "test": "T.test_c"},
-        {"event": "error", "test": "T.test_c", "error": ERROR},
-        {"event": "stop", "test": "T.test_c"},
-        {"event": "start", "test": "T.test_d"},
-        {"event": "logged", "text": "Test Failed"},
-        {"event": "success", "test": "T.test_d"},
-        {"event": "stop", "test": "T.test_d"},
-        {"event": "start", "test": "T.test_e"},
-        {"event": "skip", "test": "T.test_e", "declared": True},
-        {"event": "start", "test": "T.test_f"},
-        {"event": "skip", "test": "T.test_f", "declared": False},
-        {"event": "start", "test": "T.test_g"},
+        *one("a", {"event": "success"}),
+        *one("b", {"event": "failure", "error": ERROR}),
+        *one("c", {"event": "error", "error": ERROR}),
+        *one("d", {"event": "logged", "text": "Test Failed"}, {"event": "success"}),
+        *one("e", {"event": "skip", "declared": True})[:2],
+        *one("f", {"event": "skip", "declared": False})[:2],
+        *one("g")[:1],
         ENDED,
         LEFT,
         exit_code=1,
@@ -121,8 +117,7 @@ def test_each_test_is_a_case() -> None:
 
 def test_a_file_of_which_every_test_is_skipped_shows_nothing() -> None:
     verdict = judged(
-        {"event": "start", "test": "T.test_a"},
-        {"event": "skip", "test": "T.test_a", "declared": True},
+        *one("a", {"event": "skip", "declared": True})[:2],
         {"event": "ended", "assertions": 0},
         LEFT,
     )

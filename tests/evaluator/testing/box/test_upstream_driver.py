@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from pathlib import Path
 
 import pytest
 
-from evaluator.testing import upstream_boxes
 from evaluator.testing.box import upstream_driver
 from evaluator.testing.box.upstream_driver import changed_files, copy_tree, read_logs
 
@@ -77,9 +75,3 @@ def test_logs_are_read_without_following_links(tmp_path: Path, monkeypatch: pyte
     (folder / "d.log").mkdir()
     os.mkfifo(folder / "e.log")
     assert read_logs(folder) == [["a.log", "Test Passed\ufffd"], ["b.log", "x" * 20]]
-
-
-def test_what_is_mounted_is_python_3_8() -> None:
-    for name in upstream_boxes._REMOTE:
-        path = Path(upstream_driver.__file__).parent / name
-        ast.parse(path.read_text(), feature_version=(3, 8))
