@@ -69,7 +69,7 @@ def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> N
         return found
 
     before = dead_children()
-    for _ in range(30):
+    for _ in range(12):
         run(bubblewrap, "while True: print('x' * 65536)", limits=Limits(wall_seconds=10, output_bytes=1000))
     assert dead_children() <= before
 

@@ -32,6 +32,7 @@ def test_long_logs_are_cut_with_a_mark() -> None:
     assert len(log.encode()) == MAX_LOG_BYTES
     assert log.endswith("x" + CUT_MARK)
     assert clean_log(b"x" * MAX_LOG_BYTES) == "x" * MAX_LOG_BYTES
+    assert clean_log(b"short", truncated=True) == f"short{CUT_MARK}"
 
 
 def test_cut_does_not_split_a_character() -> None:

@@ -18,6 +18,7 @@ from evaluator.sandbox.types import SandboxError
 from evaluator.testing import evaluate
 from submissions.domain.samples import build_sample
 from submissions.models import Implementation, Submission
+from tests.attacks.sending import left_behind
 from tests.evaluator.commands import submit
 from tests.leaderboard.test_settings import manage
 from tests.submissions.factories import UserFactory
@@ -48,11 +49,18 @@ def sample(folder: Path, kind: str, version: SuiteVersion) -> str:
     return str(bundle)
 
 
-@pytest.mark.bubblewrap
-@pytest.mark.parametrize(("kind", "passed"), [("golden", 9), ("mixed", 3)])
+@pytest.mark.parametrize(
+    ("box", "kind", "passed"),
+    [
+        pytest.param("real_sandbox", "golden", 9, marks=pytest.mark.bubblewrap),
+        pytest.param("real_sandbox", "mixed", 3, marks=pytest.mark.bubblewrap),
+        pytest.param("docker_is_configured", "mixed", 3, marks=pytest.mark.docker),
+    ],
+)
 def test_samples_have_exactly_the_expected_outcome_per_task(
-    kind: str, passed: int, lmr_mini: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path
+    box: str, kind: str, passed: int, lmr_mini: SuiteVersion, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    sandbox = request.getfixturevalue(box)
     code, result = submit(sample(tmp_path, kind, lmr_mini), "--wait")
     expected = build_sample(kind, lmr_mini).expected
     assert set(expected) == MINI
@@ -60,6 +68,8 @@ def test_samples_have_exactly_the_expected_outcome_per_task(
     assert (code, result["state"], result["tests"]) == (0, "scored", {"passed": passed, "total": 9})
     submission = Submission.objects.get(pk=result["submission"])
     assert (submission.kind, submission.owner.username) == ("calibration", "operator")
+    assert submission.environment_digest == sandbox.environment_digest("numpy")
+    assert left_behind() == []
     assert all(task["seconds"] is not None for task in result["tasks"])
     flagged = submission.implementations.filter(identical_to_reference=True).count()
     assert flagged == (9 if kind == "golden" else 0)

@@ -222,3 +222,10 @@ def raised(kind: str, message: str = "why") -> Exception:
 def test_exceptions_stay_what_they_are_unless_they_would_end_a_loop_or_the_test(kind: str, shown: Exception) -> None:
     error = remote._exception({"type": kind, "message": "Passed, not Failed", "traceback": ["goal.py:1 in f: x"]})
     assert (type(error), str(error)) == (type(shown), str(shown))
+
+
+def test_an_answer_that_has_died_stops_the_next_call(relay: Relay) -> None:
+    relay.goal_has_ended()
+    assert not relay.stopped.is_set()
+    relay.test.received(call())
+    assert (relay.lost, relay.stopped.is_set()) == (True, True)

@@ -236,5 +236,3 @@ def test_a_reader_gives_line_by_line_what_comes_in_any_pieces() -> None:
     with pytest.raises(FrameError, match="the stream ended within a message"):
         reader.line()
     os.close(reading)
-
-
