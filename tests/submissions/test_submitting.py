@@ -223,3 +223,10 @@ def test_strangers_cancel_nothing(alice: User, bob: User, news: list[tuple[str, 
         submitting.cancel(submission=submission, actor=bob)
     submission.refresh_from_db()
     assert (submission.state, news) == (SubmissionState.RUNNING, [])
+
+
+def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: SuiteVersion) -> None:
+    upload = received(alice, SimpleUploadedFile("answers.zip", bundle()))
+    Path(upload.file.path).unlink()
+    with pytest.raises(WrongStateError, match="in another window"):
+        submitting.submit_upload(upload=upload)

@@ -229,3 +229,19 @@ def test_whoever_was_signed_out_comes_back_to_the_check(client: Client, alice: U
     assert response.redirect_chain == [(f"/accounts/login/?next=/submit/{upload.pk}/", 302)]
     assert "You were signed out" in response.content.decode()
     assert Upload.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "message"),
+    [
+        ({"consent": "on"}, "licence", "Choose the licence under which the code may be shown."),
+        ({"licence": "MIT"}, "consent", "Tick this box too, or choose no licence."),
+    ],
+)
+def test_consent_and_licence_belong_together(
+    as_alice: Client, small: SuiteVersion, typed: dict[str, str], field: str, message: str
+) -> None:
+    upload = sent(as_alice, bundle())
+    response = as_alice.post(reverse("upload_check", args=[upload.pk]), typed)
+    assert response.context["form"].errors == {field: [message]}
+    assert not Submission.objects.exists()

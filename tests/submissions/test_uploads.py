@@ -28,7 +28,7 @@ from submissions.domain.samples import build_sample
 from submissions.domain.uploads import described_by
 from submissions.enums import Verb
 from submissions.models import Upload
-from tests.benchmark_tasks.factories import write_suite
+from tests.benchmark_tasks.factories import SuiteFactory, info, write_suite
 from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
@@ -202,3 +202,13 @@ def test_the_sweep_discards_what_was_left_lying_for_a_day(alice: User, small: Su
     assert list(Upload.objects.all()) == [new]
     assert not stored.exists()
     assert Path(new.file.path).exists()
+
+
+def test_a_suite_without_a_version_or_code_takes_nothing(tmp_path: Path, db: None) -> None:
+    SuiteFactory(slug="empty")
+    assert messages(check(tmp_path, bundle(suite="empty"))) == [("refuse", "", "The suite 'empty' has no version yet.")]
+    import_suite(folder=write_suite(tmp_path / "bare", info=info({"golden_file": "golden_files/none.py"})), slug="bare")
+    TaskRevision.objects.update(not_runnable_reasons=["its code is not shipped"])
+    ((severity, _, message),) = messages(check(tmp_path, bundle(suite="bare")))
+    assert severity == "refuse"
+    assert message.startswith("The suite 'bare' has no runnable task on this site")
