@@ -14,7 +14,7 @@ import pytest
 from evaluator.queue.reconcile import reconcile
 from evaluator.sandbox import configuration
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.configuration import configured_sandbox, scratch_folder, sweep_scratch
+from evaluator.sandbox.configuration import KINDS, configured_sandbox, make_sandbox, scratch_folder, sweep_scratch
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.ownership import Owner
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
@@ -102,3 +102,14 @@ def test_the_sweep_does_it(settings: Any, redis_url: str) -> None:
     left.mkdir(parents=True)
     reconcile()
     assert not left.exists()
+
+
+def test_each_sandbox_gets_the_operators_environments_and_the_image_of_numpy(
+    configure: Callable[..., None], tmp_path: Path
+) -> None:
+    file = tmp_path / "environments.toml"
+    file.write_text("[environments.own]\nimage = 'own-image'\n")
+    configure(environments_file=file, sandbox_image="numpy-image")
+    for kind in KINDS:
+        found = vars(make_sandbox(kind))["_environments"]
+        assert (found.image("own"), found.image("numpy")) == ("own-image", "numpy-image")
