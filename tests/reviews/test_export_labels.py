@@ -88,6 +88,7 @@ def test_decisions_are_rows_of_their_own() -> None:
 
 
 def test_only_closed_cases_in_order_and_names_of_those_who_show_them() -> None:
+    assert (exported(), exported("csv")) == ("", ",".join(f'"{name}"' for name in COLUMNS) + "\r\n")
     cases = record_of_everything()
     before = exported()
     open_cases = [case_of(state=state) for state in (CaseState.ONE_LABEL, CaseState.DISPUTED, CaseState.VOID)]
