@@ -315,3 +315,19 @@ def test_another_names_certificate_is_refused_and_nothing_sent(
     assert raised.value.kind == FaultKind.UNSENT
     assert raised.value.message == "The server's certificate could not be verified, or it does not speak TLS."
     assert secure_server.log == []
+
+
+def test_what_is_no_http_is_hostile(client_of: Connect) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+                connection.recv(100_000)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        fault = fault_of(client_of("chat", "right", base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1"))
+        thread.join()
+    assert (fault.kind, fault.error) == (FaultKind.HOSTILE, "RemoteProtocolError")
