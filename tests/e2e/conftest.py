@@ -14,6 +14,7 @@ import zipfile
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -87,7 +88,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         "REVIEW_GAP_SHARE": "0",
         "REVIEW_REPEAT_SHARE": "0",
         "ENDPOINT_NETWORKS": "127.0.0.0/8",
-        # The whole audit is a test of its own; here it would only delay the first page.
+        # The whole audit is a test of its own; here it would only delay the first test.
         "AUDIT_MUTANTS": "3",
     }
     said = folder / "output"
@@ -100,14 +101,16 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
             stderr=subprocess.STDOUT,
         )
     try:
+        address = f"http://127.0.0.1:{port}"
         _await_start(process, said)
+        _await_audits(f"{address}/suites/lmr-mini/")
         sample, expected = folder / "mixed.zip", folder / "expected.json"
         _manage(
             environment, "sample_bundle", "mixed", "--suite", "lmr-mini", "--output", str(sample),
             "--expected", str(expected),
         )  # fmt: skip
         outcomes = json.loads(expected.read_text(encoding="utf-8"))
-        yield Instance(f"http://127.0.0.1:{port}", environment, sample.read_bytes(), outcomes)
+        yield Instance(address, environment, sample.read_bytes(), outcomes)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=STOP_SECONDS)
@@ -119,6 +122,14 @@ def _await_start(process: subprocess.Popen[bytes], said: Path) -> None:
         assert process.poll() is None, said.read_text(encoding="utf-8")
         assert time.monotonic() < deadline, said.read_text(encoding="utf-8")
         time.sleep(0.2)
+
+
+def _await_audits(page: str) -> None:
+    """Workers audit while pages answer, and boards count the tasks that have passed by then."""
+    deadline = time.monotonic() + START_SECONDS
+    while b"tasks are audited" in urlopen(page).read():
+        assert time.monotonic() < deadline, "the audits do not end"
+        time.sleep(1)
 
 
 @pytest.fixture(scope="session")
