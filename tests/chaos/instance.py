@@ -1,4 +1,4 @@
-"""A whole instance of our own (database, queue, reconciler and workers), and what its tables say."""
+"""A whole instance of our own (database, queue, perhaps Docker; reconciler and workers), and what its tables say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from tests.chaos.keeper import Keeper
-from tests.chaos.services import Postgres, Redis
+from tests.chaos.services import Docker, Postgres, Redis
 from tests.evaluator.processes import PROJECT_ROOT
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WORKERS = 3
 SWEEP_SECONDS = 2
 LEASE_SECONDS = 5
+IMAGE = "lmr-board-box-numpy"
 STANDSTILL_SECONDS = 60
 LONGEST_SECONDS = 600
 UNFINISHED = """
@@ -43,9 +44,9 @@ ACCEPTED = """
 
 
 class Instance:
-    """Runs in ``folder`` until it is closed."""
+    """Runs in ``folder`` until it is closed. ``sandbox`` is ``bubblewrap`` or ``docker``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sandbox: str) -> None:
         self.data_dir = folder / "data"
         self.logs = folder / "logs"
         sandboxes = folder / "sandbox"
@@ -58,12 +59,14 @@ class Instance:
         self._folder = folder
         self.postgres = Postgres(folder)
         self.redis = Redis(folder)
+        self.docker = Docker(folder, image=IMAGE) if sandbox == "docker" else None
         self.environment = _environment(
             DATA_DIR=str(self.data_dir),
             DATABASE_URL=self.postgres.url,
             REDIS_URL=self.redis.url,
-            EVALUATOR_SANDBOX="bubblewrap",
-            DOCKER_HOST="unix:///nowhere",
+            EVALUATOR_SANDBOX=sandbox,
+            DOCKER_HOST=self.docker.url if self.docker else "unix:///nowhere",
+            SANDBOX_IMAGE=IMAGE,
         )
         self.keeper = Keeper(self._programs(), environment=self.environment, folder=PROJECT_ROOT, logs=self.logs)
 
@@ -73,6 +76,9 @@ class Instance:
             self.postgres.start()
             undo.callback(self.redis.kill, SIGKILL)
             self.redis.start()
+            if self.docker:
+                undo.callback(self.docker.close)
+                self.docker.start()
             self.manage("migrate", "--verbosity", "0")
             self.manage("createcachetable")
             self._undo = undo.pop_all()
@@ -91,7 +97,7 @@ class Instance:
         return self._run(sys.executable, "manage.py", *arguments)
 
     def prepare(self, submissions: int) -> None:
-        """Queue so many submissions."""
+        """Queue so many submissions (tests.chaos.prepare)."""
         self._run(sys.executable, "-m", "tests.chaos.prepare", str(self._folder / "suite"), str(submissions))
 
     def _run(self, *command: str) -> str:
@@ -128,7 +134,7 @@ class Instance:
         while left != 0:
             time.sleep(0.2)
             if self.query(HELD) != [(0,)]:
-                self._run(sys.executable, "-m", "tests.chaos.prepare", "retry")
+                self._run(sys.executable, "-m", "tests.chaos.retry")
             now = self.unfinished()
             if now != left:
                 left, changed = now, time.monotonic()
@@ -148,7 +154,7 @@ class Instance:
 
     def log_ends(self) -> str:
         """The last lines of each program's log."""
-        ends = []
+        ends = ["--- docker", self.docker.log_end()] if self.docker else []
         for log in sorted(self.logs.iterdir()):
             lines = log.read_text(errors="replace").splitlines()[-25:]
             ends.append("\n".join([f"--- {log.name}", *lines]))

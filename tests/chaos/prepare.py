@@ -1,7 +1,5 @@
 """``python -m tests.chaos.prepare FOLDER SUBMISSIONS``: a tiny suite and queued submissions in an instance's database.
 
-``python -m tests.chaos.prepare retry`` queues what is held again.
-
 Run by the chaos test in a process of its own: the test itself has other settings, and another database.
 """
 
@@ -68,20 +66,6 @@ def _push_nothing(count: int, name: str = "") -> int:
     return 0
 
 
-def retry() -> None:
-    """Queue every held run again, as an operator does: faults may kill the worker of one run three times."""
-    from evaluator.queue.results import retry_held
-    from submissions.domain.operators import local_operator
-    from submissions.enums import SubmissionState
-    from submissions.models import Submission
-
-    for submission in Submission.objects.filter(state=SubmissionState.HELD):
-        retry_held(submission=submission, actor=local_operator())
-
-
 if __name__ == "__main__":
     django.setup()
-    if sys.argv[1:] == ["retry"]:
-        retry()
-    else:
-        prepare(Path(sys.argv[1]), int(sys.argv[2]))
+    prepare(Path(sys.argv[1]), int(sys.argv[2]))

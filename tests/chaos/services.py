@@ -1,4 +1,4 @@
-"""A PostgreSQL and a Redis of our own, which may be killed at any moment."""
+"""A PostgreSQL, a Redis and a Docker engine of our own, which may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from leaderboard.supervision import embedded_redis
-from tests.evaluator.processes import wait_until
+from tests.evaluator.processes import is_running
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PATIENCE_SECONDS = 60
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -27,6 +28,8 @@ class ServiceMissingError(Exception):
 class Service(Protocol):
     """A server that can be killed, and started again with what it kept on disk."""
 
+    name: str
+
     def start(self) -> None:
         """Start it and wait until it answers."""
 
@@ -34,8 +37,34 @@ class Service(Protocol):
         """Send its main process this signal and wait for its end."""
 
 
+def wait_for(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Look ten times a second; raise ``TimeoutError`` naming ``what`` in the end."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.1)
+
+
+def processes_naming(text: str) -> list[int]:
+    """The processes with this text in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with suppress(OSError):
+                if text.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+    return found
+
+
+def _succeeds(*command: str) -> bool:
+    return subprocess.run(command, **QUIET, check=False, timeout=20).returncode == 0  # type: ignore[call-overload, no-any-return]
+
+
 class Redis:
     """Keeps nothing on disk: whatever it was told is lost when it is killed."""
+
+    name = "redis"
 
     def __init__(self, folder: Path) -> None:
         self._socket = folder / "redis.sock"
@@ -52,7 +81,7 @@ class Redis:
             ],
             **QUIET,  # type: ignore[call-overload]
         )
-        wait_until(lambda: embedded_redis.answers(self.url), "Redis to answer")
+        wait_for(lambda: embedded_redis.answers(self.url), "Redis to answer")
 
     def kill(self, number: signal.Signals) -> None:
         """See :class:`Service`."""
@@ -63,6 +92,8 @@ class Redis:
 
 class Postgres:
     """A cluster on a Unix socket, as the user ``postgres`` where root runs the tests."""
+
+    name = "postgresql"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "postgresql"
@@ -92,7 +123,7 @@ class Postgres:
             pid = int(file.read_text().splitlines()[0])
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-            wait_until(lambda: not Path(f"/proc/{pid}").exists() or not file.exists(), "PostgreSQL to end")
+            wait_for(lambda: not Path(f"/proc/{pid}").exists() or not file.exists(), "PostgreSQL to end")
 
 
 def _postgres_programs() -> Path:
@@ -103,3 +134,83 @@ def _postgres_programs() -> Path:
     if not installed:
         raise ServiceMissingError("no PostgreSQL here")
     return installed[-1].parent
+
+
+class Docker:
+    """A second engine beside the machine's own, with one image of it. It makes no network.
+
+    Close it in the end: what an engine that was killed left running holds its folder's mounts.
+    """
+
+    name = "docker"
+
+    def __init__(self, folder: Path, *, image: str) -> None:
+        if os.geteuid() != 0 or shutil.which("dockerd") is None:
+            raise ServiceMissingError("only root can start a Docker engine, and dockerd must be there")
+        if not _succeeds("docker", "image", "inspect", image):
+            raise ServiceMissingError(f"no image {image} here (make test builds it)")
+        self._folder = folder / "docker"
+        self._folder.mkdir()
+        # A socket's path has little room.
+        self._socket = folder / "d.sock"
+        self.url = f"unix://{self._socket}"
+        self._image = image
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """See :class:`Service`. With the first start the image is copied."""
+        self._forget_dead_containerd()
+        arguments = [
+            *("--host", self.url, "--data-root", str(self._folder / "data"), "--exec-root", str(self._folder / "exec")),
+            *("--pidfile", str(self._folder / "pid"), "--bridge", "none", "--iptables=false", "--ip-forward=false"),
+        ]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["dockerd", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        wait_for(lambda: _succeeds("docker", "--host", self.url, "version"), "the Docker engine to answer")
+        if not _succeeds("docker", "--host", self.url, "image", "inspect", self._image):
+            self._copy_image()
+
+    def _forget_dead_containerd(self) -> None:
+        """containerd dies with its engine; where init collects no orphans, the next engine would wait for a zombie."""
+        file = self._folder / "exec" / "containerd" / "containerd.pid"
+        if file.exists() and not is_running(int(file.read_text())):
+            file.unlink()
+
+    def _copy_image(self) -> None:
+        with subprocess.Popen(["docker", "save", self._image], stdout=subprocess.PIPE) as saving:
+            loading = ["docker", "--host", self.url, "load", "--quiet"]
+            subprocess.run(
+                loading, stdin=saving.stdout, stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE_SECONDS
+            )
+
+    def kill(self, number: signal.Signals) -> None:
+        """See :class:`Service`. SIGKILL leaves the containers running, and containerd with them."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(timeout=PATIENCE_SECONDS)
+            # The file of an engine that was killed would keep the next one from starting if its number is taken again.
+            (self._folder / "pid").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Stop it, kill what it left running, and unmount its folder."""
+        self.kill(signal.SIGTERM)
+        for pid in processes_naming(str(self._folder)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+        for place in reversed([place for place in mounts if place.startswith(str(self._folder))]):
+            subprocess.run(["umount", "--lazy", place], **QUIET, check=False, timeout=20)  # type: ignore[call-overload]
+
+    def log_end(self) -> str:
+        """The last lines of its log."""
+        return "\n".join((self._folder / "log").read_text(errors="replace").splitlines()[-25:])
+
+    def containers(self) -> list[str]:
+        """The names and states of all containers, running or not."""
+        listed = subprocess.run(
+            ["docker", "--host", self.url, "ps", "--all", "--format", "{{.Names}} {{.Status}}"],
+            capture_output=True, check=True, timeout=PATIENCE_SECONDS,
+        )  # fmt: skip
+        return listed.stdout.decode().splitlines()

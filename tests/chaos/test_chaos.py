@@ -14,15 +14,14 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from signal import SIGKILL, SIGQUIT
+from signal import SIGKILL, SIGQUIT, SIGTERM
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.chaos.instance import Instance
-from tests.chaos.keeper import kill, strays
-from tests.chaos.services import ServiceMissingError
-from tests.evaluator.processes import children_of, wait_until
+from tests.chaos.keeper import horses_of, kill, sleep_until, strays
+from tests.chaos.services import ServiceMissingError, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,13 +58,17 @@ class Chaos:
     def faults(self) -> dict[str, Callable[[], None]]:
         """What may happen, by name."""
         instance = self._instance
-        return {
+        found: dict[str, Callable[[], None]] = {
             "worker killed, its work-horse goes on": partial(self._kill_worker, parent=True, horses=False),
             "work-horse killed": partial(self._kill_worker, parent=False, horses=True),
             "worker and work-horse killed": partial(self._kill_worker, parent=True, horses=True),
             "redis killed, everything in it lost": partial(self._restart, instance.redis, SIGKILL),
             "postgresql killed": partial(self._restart, instance.postgres, SIGQUIT),
         }
+        if instance.docker:
+            found["docker stopped and started"] = partial(self._restart, instance.docker, SIGTERM)
+            found["docker killed and started"] = partial(self._restart, instance.docker, SIGKILL)
+        return found
 
     def reign(self) -> None:
         """Every fault once, then any of them, until there were enough or nothing is left to disturb."""
@@ -73,7 +76,7 @@ class Chaos:
         names = self._random.sample(sorted(faults), k=len(faults))
         names += self._random.choices(sorted(faults), k=FAULTS - len(names))
         for name in names:
-            time.sleep(self._random.uniform(*EVERY_SECONDS))
+            sleep_until(time.monotonic() + self._random.uniform(*EVERY_SECONDS))
             if self._instance.unfinished() == 0:
                 self._say("everything is scored")
                 return
@@ -83,10 +86,10 @@ class Chaos:
     def _kill_worker(self, *, parent: bool, horses: bool) -> None:
         workers = self._instance.keeper.workers()
         # One with a work-horse, if there is one.
-        busy = [worker for worker in workers if children_of(worker)] or workers
+        busy = [worker for worker in workers if horses_of(worker)] or workers
         if busy:
             worker = self._random.choice(busy)
-            kill([*([worker] if parent else []), *(children_of(worker) if horses else [])])
+            kill([*([worker] if parent else []), *(horses_of(worker) if horses else [])])
 
     def _restart(self, service: Service, number: int) -> None:
         service.kill(number)  # type: ignore[arg-type]
@@ -97,11 +100,14 @@ class Chaos:
         self.timeline.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
 
 
-@pytest.mark.bubblewrap
-def test_every_run_ends_once_as_without_faults_and_nothing_is_left(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "sandbox",
+    [pytest.param("bubblewrap", marks=pytest.mark.bubblewrap), pytest.param("docker", marks=pytest.mark.docker)],
+)
+def test_every_run_ends_once_as_without_faults_and_nothing_is_left(sandbox: str, folder: Path) -> None:
     seed = os.environ.get("CHAOS_SEED") or secrets.token_hex(4)
     try:
-        instance = Instance(folder)
+        instance = Instance(folder, sandbox=sandbox)
     except ServiceMissingError as missing:
         pytest.skip(str(missing))
     timeline: list[str] = []
@@ -119,7 +125,7 @@ def test_every_run_ends_once_as_without_faults_and_nothing_is_left(folder: Path)
             _check_verdicts(instance, expected)
             _check_nothing_is_left(instance)
     except (AssertionError, TimeoutError, OSError, subprocess.SubprocessError) as error:
-        told = "\n".join([f"CHAOS_SEED={seed}", *timeline, str(error), instance.log_ends()])
+        told = "\n".join([f"CHAOS_SEED={seed} ({sandbox})", *timeline, str(error), instance.log_ends()])
         pytest.fail(told, pytrace=False)
 
 
@@ -136,15 +142,22 @@ def _check_verdicts(instance: Instance, expected: list[tuple[object, ...]]) -> N
 
 
 def _check_nothing_is_left(instance: Instance) -> None:
-    """No process, no copy of a mount, no cgroup; an orphan may need a moment to see that it lost."""
-    wait_until(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}")
+    """No process, no container, no copy of a mount, no cgroup; an orphan may need a moment to see that it lost."""
+    wait_for(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}", seconds=20)
     # Boxes are seen machine-wide, and others may be testing beside us.
     nothing = "boxes removed: 0"
-    wait_until(lambda: instance.manage("reconcile").strip().endswith(nothing), "the sweep to find nothing")
-    assert list((instance.data_dir / "sandbox" / "boxes").glob("run-*")) == []
+    wait_for(lambda: instance.manage("reconcile").strip().endswith(nothing), "the sweep to find nothing", seconds=20)
+    staged = [
+        path.name
+        for place in ("boxes", "docker-boxes")
+        for path in (instance.data_dir / "sandbox" / place).glob("run-*")
+    ]
+    assert staged == []
     assert list((instance.data_dir / "work").glob("*/*")) == []
+    if instance.docker:
+        assert instance.docker.containers() == []
 
 
 def _programs_left(instance: Instance) -> list[str]:
-    ours = ("postgres", "redis-server")
+    ours = ("postgres", "redis-server", "dockerd", "containerd")
     return [line for line in strays(instance.data_dir) if not any(name in line for name in ours)]

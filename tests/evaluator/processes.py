@@ -98,15 +98,13 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def processes_of_boxes() -> list[str]:
-    """The command lines of everything that runs inside a box of this test's candidates."""
+def processes_of_boxes(below: int | None = None) -> list[str]:
+    """The command lines of everything that runs inside a box: of all processes, or of those that ``below`` started."""
+    pids = descendants(below) if below else [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
     found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
+    for pid in pids:
+        with suppress(OSError):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
             if b"/box/driver.py" in line:
                 found.append(line.decode(errors="replace"))
     return found

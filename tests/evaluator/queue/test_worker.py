@@ -1,4 +1,4 @@
-"""Real workers: killed, or told to stop once or twice, and what each of them leaves."""
+"""Real workers: killed, told to stop once or twice, or cancelled under; and what each of them leaves."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from evaluator.queue.reconcile import reconcile
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.ownership import BoxName
 from evaluator.testing import golden
+from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import MASKED
 from tests.evaluator.factories import SLOW_TRIALS, QueuedSubmissionFactory, slow_submission
@@ -175,3 +176,24 @@ def test_the_processor_family_of_every_environment_that_works_is_known(
     TaskRevision.objects.filter(task__index=1).update(environment="fortran")
     _warm_up()
     assert set(golden._families) == {(real_sandbox.name, real_sandbox.environment_digest("numpy"))}
+
+
+@pytest.mark.bubblewrap
+def test_boxes_of_a_cancelled_submission_are_gone_in_five_seconds_and_its_quota_is_back(
+    small_version: SuiteVersion, bubblewrap: Sandbox, redis_url: str
+) -> None:
+    run = endless_run(small_version)
+    submission = run.implementation.submission
+    left = quotas.remaining(submission.owner)
+    with running("worker", EVALUATOR_SANDBOX="bubblewrap") as worker:
+        wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "the run to begin")
+        wait_until(lambda: bool(processes_of_boxes(worker.pid)), "a box to begin")
+        began = time.monotonic()
+        submitting.cancel(submission=submission, actor=submission.owner)
+        wait_until(lambda: not processes_of_boxes(worker.pid), "the box to be gone")
+        assert time.monotonic() - began < 5
+    submission.refresh_from_db()
+    run.refresh_from_db()
+    assert (submission.state, run.state, run.outcome) == (SubmissionState.CANCELLED, RunState.CANCELLED, "")
+    assert Attempt.objects.get().state == AttemptState.CANCELLED
+    assert quotas.remaining(submission.owner) == left + 1
