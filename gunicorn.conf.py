@@ -8,6 +8,8 @@ from leaderboard.supervision.programs import listening_address
 bind = listening_address(ENVIRONMENT.bind, ENVIRONMENT.port)
 workers = ENVIRONMENT.web_workers
 worker_class = "gthread"
+# Loaded once before the workers are forked: the first page comes sooner, and they share the memory.
+preload_app = True
 threads = 4
 timeout = 60
 graceful_timeout = 5

@@ -20,7 +20,7 @@ from evaluator.signals import (
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
 from reviews.models import Case
-from reviews.signals import case_settled
+from reviews.signals import case_closed
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed
 
@@ -49,7 +49,7 @@ def count_labels(implementation: Implementation, **_: Any) -> None:
     transaction.on_commit(partial(recount_labels, implementation.submission_id))
 
 
-@receiver(case_settled)
+@receiver(case_closed)
 def count_final_labels(case: Case, **_: Any) -> None:
     """Count the labels of the row in which the reviewed answer stands."""
     transaction.on_commit(partial(recount_labels, case.implementation.submission_id))

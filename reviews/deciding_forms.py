@@ -52,7 +52,7 @@ class DecideForm(forms.Form):
         min_length=SHORTEST_NOTE,
         max_length=LONGEST_NOTE,
         label="Note",
-        help_text="What settles it, so that somebody else can check it. Public once you decide, with your pseudonym.",
+        help_text="What decides it, so that somebody else can check it. Public once you decide, with your pseudonym.",
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )

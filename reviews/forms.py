@@ -32,7 +32,7 @@ class InviteForm(forms.Form):
     """Inviting somebody by a link."""
 
     annotator = forms.BooleanField(required=False, initial=True, label="Annotator: labels blind")
-    adjudicator = forms.BooleanField(required=False, label="Adjudicator: settles what raters do not agree on")
+    adjudicator = forms.BooleanField(required=False, label="Adjudicator: decides where raters disagree")
     note = forms.CharField(
         required=False,
         max_length=200,
@@ -81,7 +81,7 @@ class ProfileForm(forms.Form):
     shows_name = forms.BooleanField(
         required=False,
         label="Show my name beside my labels",
-        help_text="Otherwise settled cases show your pseudonym. You can change this at any time, for old labels too.",
+        help_text="Otherwise closed cases show your pseudonym. You can change this at any time, for old labels too.",
     )
     affiliation = forms.CharField(
         max_length=160,

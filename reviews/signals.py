@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
-case_settled = Signal()
+case_closed = Signal()
 """``case``: it got its last label, was decided, voided or reopened: its final label may be another. After commit."""
 
 task_flagged = Signal()

@@ -19,9 +19,14 @@ from django.conf import settings
 from django.core.cache import cache
 
 from leaderboard.supervision import SupervisionError, embedded_redis
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from django.test import Client
+
+    from submissions.models import User
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
@@ -67,6 +72,41 @@ def _no_counters_left(request: pytest.FixtureRequest, django_db_blocker: Any) ->
     if (mark and mark.kwargs.get("transaction")) or {"transactional_db", "live_server"} & set(request.fixturenames):
         with django_db_blocker.unblock():
             cache.clear()
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """Somebody who submits."""
+    made: User = UserFactory(username="alice")
+    return made
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """Somebody else."""
+    made: User = UserFactory(username="bob")
+    return made
+
+
+@pytest.fixture
+def maintainer(db: None) -> User:
+    """A maintainer, who neither submits nor annotates."""
+    made: User = UserFactory(username="carol", is_staff=True)
+    return made
+
+
+@pytest.fixture
+def as_alice(client: Client, alice: User) -> Client:
+    """A browser in which Alice is signed in."""
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
+def as_maintainer(client: Client, maintainer: User) -> Client:
+    """A browser in which the maintainer is signed in."""
+    client.force_login(maintainer)
+    return client
 
 
 @pytest.fixture(scope="session")

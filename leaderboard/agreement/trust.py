@@ -98,7 +98,7 @@ def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
     truths, judged, weights = [list(column) for column in zip(*sampled, strict=True)] if sampled else ([], [], [])
     # Labels may have come between the two counts.
     others = [1] * max(0, population[True] - sum(judged)) + [0] * max(0, population[False] - judged.count(0))
-    unsettled = _unsettled(len(sampled), len(sampled) + waiting)
+    not_closed = _not_closed(len(sampled), len(sampled) + waiting)
     return JudgeTrust(
         n=pairs.total(),
         abstained=sum(number for (_, said), number in pairs.items() if not said),
@@ -107,12 +107,12 @@ def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
         sampled=len(sampled),
         waiting=waiting,
         raw=_share(population[True], population.total(), "no judged answer can be audited"),
-        prediction_powered=unsettled or ppi_mean(truths, judged, others, weights),
-        rogan_gladen=unsettled or rogan_gladen(truths, judged, others, weights),
+        prediction_powered=not_closed or ppi_mean(truths, judged, others, weights),
+        rogan_gladen=not_closed or rogan_gladen(truths, judged, others, weights),
     )
 
 
-def _unsettled(sampled: int, drawn: int) -> Coefficient | None:
+def _not_closed(sampled: int, drawn: int) -> Coefficient | None:
     """Why nothing is corrected while too many of the drawn answers wait: agreements are closed before disputes, so
     those that are closed first flatter the judge.
     """

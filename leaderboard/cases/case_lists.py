@@ -44,7 +44,7 @@ class CaseLine:
     label: str = ""
     by: str = ""
     reason: str = ""
-    settled: datetime | None = None
+    closed: datetime | None = None
     reported: bool = False
 
 
@@ -55,7 +55,7 @@ class CaseList(Sequence[CaseLine]):
     """
 
     def __init__(self, own: QuerySet[Case], reported: QuerySet[ReportedResult]) -> None:
-        self._own = own.order_by("-settled", "-pk")
+        self._own = own.order_by("-closed", "-pk")
         self._reported = reported.order_by(
             "run__suite__position", "run__slug", "task__paper__folder_name", "task__index"
         )
@@ -115,7 +115,7 @@ def _own_line(case: Case, tests: Badge | None, judges: Mapping[int, str]) -> Cas
         label=case.label,
         by=case.get_source_display(),
         reason=decision.reason_names if decision else "",
-        settled=case.settled,
+        closed=case.closed,
     )
 
 

@@ -33,7 +33,7 @@ PAGE_SIZE = 50
 @never_cache
 @require_safe
 def cases(request: HttpRequest) -> HttpResponse:
-    """Settled cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
+    """Closed cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
     hidden = closed_answers(request)
     # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
     found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__in=hidden))

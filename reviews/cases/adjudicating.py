@@ -17,7 +17,7 @@ from reviews.labelling.findings import LABELS, LONGEST_NOTE
 from reviews.labelling.locking import require_guidelines_read
 from reviews.models import Assignment, Case, Decision, Review
 from reviews.people import guidelines
-from reviews.signals import case_settled
+from reviews.signals import case_closed
 from submissions.domain.audit import record
 from submissions.enums import Verb
 
@@ -89,7 +89,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
             what=f"decided: {', '.join(given.reasons)}",
             label=given.label,
             source=FinalSource.DECISION,
-            settled=now,
+            closed=now,
         )
         record(
             verb=Verb.DECIDED,
@@ -99,7 +99,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
             data={"label": given.label, "reasons": given.reasons},
         )
         flags.flag_task(decision)
-        transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
+        transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
     assignment.refresh_from_db(fields=["state", "lease_until", "ended"])
     return decision
 

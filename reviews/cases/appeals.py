@@ -35,8 +35,8 @@ _OVER: Final = (CaseState.VOID, CaseState.REOPENED)
 def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Case:
     """Have an answer's label looked at again, for ``evidence``; the case that does so.
 
-    An open case takes the appeal as a trigger, a settled one makes room for the next round, and its label stays in
-    force until that is settled. Raises :class:`NotAllowedError` for others than the submission's owner (a calibration
+    An open case takes the appeal as a trigger, a closed one makes room for the next round, and its label stays in
+    force until that is closed. Raises :class:`NotAllowedError` for others than the submission's owner (a calibration
     sample's: than maintainers) and maintainers, :class:`ReviewError` for evidence that is too short, too long or not
     new, :class:`WrongStateError` for what cannot be labelled now, and for a second appeal against the same round.
     """
@@ -64,7 +64,7 @@ def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Cas
 def appeal_by_site(*, implementation: Implementation) -> Case | None:
     """Have labels looked at again whose annotators were shown a part of the answer; ``None`` where there are none.
 
-    An open case ends with an adjudicator; a settled label stays in force until the next round is settled.
+    An open case ends with an adjudicator; a closed label stays in force until the next round is closed.
     """
     with transaction.atomic():
         rounds = Case.objects.select_for_update().filter(implementation=implementation, kind=CaseKind.REVIEW)

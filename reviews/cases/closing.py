@@ -12,7 +12,7 @@ from reviews.cases import states
 from reviews.cases.triggers import after_labels, store_triggers
 from reviews.enums import TO_LABEL, CaseKind, CaseState, FinalSource, Role
 from reviews.models import Case, Review
-from reviews.signals import case_settled
+from reviews.signals import case_closed
 
 if TYPE_CHECKING:
     from reviews.models import Reviewer
@@ -37,11 +37,11 @@ def close_if_labelled(case: Case, *, reviewer: Reviewer | None = None) -> None:
         elif case.kind == CaseKind.REPEAT:
             now = timezone.now()
             states.move(
-                case, allowed=TO_LABEL, after=CaseState.AGREED, reviewer=reviewer, what="labelled again", settled=now
+                case, allowed=TO_LABEL, after=CaseState.AGREED, reviewer=reviewer, what="labelled again", closed=now
             )
         else:
             _close_or_dispute(case, labels, reviewer)
-            transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
+            transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
 
 
 def _close_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) -> None:
@@ -61,5 +61,5 @@ def _close_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) 
         what="the labels agree" if len(labels) > 1 else "one label was wanted",
         label=labels[0],
         source=source,
-        settled=timezone.now(),
+        closed=timezone.now(),
     )

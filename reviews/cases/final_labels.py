@@ -30,7 +30,7 @@ class FinalLabel:
 def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None) -> dict[int, FinalLabel]:
     """Answer's id -> its final label: decision, else two that agree, else a person's, else the ``judge``'s.
 
-    The newest settled round counts, so that an appeal changes nothing before it is settled. Answers on which nobody
+    The newest closed round counts, so that an appeal changes nothing before it is closed. Answers on which nobody
     has said anything, or of which the judge abstained, are missing. Three queries, however many answers.
     """
     found = human_labels(implementation_ids)
@@ -49,14 +49,14 @@ def human_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
 
     Labels of open cases count nowhere, since somebody is to label the same answer blind.
     """
-    settled = (
+    closed = (
         Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW, state__in=CLOSED)
         .select_related("decision")
         .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind_labels"))
         .order_by("round")
     )
     # The newest round that says something is written last.
-    return {case.implementation_id: said for case in settled if (said := _of_round(case)) is not None}
+    return {case.implementation_id: said for case in closed if (said := _of_round(case)) is not None}
 
 
 def _of_round(case: Case) -> FinalLabel | None:

@@ -81,7 +81,7 @@ def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
 
 
 def after_labels(case: Case, labels: tuple[str, str]) -> list[NewTrigger]:
-    """Why two locked labels go to an adjudicator; empty when they settle the case.
+    """Why two locked labels go to an adjudicator; empty when they close the case.
 
     The draw of one-step gaps is of its own, and independent of the audit.
     """
@@ -126,7 +126,7 @@ def _in_words(outcome: str) -> str:
 def consider(implementation: Implementation) -> Case | None:
     """Open a case of the answer where something says so; its newest case, or ``None`` when it has none.
 
-    Idempotent. A case that nobody has labelled takes further triggers; one that annotators settled goes on to an
+    Idempotent. A case that nobody has labelled takes further triggers; one that annotators closed goes on to an
     adjudicator when the judge turns out to be two steps away; a decided one stays as it is.
     """
     _consider(eligible().filter(pk=implementation.pk))
@@ -250,7 +250,7 @@ def _dispute_if_two_steps(case: Case, judge: str, known: set[str]) -> None:
             what="a later verdict is two steps away",
             label="",
             source="",
-            settled=None,
+            closed=None,
         ):
             store_triggers(case, [NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words)])
             tell(case)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.cases import states
 from reviews.enums import LIVE, OPEN, AssignmentState, CaseKind, CaseState, Role
 from reviews.models import Assignment, Case, CaseEvent
-from reviews.signals import case_settled
+from reviews.signals import case_closed
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool
     with transaction.atomic():
         case.state = states.hold(case.pk).state
         if not states.move(
-            case, allowed=allowed, after=CaseState.VOID, what=what[:200], label="", source="", settled=None
+            case, allowed=allowed, after=CaseState.VOID, what=what[:200], label="", source="", closed=None
         ):
             return False
         held = Assignment.objects.filter(case=case, state__in=LIVE)
@@ -80,8 +80,8 @@ def revive(case: Case) -> bool:
 
 
 def tell(case: Case) -> None:
-    """Send ``case_settled`` after commit."""
-    transaction.on_commit(partial(case_settled.send, sender=Case, case=case))
+    """Send ``case_closed`` after commit."""
+    transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
 
 
 def _newest_voiding(case: Case) -> CaseEvent | None:

@@ -32,7 +32,7 @@ def _any_place() -> int:
 class Case(models.Model):
     """One answer under review, in one round. An appeal opens the next round and leaves this one as it is.
 
-    ``label`` and ``source`` are set when it is settled. A repeat is ``reserved_for`` the one who labelled the answer
+    ``label`` and ``source`` are set when it is closed. A repeat is ``reserved_for`` the one who labelled the answer
     before; a practice case has its ``known_label`` and ``explanation``, and takes any number of labels.
     """
 
@@ -52,7 +52,7 @@ class Case(models.Model):
     label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
     source = models.CharField(max_length=10, choices=FinalSource, blank=True)
     created = models.DateTimeField(auto_now_add=True)
-    settled = models.DateTimeField(null=True, blank=True)
+    closed = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["pk"]

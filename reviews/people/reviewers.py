@@ -255,7 +255,7 @@ def update_profile(
 
 
 def open_cases(reviewer: Reviewer) -> QuerySet[Case]:
-    """Every case that is not settled and that this person may label or decide.
+    """Every case that is not closed and that this person may label or decide.
 
     Not: practice; what is reserved for others; answers in conflict; answers that the person has labelled in a review
     of any round (a repeat reserved for the person is that on purpose; an adjudicator may take up the case whose blind

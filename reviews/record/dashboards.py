@@ -71,7 +71,7 @@ class Pairs:
 
 @dataclass(slots=True)
 class Work:
-    """What one person has done. Comparisons are of settled cases only; ``seconds`` is the median of active time."""
+    """What one person has done. Comparisons are of closed cases only; ``seconds`` is the median of active time."""
 
     reviewer: Reviewer
     labels: int = 0
@@ -92,7 +92,7 @@ class _Said:
     case: int
     kind: str
     answer: int
-    settled: bool
+    closed: bool
     person: int
     role: str
     label: str
@@ -162,7 +162,7 @@ def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") 
         labels=Count("reviews", filter=Q(reviews__role=Role.ANNOTATOR), distinct=True)
     )
     if viewer is not None:
-        found = found.exclude(kind=CaseKind.REPEAT, reserved_for=viewer, settled=None)
+        found = found.exclude(kind=CaseKind.REPEAT, reserved_for=viewer, closed=None)
     if state:
         found = found.filter(state=state)
     suite = "implementation__submission__suite_version__suite"
@@ -213,9 +213,9 @@ def _count(rows: dict[int, Work], said: Sequence[_Said]) -> None:
 
 
 def _compare(rows: dict[int, Work], said: Sequence[_Said]) -> None:
-    """Annotators' blind labels of settled cases with their peers', with decisions, and with their own of before."""
+    """Annotators' blind labels of closed cases with their peers', with decisions, and with their own of before."""
     decisions = dict(Decision.objects.values_list("case", "label"))
-    compared = [each for each in said if each.role == Role.ANNOTATOR and each.settled]
+    compared = [each for each in said if each.role == Role.ANNOTATOR and each.closed]
     by_case: dict[int, list[_Said]] = defaultdict(list)
     first: dict[tuple[int, int], _Said] = {}
     for each in compared:

@@ -38,7 +38,7 @@ _HEAVY: Final = ("files", "deleted", "diff", "goal_source", "raw_answer", "answe
 
 COLUMNS: Final = (
     *("record", "identifier", "case", "kind", "round", "state", "case_label", "case_source"),
-    *("case_created", "case_settled", "triggers", "suite", "suite_version", "submission", "bundle_digest"),
+    *("case_created", "case_closed", "triggers", "suite", "suite_version", "submission", "bundle_digest"),
     *("task", "trial", "system", "reviewer", "pseudonym", "name", "role", "label", "confidence", "findings"),
     *("note", "reason", "guideline", "active_seconds", "at"),
 )
@@ -63,7 +63,7 @@ def _closed_cases() -> QuerySet[Case]:
     """With all that :func:`_rows_of` needs; a constant number of queries for each chunk."""
     said = Review.objects.select_related("reviewer", "guideline").order_by("locked", "identifier")
     return (
-        Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, settled__isnull=False)
+        Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, closed__isnull=False)
         .select_related(
             "implementation__submission__system",
             "implementation__submission__suite_version__suite",
@@ -73,7 +73,7 @@ def _closed_cases() -> QuerySet[Case]:
         )
         .defer(*(f"implementation__{field}" for field in _HEAVY))
         .prefetch_related("triggers", Prefetch("reviews", said))
-        .order_by("settled", "identifier")
+        .order_by("closed", "identifier")
     )
 
 
@@ -113,7 +113,7 @@ def _of_case(case: Case) -> dict[str, Any]:
         "case_label": case.label,
         "case_source": case.source,
         "case_created": _time(case.created),
-        "case_settled": _time(case.settled),
+        "case_closed": _time(case.closed),
         "triggers": [
             {"kind": trigger.kind, "inclusion_probability": trigger.inclusion_probability}
             for trigger in case.triggers.all()

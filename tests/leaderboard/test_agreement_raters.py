@@ -223,10 +223,10 @@ def labelled(
     answer: Implementation, people: list[Reviewer], *labels: str, state: CaseState = CaseState.AGREED, **facts: Any
 ) -> Case:
     """A case with a blind label of each person, locked in that order."""
-    settled: dict[str, Any] = {}
+    closed: dict[str, Any] = {}
     if state == CaseState.AGREED:
-        settled = {"label": labels[0], "source": "agreed", "settled": timezone.now()}
-    case = case_of(answer, state=state, **{**settled, **facts})
+        closed = {"label": labels[0], "source": "agreed", "closed": timezone.now()}
+    case = case_of(answer, state=state, **{**closed, **facts})
     for minute, (person, label) in enumerate(zip(people, labels, strict=False)):
         reviewed(case, person, label, locked=timezone.now() + timedelta(minutes=minute))
     return case
@@ -251,7 +251,7 @@ def test_first_and_second_labels_of_agreed_cases(version: SuiteVersion, three: l
 
 def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteVersion, three: list[Reviewer]) -> None:
     answer = untested(version)
-    facts = {"label": "CC", "source": "decision", "settled": timezone.now()}
+    facts = {"label": "CC", "source": "decision", "closed": timezone.now()}
     case = labelled(answer, three[:2], "LI", "LC", state=CaseState.FINAL, **facts)
     reviewed(case, three[2], "CC", role=Role.ADJUDICATOR, locked=timezone.now() - timedelta(days=1))
     decided(case, three[2], "CC")
@@ -270,11 +270,11 @@ def test_open_and_void_cases_say_nothing(version: SuiteVersion, three: list[Revi
     assert list(closed_cases().values()) == [None]
 
 
-def test_the_first_round_has_the_labels_and_the_newest_settled_one_the_outcome(
+def test_the_first_round_has_the_labels_and_the_newest_closed_one_the_outcome(
     version: SuiteVersion, three: list[Reviewer]
 ) -> None:
     answer = untested(version)
-    facts = {"label": "LC", "source": "agreed", "settled": timezone.now()}
+    facts = {"label": "LC", "source": "agreed", "closed": timezone.now()}
     first = labelled(answer, three, "LC", "LC", state=CaseState.REOPENED, **facts)
     open_one = labelled(answer, [ReviewerFactory()], "CC", state=CaseState.ONE_LABEL, round=2)
     during = counted(version)

@@ -58,9 +58,9 @@ def judged_answers(version: SuiteVersion, labels: list[str]) -> list[Implementat
 
 
 def closed(answers: list[Implementation], truths: list[str], *, audited: float = 0.5) -> None:
-    """Settled cases of the first answers, drawn by the audit with that probability (0: disputes)."""
+    """Closed cases of the first answers, drawn by the audit with that probability (0: disputes)."""
     cases = Case.objects.bulk_create(
-        Case(implementation=answer, state=CaseState.AGREED, label=truth, source="agreed", settled=timezone.now())
+        Case(implementation=answer, state=CaseState.AGREED, label=truth, source="agreed", closed=timezone.now())
         for answer, truth in zip(answers, truths, strict=False)
     )
     kind = TriggerKind.AUDIT if audited else TriggerKind.JUDGE_UNSURE
@@ -137,11 +137,11 @@ def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client,
 
 
 def labelled_by_two(version: SuiteVersion, number: int) -> list[Implementation]:
-    """Settled answers with two blind labels and a judge's."""
+    """Closed answers with two blind labels and a judge's."""
     answers = judged_answers(version, ["LI", "CC"] * number)[:number]
     people = [ReviewerFactory(), ReviewerFactory()]
     for answer in answers:
-        case = case_of(answer, state=CaseState.AGREED, label="LC", source="agreed", settled=timezone.now())
+        case = case_of(answer, state=CaseState.AGREED, label="LC", source="agreed", closed=timezone.now())
         for person in people:
             reviewed(case, person, "LC")
     return answers

@@ -1,4 +1,4 @@
-"""The list of cases and the page of a settled one: what everybody may read, and what nobody."""
+"""The list of cases and the page of a closed one: what everybody may read, and what nobody."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DECISION = "A marked note of the decision."
 def agreed(answer: Implementation | None = None, label: str = "LI", *, days_ago: int = 0, **facts: Any) -> Case:
     """Two annotators agree on ``label``."""
     when = timezone.now() - timedelta(days=days_ago)
-    given = {"state": CaseState.AGREED, "label": label, "source": FinalSource.AGREED, "settled": when, **facts}
+    given = {"state": CaseState.AGREED, "label": label, "source": FinalSource.AGREED, "closed": when, **facts}
     case = case_of(answer, **given)
     reviewed(case, ReviewerFactory(pseudonym=f"Quiet Owl {case.pk}"), label, note=LABEL)
     reviewed(case, ReviewerFactory(name="Ada Example", shows_name=True), label)
@@ -55,7 +55,7 @@ def final(answer: Implementation | None = None, *, reasons: Sequence[str] = ("ba
         "state": CaseState.FINAL,
         "label": "LI",
         "source": FinalSource.DECISION,
-        "settled": timezone.now(),
+        "closed": timezone.now(),
         **facts,
     }
     case = case_of(answer, **given)

@@ -78,7 +78,7 @@ def suite_world(settings: Settings, tmp_path: Path) -> World:
         judged(each, old, "CC")
         judged(each, new, "LI")
         state = CaseState.REOPENED if each == answer else CaseState.FINAL
-        case = case_of(each, state=state, label="LI", source=FinalSource.DECISION, settled=timezone.now())
+        case = case_of(each, state=state, label="LI", source=FinalSource.DECISION, closed=timezone.now())
         decided(case, ready(adjudicator=True), "LI", note="A marked note of the decision.")
     walked(answer, Action.MESSAGE, thought="a marked thought")
     submission.bundle.save("answers.jsonl", ContentFile(b'{"marked": "bundle"}'))

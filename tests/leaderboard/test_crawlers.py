@@ -39,7 +39,7 @@ def listed(client: Client) -> list[str]:
 
 
 def decided(slug: str) -> tuple[Implementation, Case]:
-    """A settled case of a published answer of the system with this slug."""
+    """A closed case of a published answer of the system with this slug."""
     version = SuiteVersionFactory(suite=SuiteFactory(slug=f"{slug}-suite"), tasks=1)
     entry = measured(version, system=SystemFactory(slug=slug))
     answer = ImplementationFactory(submission=entry.submission, revision=version.revisions.get(), trial=1)

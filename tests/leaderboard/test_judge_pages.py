@@ -143,27 +143,27 @@ class TestPage:
 
 class TestActing:
     @pytest.mark.parametrize("name", ["judge_add", "judge_retire", "judge_plan", "judge_show"])
-    def test_not_for_others_and_only_by_post_with_the_token(self, client: Client, carol: User, name: str) -> None:
+    def test_not_for_others_and_only_by_post_with_the_token(self, client: Client, maintainer: User, name: str) -> None:
         config = JudgeFactory()
         answer = published_answer()
         suite = answer.submission.suite_version.suite
-        typed = {"suite": suite.slug, "reason": "x", "instead_of": "none", "endpoint": endpoint_of(carol).pk}
+        typed = {"suite": suite.slug, "reason": "x", "instead_of": "none", "endpoint": endpoint_of(maintainer).pk}
         address = reverse(name, args=[] if name == "judge_add" else [config.slug])
         assert client.post(address, typed)["Location"].startswith("/accounts/login/")
         client.force_login(answer.submission.owner)
         assert client.post(address, typed).status_code == 404
-        client.force_login(carol)
+        client.force_login(maintainer)
         assert client.get(address).status_code == 302
         strict = Client(enforce_csrf_checks=True)
-        strict.force_login(carol)
+        strict.force_login(maintainer)
         assert strict.post(address, typed).status_code == 403
         assert (JudgeConfig.objects.filter(active=True).count(), Judgement.objects.count()) == (1, 0)
         assert not ShownJudge.objects.exists()
 
-    def test_a_judge_is_made_of_ones_own_endpoint(self, client: Client, carol: User) -> None:
-        endpoint = endpoint_of(carol)
+    def test_a_judge_is_made_of_ones_own_endpoint(self, client: Client, maintainer: User) -> None:
+        endpoint = endpoint_of(maintainer)
         others = endpoint_of(UserFactory(), name="Somebody's model")
-        client.force_login(carol)
+        client.force_login(maintainer)
         page = client.get(reverse("judge_form")).content.decode()
         assert ("My model" in page, "Somebody" in page, "sealed-secret" in page) == (True, False, False)
         typed = {"endpoint": endpoint.pk, "name": "Careful", "vendor": "Careful", "votes": 3, "votes_when_split": 5}
@@ -176,12 +176,12 @@ class TestActing:
         response = client.post(reverse("judge_add"), typed)
         made = JudgeConfig.objects.get()
         assert response["Location"] == made.get_absolute_url()
-        assert (made.name, made.votes, made.votes_when_split, made.created_by) == ("Careful", 3, 5, carol)
+        assert (made.name, made.votes, made.votes_when_split, made.created_by) == ("Careful", 3, 5, maintainer)
 
-    def test_having_a_suite_judged(self, client: Client, carol: User) -> None:
+    def test_having_a_suite_judged(self, client: Client, maintainer: User) -> None:
         config, answer = JudgeFactory(name="New"), published_answer()
         suite = answer.submission.suite_version.suite
-        client.force_login(carol)
+        client.force_login(maintainer)
         address = reverse("judge_plan", args=[config.slug])
         for given, text in (
             ("none", "Choose a suite that there is."),
@@ -191,9 +191,9 @@ class TestActing:
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
 
-    def test_retiring(self, client: Client, carol: User) -> None:
+    def test_retiring(self, client: Client, maintainer: User) -> None:
         config = JudgeFactory(name="Old")
-        client.force_login(carol)
+        client.force_login(maintainer)
         for text in ("Old is retired. What it said stays.", "This judge is retired already."):
             response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
             assert text in response.content.decode()

@@ -64,42 +64,42 @@ def infra(run: TestRun, reason: str) -> None:
     )
 
 
-def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_carol: Client) -> None:
+def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_maintainer: Client) -> None:
     submission = held_submission()
     infra(TestRun.objects.get(state=RunState.HELD), "no image at registry.internal:5000/box")
     # A fault that was overcome says nothing of why it is held.
     infra(TestRun.objects.get(state=RunState.DONE), "disk of host-7 was full")
-    listed = text_of(as_carol).partition("Held submissions")[2].partition("Hide a submission")[0]
+    listed = text_of(as_maintainer).partition("Held submissions")[2].partition("Hide a submission")[0]
     assert f"Submission {submission.pk}: Alpha Solver" in listed
     assert "no image at registry.internal:5000/box" in listed
     assert "host-7" not in listed
 
 
-def test_a_held_submission_is_retried(as_carol: Client, carol: User) -> None:
+def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -> None:
     submission = held_submission()
-    assert "The image is missing." in text_of(as_carol)
-    response = as_carol.post(reverse("maintain_retry"), {"submission": submission.pk}, follow=True)
+    assert "The image is missing." in text_of(as_maintainer)
+    response = as_maintainer.post(reverse("maintain_retry"), {"submission": submission.pk}, follow=True)
     submission.refresh_from_db()
     assert submission.state == SubmissionState.QUEUED
     assert list(TestRun.objects.order_by("pk").values_list("state", "infra_count")) == [("queued", 0), ("done", 0)]
     assert f"Submission {submission.pk}: 1 run is queued again." in response.content.decode()
-    assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, carol)
+    assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, maintainer)
 
 
-def test_hiding_and_showing_again_with_public_reasons(as_carol: Client) -> None:
+def test_hiding_and_showing_again_with_public_reasons(as_maintainer: Client) -> None:
     submission = SubmissionFactory(system__name="Alpha Solver")
     publishing.publish(submission=submission, actor=submission.owner, code_licence="MIT", consent=True)
-    as_carol.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
+    as_maintainer.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
     submission.refresh_from_db()
     assert (submission.visibility, submission.visibility_reason) == (Visibility.HIDDEN, "Under review.")
-    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in text_of(as_carol)
-    as_carol.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Reviewed."})
+    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in text_of(as_maintainer)
+    as_maintainer.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Reviewed."})
     submission.refresh_from_db()
     assert submission.visibility == Visibility.PUBLISHED
 
 
-def test_a_wrong_form_comes_back_filled(as_carol: Client) -> None:
-    response = as_carol.post(reverse("maintain_hide"), {"submission": "99", "reason": "Copied."})
+def test_a_wrong_form_comes_back_filled(as_maintainer: Client) -> None:
+    response = as_maintainer.post(reverse("maintain_hide"), {"submission": "99", "reason": "Copied."})
     assert response.status_code == 422
     errors = response.context["hide"].errors
     assert errors == {"submission": ["There is no submission 99; its number is in its address."]}
@@ -107,21 +107,21 @@ def test_a_wrong_form_comes_back_filled(as_carol: Client) -> None:
     assert not AuditEvent.objects.exists()
 
 
-def test_a_person_gets_a_limit_of_their_own(as_carol: Client) -> None:
+def test_a_person_gets_a_limit_of_their_own(as_maintainer: Client) -> None:
     person = UserFactory(username="dave")
     typed = {"username": "dave", "daily": "3", "reason": "a large model"}
-    response = as_carol.post(reverse("maintain_quota"), typed, follow=True)
+    response = as_maintainer.post(reverse("maintain_quota"), typed, follow=True)
     person.refresh_from_db()
     assert person.daily_submissions == 3
     assert "dave may submit 3 times a day." in response.content.decode()
-    assert "dave: 3 a day" in text_of(as_carol)
-    as_carol.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
+    assert "dave: 3 a day" in text_of(as_maintainer)
+    as_maintainer.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
     person.refresh_from_db()
     assert person.daily_submissions is None
 
 
-def test_events_are_filtered_by_the_address(as_carol: Client, carol: User) -> None:
-    record(verb=Verb.HIDDEN, subject=SubmissionFactory(), actor=carol, reason="reason of hiding")
+def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: User) -> None:
+    record(verb=Verb.HIDDEN, subject=SubmissionFactory(), actor=maintainer, reason="reason of hiding")
     AuditEventFactory(verb=Verb.PUBLISHED, subject_id="999", subject_text="Beta", reason="reason of publishing")
     for query, shown in (
         ("", {"hiding", "publishing"}),
@@ -130,4 +130,4 @@ def test_events_are_filtered_by_the_address(as_carol: Client, carol: User) -> No
         ("?subject=carol", {"hiding"}),
         ("?subject=nothing", set()),
     ):
-        assert set(re.findall("reason of ([a-z]+)", text_of(as_carol, query))) == shown
+        assert set(re.findall("reason of ([a-z]+)", text_of(as_maintainer, query))) == shown

@@ -70,7 +70,7 @@ def answered(version: SuiteVersion, *labels: str) -> Implementation:
 def board(version: SuiteVersion, user: User, number: int) -> str:
     for _ in range(number):
         reported(version)
-        case = case_of(answered(version), state=CaseState.FINAL, label="CC", source="decision", settled=timezone.now())
+        case = case_of(answered(version), state=CaseState.FINAL, label="CC", source="decision", closed=timezone.now())
         flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"]))
     return "/board/small/"
 

@@ -40,52 +40,52 @@ def confirmed(client: Client, submission: Submission, **changes: str) -> HttpRes
     return client.post(reverse("reevaluate_start"), typed)  # type: ignore[return-value]
 
 
-def test_the_plan_says_what_and_why(as_carol: Client) -> None:
+def test_the_plan_says_what_and_why(as_maintainer: Client) -> None:
     submission = scored("passed", "raised", evaluator="1")
     TestRun.objects.filter(outcome="raised").update(evaluator_version=EVALUATOR_VERSION)
-    response = as_carol.get(ADDRESS, {"suite": submission.suite_version.suite.slug})
+    response = as_maintainer.get(ADDRESS, {"suite": submission.suite_version.suite.slug})
     text = words_of(response)
     assert "1 of 1 scored submission, 1 answer to be measured again." in text
     assert f"1 1 {WHY} (1) stays 1" in text
     assert not Reevaluation.objects.exists()
 
 
-def test_confirming_starts_it(as_carol: Client, carol: User) -> None:
+def test_confirming_starts_it(as_maintainer: Client, maintainer: User) -> None:
     submission = scored("passed", evaluator="1")
-    assert confirmed(as_carol, submission)["Location"] == ADDRESS
+    assert confirmed(as_maintainer, submission)["Location"] == ADDRESS
     made = Reevaluation.objects.get()
-    assert (made.submission, made.reason, made.actor) == (submission, "A better evaluator.", carol)
-    page = words_of(as_carol.get(ADDRESS))
+    assert (made.submission, made.reason, made.actor) == (submission, "A better evaluator.", maintainer)
+    page = words_of(as_maintainer.get(ADDRESS))
     assert "under way, 0 of 1 done" in page
     assert "1 submission is being measured again." in page
 
 
-def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_carol: Client) -> None:
+def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_maintainer: Client) -> None:
     submission = scored("passed", evaluator="1")
-    response = confirmed(as_carol, submission, plan="0" * 64)
+    response = confirmed(as_maintainer, submission, plan="0" * 64)
     assert response.status_code == 422
     assert "The plan has changed since it was shown." in words_of(response)
     assert "A better evaluator." in response.content.decode()
     assert not Reevaluation.objects.exists()
 
 
-def test_a_held_one_is_retried_and_one_under_way_stopped(as_carol: Client) -> None:
+def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) -> None:
     made = start(scored("passed", evaluator="1"))
     made.runs.update(state=RunState.HELD)
     Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
-    assert "the host failed" in words_of(as_carol.get(ADDRESS))
+    assert "the host failed" in words_of(as_maintainer.get(ADDRESS))
     made.runs.get().attempts.create(number=1, token="0" * 32, worker="w", state="infra", reason="/srv/x is full")
-    shown = words_of(as_carol.get(ADDRESS))
+    shown = words_of(as_maintainer.get(ADDRESS))
     assert ("/srv/x is full" in shown, "the host failed" in shown) == (True, False)
     public = published(made.submission)
     assert "/srv/x" not in words_of(Client().get(public.get_absolute_url()))
-    as_carol.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
+    as_maintainer.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
     made.refresh_from_db()
     assert made.state == ReevaluationState.RUNNING
-    as_carol.post(reverse("reevaluate_stop"), {"reevaluation": made.pk})
+    as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk})
     made.refresh_from_db()
     assert made.state == ReevaluationState.CANCELLED
-    page = words_of(as_carol.post(reverse("reevaluate_stop"), {"reevaluation": made.pk}, follow=True))
+    page = words_of(as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk}, follow=True))
     assert "It has ended already." in page
 
 

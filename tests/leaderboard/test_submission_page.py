@@ -72,7 +72,7 @@ def test_every_task_with_its_outcome_and_the_totals(client: Client, alice: User)
     assert "self-declared bundle, evaluated here" in text
 
 
-def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: User, carol: User) -> None:
+def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: User, maintainer: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.HELD, held_reason="The image is missing.")
     run = TestRunFactory(implementation=with_answers(submission, 1)[0], state=RunState.HELD)
     for number, reason in enumerate(("older: db.internal is down", "no image at registry.internal:5000/box"), start=1):
@@ -81,17 +81,17 @@ def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: 
         )
     Submission.objects.filter(pk=submission.pk).update(visibility=Visibility.PUBLISHED)
     addresses = [submission.get_absolute_url(), reverse("submission_progress", args=[submission.pk])]
-    for person in (None, alice, UserFactory(), carol):
+    for person in (None, alice, UserFactory(), maintainer):
         if person:
             client.force_login(person)
         for address in addresses:
             page = client.get(address).content.decode()
             assert "The image is missing." in page
-            assert ("registry.internal:5000/box" in page) is (person is carol)
+            assert ("registry.internal:5000/box" in page) is (person is maintainer)
             assert "db.internal" not in page
 
 
-def test_an_open_one_is_polled_and_a_settled_one_is_not(client: Client, alice: User) -> None:
+def test_an_open_one_is_polled_and_a_closed_one_is_not(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.RUNNING)
     TestRunFactory(implementation=with_answers(submission, 1)[0], running=True)
     page = get(client, submission, alice).content.decode()
@@ -133,11 +133,11 @@ def test_the_page_follows_until_the_board_has_counted(client: Client, alice: Use
     ("start", "ending"), [(b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "tar.gz"), (b'{"instance_id"', "jsonl")]
 )
 def test_the_bundle_is_downloaded_never_shown(
-    client: Client, alice: User, carol: User, start: bytes, ending: str
+    client: Client, alice: User, maintainer: User, start: bytes, ending: str
 ) -> None:
     submission = scored(alice)
     submission.bundle.save("some.bundle", ContentFile(start))
-    for user in (alice, carol):
+    for user in (alice, maintainer):
         client.force_login(user)
         response = client.get(reverse("submission_bundle", args=[submission.pk]))
         assert response.getvalue() == start
@@ -189,12 +189,12 @@ def test_cancelling_needs_confirmation(client: Client, alice: User) -> None:
     assert submission.state == SubmissionState.CANCELLED
 
 
-def test_the_public_trace_names_no_address(client: Client, alice: User, carol: User) -> None:
+def test_the_public_trace_names_no_address(client: Client, alice: User, maintainer: User) -> None:
     owner = UserFactory(username="dave@mail.example", email="dave@mail.example")
     submission = scored(owner, "passed")
     publishing.publish(submission=submission, actor=owner, code_licence="MIT", consent=True)
-    publishing.hide(submission=submission, actor=carol, reason="under review")
-    publishing.unhide(submission=submission, actor=carol, reason="reviewed")
+    publishing.hide(submission=submission, actor=maintainer, reason="under review")
+    publishing.unhide(submission=submission, actor=maintainer, reason="reviewed")
     response = get(client, submission)
     assert [event.verb for event in history(submission)] == [Verb.UNHIDDEN, Verb.HIDDEN, Verb.PUBLISHED]
     assert [(line.who, line.reason) for line in response.context["trace"]] == [  # type: ignore[attr-defined]

@@ -199,7 +199,7 @@ def version() -> SuiteVersion:
 def flagged(revision: TaskRevision, reason: str = "bad_test") -> TaskFlag:
     """A flag by a decision on another suite version's published answer, which has no row here."""
     answer = ImplementationFactory(submission=answers()[0].submission, revision=revision)
-    case = case_of(answer, state=CaseState.FINAL, label="CC", source="decision", settled=timezone.now())
+    case = case_of(answer, state=CaseState.FINAL, label="CC", source="decision", closed=timezone.now())
     (flag,) = flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=[reason]))
     return flag
 

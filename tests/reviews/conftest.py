@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.signals import case_settled
+from reviews.signals import case_closed
 from tests.leaderboard.judging import JudgeFactory
 from tests.reviews.factories import ReviewerFactory, ready
 from tests.reviews.labelling import stored_task
-from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from django.test import Client
     from pytest_django import Settings
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
     from reviews.models import Case, Reviewer
-    from submissions.models import User
 
 
 @pytest.fixture
@@ -52,20 +49,6 @@ def reviewer(db: None) -> Reviewer:
 
 
 @pytest.fixture
-def maintainer(db: None) -> User:
-    """A maintainer who does not review."""
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
-
-
-@pytest.fixture
-def as_maintainer(client: Client, maintainer: User) -> Client:
-    """The maintainer's browser."""
-    client.force_login(maintainer)
-    return client
-
-
-@pytest.fixture
 def judge(db: None) -> JudgeConfig:
     """An active judge."""
     made: JudgeConfig = JudgeFactory()
@@ -86,12 +69,12 @@ def committing(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
 
 @pytest.fixture
 def heard() -> Iterator[list[Case]]:
-    """The cases of which ``case_settled`` was sent."""
+    """The cases of which ``case_closed`` was sent."""
     cases: list[Case] = []
 
     def hear(case: Case, **_: Any) -> None:
         cases.append(case)
 
-    case_settled.connect(hear)
+    case_closed.connect(hear)
     yield cases
-    case_settled.disconnect(hear)
+    case_closed.disconnect(hear)

@@ -158,9 +158,9 @@ def rated(judge: JudgeConfig, outcome: str, label: str, **facts: Any) -> Impleme
     return answer
 
 
-def settled(answer: Implementation, days: int, **facts: Any) -> Case:
-    """A case of ``answer`` that was settled so many days after :data:`BEGIN`, and opened a day before."""
-    case = case_of(answer, settled=BEGIN + timedelta(days=days), **facts)
+def closed_case(answer: Implementation, days: int, **facts: Any) -> Case:
+    """A case of ``answer`` that was closed so many days after :data:`BEGIN`, and opened a day before."""
+    case = case_of(answer, closed=BEGIN + timedelta(days=days), **facts)
     Case.objects.filter(pk=case.pk).update(created=BEGIN + timedelta(days=days - 1))
     return case
 
@@ -174,12 +174,12 @@ def record_of_everything() -> list[Case]:
     given = answers(4)
     at: dict[str, Any] = {"locked": BEGIN + timedelta(hours=5), "active_seconds": 71}
 
-    agreed = settled(given[0], 1, state=CaseState.AGREED, label="CC", source=FinalSource.AGREED)
+    agreed = closed_case(given[0], 1, state=CaseState.AGREED, label="CC", source=FinalSource.AGREED)
     Trigger.objects.create(case=agreed, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     reviewed(agreed, one, "CC", **at)
     reviewed(agreed, two, "CC", note="'quoted', and plain", **at)
 
-    final = settled(given[1], 2, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
+    final = closed_case(given[1], 2, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
     Trigger.objects.create(case=final, kind=TriggerKind.JUDGE_UNSURE)
     Trigger.objects.create(case=final, kind=TriggerKind.HUMANS_DIFFER)
     reviewed(final, one, "CC", note='=HYPERLINK("x")', **at)
@@ -194,12 +194,14 @@ def record_of_everything() -> list[Case]:
         decided=BEGIN + timedelta(hours=9),
     )
 
-    old = settled(given[2], 3, state=CaseState.REOPENED, label="LC", source=FinalSource.AGREED)
-    new = settled(given[2], 4, round=2, state=CaseState.AGREED, label="LI", source=FinalSource.SINGLE, labels_wanted=1)
+    old = closed_case(given[2], 3, state=CaseState.REOPENED, label="LC", source=FinalSource.AGREED)
+    new = closed_case(
+        given[2], 4, round=2, state=CaseState.AGREED, label="LI", source=FinalSource.SINGLE, labels_wanted=1
+    )
     reviewed(old, one, "LC", **at)
     reviewed(old, two, "LC", **at)
     reviewed(new, third, "LI", **at)
 
-    repeat = settled(given[0], 5, kind=CaseKind.REPEAT, state=CaseState.AGREED, reserved_for=one, labels_wanted=1)
+    repeat = closed_case(given[0], 5, kind=CaseKind.REPEAT, state=CaseState.AGREED, reserved_for=one, labels_wanted=1)
     reviewed(repeat, one, "LC", **at)
     return [agreed, final, old, new, repeat]

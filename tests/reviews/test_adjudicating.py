@@ -40,7 +40,7 @@ def test_a_decision_closes_the_case(
         decision = decide(assignment=assignment, **GIVEN)
     case = Case.objects.get()
     assert (case.state, case.label, case.source) == (CaseState.FINAL, "LC", FinalSource.DECISION)
-    assert case.settled == decision.decided
+    assert case.closed == decision.decided
     assert (decision.case, decision.adjudicator, decision.guideline.number) == (case, adjudicator, 1)
     assert (decision.label, decision.reasons, decision.note) == ("LC", ["judge_error"], GIVEN["note"])
     assert (assignment.state, assignment.lease_until) == (AssignmentState.DONE, None)

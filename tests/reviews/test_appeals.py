@@ -41,8 +41,8 @@ def answer() -> Implementation:
     return made
 
 
-def closed(answer: Implementation, state: CaseState = CaseState.AGREED) -> Case:
-    case = case_of(answer, state=state, label="LI", source=FinalSource.AGREED, settled=timezone.now())
+def closed_case(answer: Implementation, state: CaseState = CaseState.AGREED) -> Case:
+    case = case_of(answer, state=state, label="LI", source=FinalSource.AGREED, closed=timezone.now())
     for _ in range(2):
         reviewed(case, ReviewerFactory(), "LI")
     return case
@@ -126,7 +126,7 @@ class TestTheSitesOwn:
     def test_the_news_opens_the_next_round_of_a_closed_case(
         self, answer: Implementation, committing: Callable[[], Any]
     ) -> None:
-        old = closed(answer, CaseState.FINAL)
+        old = closed_case(answer, CaseState.FINAL)
         with committing():
             implementation_shown_in_part.send(sender=Implementation, implementation=answer)
         old.refresh_from_db()
@@ -150,7 +150,7 @@ class TestClosedCases:
         heard: list[Case],
         committing: Callable[[], Any],
     ) -> None:
-        old = closed(answer, state)
+        old = closed_case(answer, state)
         with committing():
             new = appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE)
         old.refresh_from_db()
@@ -162,7 +162,7 @@ class TestClosedCases:
         assert (final.label, final.source, final.case) == ("LI", "agreed", old)
 
     def test_nobody_appeals_twice_against_one_round(self, answer: Implementation, maintainer: User) -> None:
-        case = closed(answer)
+        case = closed_case(answer)
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT)
         Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, raised_by=maintainer, detail="x" * 40)
         with pytest.raises(WrongStateError, match="heard in this round already"):
@@ -172,7 +172,7 @@ class TestClosedCases:
     def test_who_opened_a_round_may_appeal_against_it_with_new_evidence(
         self, answer: Implementation, maintainer: User
     ) -> None:
-        closed(answer)
+        closed_case(answer)
         second = appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE)
         Case.objects.filter(pk=second.pk).update(state=CaseState.FINAL, label="LC")
         with pytest.raises(ReviewError, match="Bring new evidence"):
@@ -185,7 +185,7 @@ class TestClosedCases:
     def test_a_round_that_ended_without_a_next_one_is_followed_by_it(
         self, answer: Implementation, maintainer: User, state: CaseState, heard: list[Case]
     ) -> None:
-        closed(answer, state)
+        closed_case(answer, state)
         assert appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE).round == 2
         assert (Case.objects.get(round=1).state, heard) == (state, [])
 
@@ -207,7 +207,7 @@ class TestVoid:
             void(actor=maintainer, case=case, reason=f" {REASON} ")
         case.refresh_from_db()
         held.refresh_from_db()
-        assert (case.state, case.label, case.source, case.settled) == ("void", "", "", None)
+        assert (case.state, case.label, case.source, case.closed) == ("void", "", "", None)
         assert (held.state, held.lease_until, case.reviews.count()) == (AssignmentState.RETURNED, None, 1)
         assert (heard, CaseEvent.objects.get(case=case).what) == ([case], REASON)
         event = AuditEvent.objects.get(verb=Verb.VOIDED)

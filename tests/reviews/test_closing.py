@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def closed(*labels: str, outcome: str = "", **facts: Any) -> Case:
+def closed_case(*labels: str, outcome: str = "", **facts: Any) -> Case:
     """A case after so many annotators have locked these labels, as it is stored."""
     case = case_of(**{"state": CaseState.LEASED, **facts})
     if outcome:
@@ -43,14 +43,14 @@ def test_as_many_equal_labels_as_are_wanted_close_the_case(
     labels: list[str], wanted: int, state: str, source: str, heard: list[Case], committing: Callable[[], Any]
 ) -> None:
     with committing():
-        case = closed(*labels, labels_wanted=wanted)
+        case = closed_case(*labels, labels_wanted=wanted)
     done = state == CaseState.AGREED
     assert (case.state, case.label, case.source) == (state, "LC" if done else "", source)
-    assert (case.settled is not None, heard) == (done, [case] if done else [])
+    assert (case.closed is not None, heard) == (done, [case] if done else [])
 
 
 def test_each_step_leaves_an_event() -> None:
-    closed("LC", "LC", state=CaseState.ONE_LABEL)
+    closed_case("LC", "LC", state=CaseState.ONE_LABEL)
     assert list(CaseEvent.objects.values_list("before", "after", "what")) == [
         ("one_label", "two_labels", "label locked"),
         ("two_labels", "agreed", "the labels agree"),
@@ -67,8 +67,8 @@ def test_each_step_leaves_an_event() -> None:
 def test_labels_that_differ_or_contradict_the_tests_go_to_an_adjudicator(
     labels: list[str], outcome: str, kind: str, severity: int
 ) -> None:
-    case = closed(*labels, outcome=outcome, labels_wanted=len(labels))
-    assert (case.state, case.label, case.source, case.settled) == (CaseState.DISPUTED, "", "", None)
+    case = closed_case(*labels, outcome=outcome, labels_wanted=len(labels))
+    assert (case.state, case.label, case.source, case.closed) == (CaseState.DISPUTED, "", "", None)
     assert (Trigger.objects.get().kind, case.severity) == (kind, severity)
     last = CaseEvent.objects.last()
     assert last is not None
@@ -101,14 +101,14 @@ def test_a_repeat_ends_without_a_label_of_its_own(
     with committing():
         close_if_labelled(case)
     assert (case.state, case.label, case.source) == (CaseState.AGREED, "", "")
-    assert (case.settled is not None, heard) == (True, [])
+    assert (case.closed is not None, heard) == (True, [])
 
 
 @pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL, CaseState.VOID, CaseState.DISPUTED])
 def test_a_case_that_is_past_labelling_stays_as_it_is(state: CaseState) -> None:
-    assert closed("CC", "LI", state=state).state == state
+    assert closed_case("CC", "LI", state=state).state == state
     assert not CaseEvent.objects.exists()
 
 
 def test_practice_stays_as_it_is() -> None:
-    assert closed("CC", kind=CaseKind.PRACTICE, known_label="CC", state=CaseState.QUEUED).state == CaseState.QUEUED
+    assert closed_case("CC", kind=CaseKind.PRACTICE, known_label="CC", state=CaseState.QUEUED).state == CaseState.QUEUED

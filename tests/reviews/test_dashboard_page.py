@@ -20,10 +20,10 @@ from tests.reviews.factories import (
     answers,
     assigned,
     case_of,
+    closed_case,
     decided,
     record_of_everything,
     reviewed,
-    settled,
 )
 from tests.submissions.factories import UserFactory
 
@@ -96,7 +96,7 @@ class TestQueue:
         one, two = ReviewerFactory(), ReviewerFactory()
         repeat = case_of(kind=CaseKind.REPEAT, reserved_for=one)
         assert (list(cases(closed=(), viewer=one)), list(cases(closed=(), viewer=two))) == ([], [repeat])
-        Case.objects.filter(pk=repeat.pk).update(state=CaseState.AGREED, settled=timezone.now())
+        Case.objects.filter(pk=repeat.pk).update(state=CaseState.AGREED, closed=timezone.now())
         assert list(cases(closed=(), viewer=one)) == [repeat]
 
 
@@ -108,15 +108,15 @@ class TestWork:
     def test_agreement_is_of_closed_cases(self) -> None:
         one, two, three = (ReviewerFactory() for _ in range(3))
         agreed, differing, opposed, open_one = answers(4)
-        case = settled(agreed, 1, state=CaseState.AGREED, label="CC", source="agreed")
+        case = closed_case(agreed, 1, state=CaseState.AGREED, label="CC", source="agreed")
         reviewed(case, one, "CC")
         reviewed(case, two, "CC")
-        case = settled(differing, 2, state=CaseState.FINAL, label="LC", source="decision")
+        case = closed_case(differing, 2, state=CaseState.FINAL, label="LC", source="decision")
         reviewed(case, one, "LC")
         reviewed(case, two, "CC")
         reviewed(case, three, "LI", role=Role.ADJUDICATOR)
         decided(case, three, "LC")
-        case = settled(opposed, 3, state=CaseState.FINAL, label="LI", source="decision")
+        case = closed_case(opposed, 3, state=CaseState.FINAL, label="LI", source="decision")
         reviewed(case, one, "CC")
         reviewed(case, two, "LI")
         decided(case, three, "LI")
@@ -134,17 +134,17 @@ class TestWork:
     def test_repeats_are_compared_with_the_own_first_label(self) -> None:
         one, two = ReviewerFactory(), ReviewerFactory()
         for answer, label in zip(answers(2), ("CC", "LI"), strict=True):
-            case = settled(answer, 1, state=CaseState.AGREED, label=label, source="agreed")
+            case = closed_case(answer, 1, state=CaseState.AGREED, label=label, source="agreed")
             reviewed(case, one, label)
             reviewed(case, two, label)
-            repeat = settled(answer, 5, kind=CaseKind.REPEAT, state=CaseState.AGREED, reserved_for=one)
+            repeat = closed_case(answer, 5, kind=CaseKind.REPEAT, state=CaseState.AGREED, reserved_for=one)
             reviewed(repeat, one, "CC")
         assert (self.of(one).again, self.of(two).again) == (Pairs(n=2, same=1, opposed=1), Pairs())
         assert self.of(one).peers == Pairs(n=2, same=2, opposed=0)
 
     def test_time_skips_and_leases_are_counted(self, reviewer: Reviewer) -> None:
         for number, (seconds, days) in enumerate(((30, 1), (90, 2), (400, 9))):
-            case = settled(answers()[0], number, state=CaseState.AGREED, label="CC", source="single")
+            case = closed_case(answers()[0], number, state=CaseState.AGREED, label="CC", source="single")
             locked = timezone.now() - timedelta(days=days)
             reviewed(case, reviewer, "CC", active_seconds=seconds, locked=locked)
         reviewed(case_of(kind=CaseKind.PRACTICE, known_label="CC"), reviewer, "CC", active_seconds=5000)
@@ -183,7 +183,7 @@ class TestPage:
     def test_annotators_see_their_own_row_and_no_urgency(self, client: Client, reviewer: Reviewer) -> None:
         """Of a single waiting case, "direct conflict" would tell what others said."""
         other = ReviewerFactory()
-        case = settled(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
+        case = closed_case(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
         reviewed(case, reviewer, "CC")
         reviewed(case, other, "LI")
         case_of(severity=Severity.CONFLICT)
@@ -200,7 +200,7 @@ class TestPage:
         note(case, before="queued", after="leased", reviewer=people[0], what="taken by somebody")
         labelled = case_of(state=CaseState.ONE_LABEL)
         reviewed(labelled, ReviewerFactory(), "LI", note="a telling remark")
-        private = settled(answers(published=False)[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+        private = closed_case(answers(published=False)[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
         text = page(client, maintainer)
         shown = ("direct conflict", "taken by somebody", "1 label,", "3\xa0days ago", f"Case {private.pk}")
         assert [word for word in (*shown, *(person.pseudonym for person in people)) if word not in text] == []
@@ -214,7 +214,7 @@ class TestPage:
         note(case, before="two_labels", after="disputed", what="judge_opposes")
         waiting(CaseState.QUEUED, 3, TriggerKind.AUDIT)
         waiting(CaseState.QUEUED, 5, TriggerKind.AUDIT)
-        done = settled(answers()[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
+        done = closed_case(answers()[0], 1, state=CaseState.AGREED, label="CC", source="agreed")
         note(done, before="two_labels", after="agreed", what="the labels agree")
         client.force_login(maintainer)
         why = "an appeal 1 1 day ago sampled at random 2 5 days ago"
@@ -231,7 +231,7 @@ class TestPage:
         mine = ReviewerFactory(user=maintainer)
         one, other = answers(2)
         earlier, elsewhere = (
-            settled(each, 1, state=CaseState.REOPENED, label="CC", source="single") for each in (one, other)
+            closed_case(each, 1, state=CaseState.REOPENED, label="CC", source="single") for each in (one, other)
         )
         for case in (earlier, elsewhere):
             reviewed(case, ReviewerFactory(), "CC")

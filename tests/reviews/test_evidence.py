@@ -121,7 +121,7 @@ def test_judges_with_their_reasons_and_why_the_case_is_there(adjudicator: Review
 
 def test_earlier_rounds_are_shown_without_who_was_in_them(adjudicator: Reviewer) -> None:
     (answer,) = answers()
-    first = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION, settled=timezone.now())
+    first = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION, closed=timezone.now())
     before = ready(adjudicator=True)
     decided(first, before, "LI", reasons=["judge_error"], note="The mean is over tokens.")
     shown = evidence(disputed(adjudicator, answer, round=2)[1], **CODE)

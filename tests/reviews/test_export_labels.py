@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from reviews.enums import CaseKind, CaseState
 from reviews.record.exporting import COLUMNS, export
-from tests.reviews.factories import ReviewerFactory, answers, case_of, record_of_everything, reviewed, settled
+from tests.reviews.factories import ReviewerFactory, answers, case_of, closed_case, record_of_everything, reviewed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_row_holds_everything_about_a_label() -> None:
         "case_label": "CC",
         "case_source": "agreed",
         "case_created": "2026-11-01T09:30:15.123456Z",
-        "case_settled": "2026-11-02T09:30:15.123456Z",
+        "case_closed": "2026-11-02T09:30:15.123456Z",
         "triggers": [{"kind": "audit", "inclusion_probability": 0.1}],
         "suite": submission.suite_version.suite.slug,
         "suite_version": submission.suite_version.number,
@@ -101,7 +101,7 @@ def test_only_closed_cases_in_order_and_names_of_those_who_show_them() -> None:
 
 def test_a_suite_can_be_asked_for_and_left_out() -> None:
     record_of_everything()
-    mine = settled(answers()[0], 9, state="agreed", label="CC", source="single")
+    mine = closed_case(answers()[0], 9, state="agreed", label="CC", source="single")
     reviewed(mine, ReviewerFactory(), "CC")
     suite = mine.implementation.submission.suite_version.suite
     assert [row["case"] for row in rows("--suite", suite.slug)] == [str(mine.identifier)]
@@ -137,7 +137,7 @@ def test_a_file_can_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [1, 3])
 def test_queries_do_not_grow(number: int, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     for answer in answers(number):
-        case = settled(answer, 1, state="agreed", label="CC", source="agreed")
+        case = closed_case(answer, 1, state="agreed", label="CC", source="agreed")
         reviewed(case, ReviewerFactory(), "CC")
         reviewed(case, ReviewerFactory(), "CC")
     with django_assert_num_queries(3):

@@ -21,11 +21,11 @@ from tests.reviews.factories import (
     answers,
     assigned,
     case_of,
+    closed_case,
     decided,
     guideline,
     ready,
     reviewed,
-    settled,
 )
 from tests.submissions.factories import PASSWORD, SystemFactory, UserFactory
 
@@ -162,7 +162,7 @@ def test_queries_grow_on_no_page_of_reviewing(as_maintainer: Client, maintainer:
     for _ in range(3):
         for _ in range(2):
             case_of(state=CaseState.DISPUTED)
-            case = settled(answers()[0], 1, state=CaseState.FINAL, label="CC", source="decision")
+            case = closed_case(answers()[0], 1, state=CaseState.FINAL, label="CC", source="decision")
             note(case, before="", after="agreed", reviewer=ReviewerFactory())
             reviewed(case, person, "CC")
             decided(case, ReviewerFactory(adjudicator=True), "CC")

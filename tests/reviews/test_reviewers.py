@@ -237,7 +237,7 @@ class TestConflicts:
 
 
 class TestOpenCases:
-    def test_what_waits_is_open_and_what_is_settled_is_not(self, reviewer: Reviewer) -> None:
+    def test_what_waits_is_open_and_what_is_closed_is_not(self, reviewer: Reviewer) -> None:
         waiting = {case_of(state=state) for state in ("queued", "leased", "one_label", "disputed", "adjudicating")}
         for state in ("agreed", "final", "void", "reopened"):
             case_of(state=state)

@@ -18,11 +18,11 @@ WAITING = [CaseState.QUEUED, CaseState.LEASED]
 
 def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
     case, reviewer, now = case_of(), ReviewerFactory(), timezone.now()
-    facts: dict[str, Any] = {"reviewer": reviewer, "what": "the labels agree", "label": "LC", "settled": now}
+    facts: dict[str, Any] = {"reviewer": reviewer, "what": "the labels agree", "label": "LC", "closed": now}
     assert states.move(case, allowed=WAITING, after=CaseState.AGREED, **facts)
     stored = Case.objects.get()
     for each in (case, stored):
-        assert (each.state, each.label, each.settled) == (CaseState.AGREED, "LC", now)
+        assert (each.state, each.label, each.closed) == (CaseState.AGREED, "LC", now)
     event = CaseEvent.objects.get()
     assert (event.before, event.after, event.reviewer, event.what) == ("queued", "agreed", reviewer, "the labels agree")
 

@@ -193,7 +193,7 @@ class TestAgain:
 
 class TestAgreed:
     def agreed(self, answer: Implementation) -> Case:
-        return case_of(answer, state=CaseState.AGREED, label="LI", source="agreed", settled=timezone.now())
+        return case_of(answer, state=CaseState.AGREED, label="LI", source="agreed", closed=timezone.now())
 
     def test_a_later_verdict_two_steps_away_asks_an_adjudicator(
         self, judge: JudgeConfig, heard: list[Case], committing: Callable[[], Any]
@@ -203,7 +203,7 @@ class TestAgreed:
         with committing():
             consider(answer)
         case.refresh_from_db()
-        assert (case.state, case.label, case.source, case.settled, case.severity) == ("disputed", "", "", None, 50)
+        assert (case.state, case.label, case.source, case.closed, case.severity) == ("disputed", "", "", None, 50)
         assert (of(case), heard) == ([("judge_opposes", 1.0)], [case])
 
     @pytest.mark.parametrize("verdict", ["LC", "LI", ""])

@@ -10,15 +10,11 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from tests.benchmark_tasks.factories import write_suite
-from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from django.test import Client
     from pytest_django import Settings
-
-    from submissions.models import User
 
 
 @pytest.fixture(autouse=True)
@@ -35,31 +31,3 @@ def small(db: None, tmp_path: Path) -> SuiteVersion:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     return SuiteVersion.objects.select_related("suite").get(suite__slug="small")
-
-
-@pytest.fixture
-def alice(db: None) -> User:
-    """Somebody who submits."""
-    made: User = UserFactory(username="alice")
-    return made
-
-
-@pytest.fixture
-def bob(db: None) -> User:
-    """Somebody else."""
-    made: User = UserFactory(username="bob")
-    return made
-
-
-@pytest.fixture
-def maintainer(db: None) -> User:
-    """A maintainer."""
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
-
-
-@pytest.fixture
-def as_alice(client: Client, alice: User) -> Client:
-    """A browser in which Alice is signed in."""
-    client.force_login(alice)
-    return client

@@ -1,4 +1,4 @@
-"""``manage.py export_labels``: the labels and decisions of settled cases."""
+"""``manage.py export_labels``: the labels and decisions of closed cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Write a row for every locked label and decision, to a file or the standard output."""
 
-    help = "Write the labels and decisions of settled cases as CSV or JSON Lines."
+    help = "Write the labels and decisions of closed cases as CSV or JSON Lines."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which labels, in which form, to where."""

@@ -75,7 +75,7 @@ def test_reference_outputs_that_nothing_asks_for_any_more_go(redis_url: str, set
     assert [key for key in ("old", "used", "new") if store.get(key)] == ["used", "new"]
 
 
-def test_a_submission_whose_last_news_was_lost_is_settled_and_gets_its_row(redis_url: str) -> None:
+def test_a_submission_whose_last_news_was_lost_is_finalised_and_gets_its_row(redis_url: str) -> None:
     submission = QueuedSubmissionFactory(state=SubmissionState.RUNNING)
     runs_of(submission, "passed", "raised")
     reconcile()
