@@ -13,7 +13,7 @@ from django.test import Client
 from evaluator.models import TestRun
 from submissions.models import Submission, Upload
 from tests.evaluator.factories import TestRunFactory
-from tests.submissions.conftest import alice, bob, data_dir, small
+from tests.submissions.conftest import data_dir, small
 from tests.submissions.factories import (
     ImplementationFactory,
     SubmissionFactory,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
 
-__all__ = ["alice", "bob", "data_dir", "small"]
+__all__ = ["data_dir", "small"]
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked, called
 from tests.security.addresses import Address, entered
-from tests.submissions.conftest import alice, bob, data_dir, maintainer, small
+from tests.submissions.conftest import data_dir, small
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UploadFactory
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluator.models import ModelCall
     from submissions.models import Submission, Upload, User
 
-__all__ = ["alice", "bob", "data_dir", "maintainer", "small"]
+__all__ = ["data_dir", "small"]
 
 SENTINEL = "S3CRET-of-Alice"
 
