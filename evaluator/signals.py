@@ -15,9 +15,6 @@ changes in the same moment as its outcomes.
 implementation_rated = Signal()
 """``implementation``: a judge has decided on it, by a label or an abstention. Sent after commit."""
 
-implementation_shown_in_part = Signal()
-"""``implementation``: raters were shown only a part of what it changes, and its judgements are void. After commit."""
-
 revision_audited = Signal()
 """``revision``: it was audited, and its audit state may be another one. Sent after commit."""
 

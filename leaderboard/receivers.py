@@ -11,7 +11,6 @@ from django.dispatch import receiver
 from benchmark_tasks.models import TaskRevision
 from evaluator.signals import (
     implementation_rated,
-    implementation_shown_in_part,
     reconciled,
     revision_audited,
     submission_reevaluated,
@@ -43,7 +42,7 @@ def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
     recompute_audited(revision.pk)
 
 
-@receiver([implementation_rated, implementation_shown_in_part])
+@receiver(implementation_rated)
 def count_labels(implementation: Implementation, **_: Any) -> None:
     """Count the labels of the row in which the answer stands; nothing else of it is computed."""
     transaction.on_commit(partial(recount_labels, implementation.submission_id))

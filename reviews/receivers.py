@@ -12,12 +12,11 @@ from django.dispatch import receiver
 
 from evaluator.signals import (
     implementation_rated,
-    implementation_shown_in_part,
     reconciled,
     submission_reevaluated,
     submission_scored,
 )
-from reviews.cases import appeals, triggers, voiding
+from reviews.cases import triggers, voiding
 from reviews.labelling import holding
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
@@ -28,12 +27,6 @@ from submissions.signals import submission_changed
 def review_if_needed(implementation: Implementation, **_: Any) -> None:
     """Open a case where the verdict calls for one (in the worker that stored it)."""
     transaction.on_commit(partial(triggers.consider, implementation), robust=True)
-
-
-@receiver(implementation_shown_in_part)
-def look_again(implementation: Implementation, **_: Any) -> None:
-    """Have an adjudicator see all of what annotators were shown a part of."""
-    transaction.on_commit(partial(appeals.appeal_by_site, implementation=implementation), robust=True)
 
 
 @receiver(submission_scored)

@@ -10,7 +10,6 @@ from django.utils import timezone
 from evaluator.auditing.auditing import waiting
 from evaluator.enums import GenerationState, RunState
 from evaluator.generation.generating import finish_generation, unfinished_generations
-from evaluator.judging.rechecking import recheck_shown
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.claims import is_live
@@ -64,7 +63,6 @@ def reconcile() -> Sweep:
         push_audit()
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
         push_check(pk)
-    recheck_shown()
     checking.sweep()
     push_uploads(checking.waiting())
     uploads.sweep()

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 SHORTEST_EVIDENCE: Final = 30
 LONGEST_EVIDENCE: Final = 5000
 SHORTEST_REASON: Final = 10
-SHOWN_IN_PART: Final = (
-    "Annotators were shown the goal function only, and this answer changes code directly before or after it."
-)
 
 _OVER: Final = (CaseState.VOID, CaseState.REOPENED)
 """A newest round in these takes nothing more. An import may leave one reopened: files hold no round that is open."""
@@ -59,23 +56,6 @@ def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Cas
             data={"case": case.pk, "round": case.round},
         )
     return case
-
-
-def appeal_by_site(*, implementation: Implementation) -> Case | None:
-    """Have labels looked at again whose annotators were shown a part of the answer; ``None`` where there are none.
-
-    An open case ends with an adjudicator; a closed label stays in force until the next round is closed.
-    """
-    with transaction.atomic():
-        rounds = Case.objects.select_for_update().filter(implementation=implementation, kind=CaseKind.REVIEW)
-        newest = rounds.order_by("-round").first()
-        if newest is None or newest.state in (*_OVER, CaseState.QUEUED) or newest.triggers.filter(detail=SHOWN_IN_PART):
-            return None
-        found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, SHOWN_IN_PART)
-        if newest.state in NEWEST_CLOSED:
-            return _next_round(newest, found, raised_by=None)
-        store_triggers(newest, [found])
-    return newest
 
 
 def void(*, actor: User, case: Case, reason: str) -> None:
@@ -147,14 +127,10 @@ def _heard(newest: Case | None, implementation: Implementation, evidence: str, a
     if any(trigger.kind == TriggerKind.APPEAL and trigger.raised_by_id == actor.pk for trigger in before[1:]):
         msg = "Your appeal was heard in this round already. Somebody else may bring new evidence."
         raise WrongStateError(msg)
-    return _next_round(newest, found, raised_by=actor.pk)
-
-
-def _next_round(newest: Case, found: NewTrigger, *, raised_by: int | None) -> Case:
     if not states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round"):
         return _opened(None)
     voiding.tell(newest)
-    return _opened(open_case(newest.implementation_id, [found], round_=newest.round + 1, raised_by=raised_by))
+    return _opened(open_case(newest.implementation_id, [found], round_=newest.round + 1, raised_by=actor.pk))
 
 
 def _opened(case: Case | None) -> Case:

@@ -128,8 +128,7 @@ class Implementation(models.Model):
     ``identical_to_reference`` flags code that is the golden function's, and changes nothing else, but for formatting,
     comments and docstrings: shipped golden files are public, so this is worth knowing, and no offence by itself.
     ``set_aside`` lists ``{message, file, diff}``: changes that came with the answer and were not applied, such as those
-    of tests. ``shown_in_part`` marks answers from before raters were shown everything around the goal, until the
-    sweep has looked whether that concerns them.
+    of tests.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
@@ -143,7 +142,6 @@ class Implementation(models.Model):
     raw_answer = models.TextField(blank=True)
     answer_error = models.JSONField(default=dict, blank=True)
     identical_to_reference = models.BooleanField(default=False)
-    shown_in_part = models.BooleanField(default=False, db_index=True)
     set_aside = models.JSONField(default=list, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)

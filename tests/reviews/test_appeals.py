@@ -9,8 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator.models import TestRun
-from evaluator.signals import implementation_shown_in_part
-from reviews.cases.appeals import SHOWN_IN_PART, appeal, appeal_by_site, void
+from reviews.cases.appeals import appeal, void
 from reviews.cases.final_labels import human_labels
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Severity, TriggerKind
 from reviews.exceptions import ReviewError
@@ -110,34 +109,6 @@ class TestOpenCases:
         with pytest.raises(WrongStateError, match="is being looked at already"):
             appeal(actor=answer.submission.owner, implementation=answer, evidence="Another reason, " + EVIDENCE)
         assert (Case.objects.count(), Trigger.objects.count()) == (1, 1)
-
-
-class TestTheSitesOwn:
-    """After raters were shown a part of an answer."""
-
-    @pytest.mark.parametrize("state", [CaseState.LEASED, CaseState.ONE_LABEL, CaseState.DISPUTED])
-    def test_an_open_case_ends_with_an_adjudicator(self, answer: Implementation, state: CaseState) -> None:
-        case = case_of(answer, state=state, severity=Severity.AUDIT)
-        assert appeal_by_site(implementation=answer) == case
-        assert appeal_by_site(implementation=answer) is None
-        (trigger,) = case.triggers.all()
-        assert (trigger.kind, trigger.detail, trigger.raised_by) == ("appeal", SHOWN_IN_PART, None)
-
-    def test_the_news_opens_the_next_round_of_a_closed_case(
-        self, answer: Implementation, committing: Callable[[], Any]
-    ) -> None:
-        old = closed_case(answer, CaseState.FINAL)
-        with committing():
-            implementation_shown_in_part.send(sender=Implementation, implementation=answer)
-        old.refresh_from_db()
-        new = Case.objects.get(round=2)
-        assert (old.state, new.state, new.triggers.get().detail) == ("reopened", "queued", SHOWN_IN_PART)
-
-    @pytest.mark.parametrize("state", [CaseState.QUEUED, CaseState.VOID, CaseState.REOPENED, None])
-    def test_where_nobody_saw_a_part_nothing_happens(self, answer: Implementation, state: CaseState | None) -> None:
-        if state:
-            case_of(answer, state=state)
-        assert (appeal_by_site(implementation=answer), Trigger.objects.count()) == (None, 0)
 
 
 class TestClosedCases:
