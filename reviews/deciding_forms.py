@@ -37,7 +37,7 @@ class DecideForm(forms.Form):
     """The final label, every reason why the raters differed, and a note that everybody can read afterwards."""
 
     label = forms.ChoiceField(
-        choices=[(value, f"{value}, {meaning}") for value, meaning in reversed(LABEL_CHOICES)],
+        choices=[(value, f"{value}, {meaning}") for value, meaning in LABEL_CHOICES],
         label="Final label",
         widget=forms.RadioSelect,
         error_messages={"required": "Choose the final label."},

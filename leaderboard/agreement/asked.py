@@ -156,7 +156,7 @@ class AgreementFilterForm(forms.Form):
     system = forms.ChoiceField(required=False, label="System")
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
     binary = forms.ChoiceField(
-        required=False, label="Labels", choices=[("", "LI, LC and CC"), ("1", "CC against the rest")]
+        required=False, label="Labels", choices=[("", "CC, LC and LI"), ("1", "CC against the rest")]
     )
     samples = forms.ChoiceField(required=False, label="Answers", choices=[("", "ranked"), ("1", "calibration samples")])
     first = forms.CharField(required=False, widget=forms.HiddenInput)

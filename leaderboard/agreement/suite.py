@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
     from leaderboard.agreement.types import PairAgreement
 
-BINARY_LABELS: Final = (REST, Label.CC.value)
+BINARY_LABELS: Final = (Label.CC.value, REST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ _SHARES: Final = {
 }
 _COEFFICIENTS: Final = {
     "kappa": ("Cohen's kappa", "Agreement beyond what the raters' own label frequencies give by chance; 0 is chance."),
-    "quadratic_kappa": ("Quadratic kappa", "The same, but LI against CC weighs four times as much as one step."),
+    "quadratic_kappa": ("Quadratic kappa", "The same, but CC against LI weighs four times as much as one step."),
     "alpha": (
         "Krippendorff's ordinal alpha",
         "One minus disagreement over what chance gives, with labels as an ordered scale.",
     ),
     "ac1": ("Gwet's AC1", "Agreement beyond chance that does not fall where nearly all answers have one label."),
-    "ac2": ("Gwet's quadratic AC2", "AC1 with LI against CC weighing four times as much as one step."),
+    "ac2": ("Gwet's quadratic AC2", "AC1 with CC against LI weighing four times as much as one step."),
 }
 _TESTS: Final = {
     "bowker": ("Bowker's test", "Whether disagreements go one way more often than the other."),

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-LABELS = ("LI", "LC", "CC")
-"""The labels as an ordinal scale, worst first."""
+from evaluator.judging.labels import Label
+
+LABELS = tuple(label.value for label in Label)
+"""The labels as an ordinal scale, best first."""
 
 LEAST_ITEMS = 10
 """Below as many shared items no coefficient is shown: at 28 items an interval of kappa is already .53 wide."""
@@ -53,7 +55,7 @@ class PairAgreement:
 
     ``matrix`` counts items, rows for the first rater's label and columns for the second's, both in the order of
     ``labels``; ``marginals`` are its row sums and its column sums. ``conflicts`` counts items that one rater gives
-    the first label and the other the last (LI against CC).
+    the first label and the other the last (CC against LI).
     """
 
     n: int

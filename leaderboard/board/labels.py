@@ -81,7 +81,7 @@ log = structlog.get_logger(__name__)
 
 BATCH: Final = 100
 """So many rows of another judge are counted at once; the sweep counts the rest."""
-LABELS: Final = tuple(label.value for label in (Label.CC, Label.LC, Label.LI))
+LABELS: Final = tuple(label.value for label in Label)
 ABSTAINED: Final = "abstained"
 COUNTED: Final = (*LABELS, ABSTAINED)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import OuterRef
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Task
     from leaderboard.models import EntryMetric
     from submissions.models import Implementation, Submission, System
-
-CONFUSION_ORDER: Final = (Label.LI, Label.LC, Label.CC)
 
 
 class TaskResult(NamedTuple):
@@ -116,7 +114,7 @@ def category_numbers(metrics: Iterable[EntryMetric]) -> list[dict[str, Any]]:
 
 
 def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]] | None:
-    """Counts of answers by human label (rows) and judge's label (columns), both LI, LC, CC.
+    """Counts of answers by human label (rows) and judge's label (columns), both in the order of labels.
 
     Only answers that both rated count; None when there are none.
     """
@@ -125,7 +123,7 @@ def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]
     )
     if not pairs:
         return None
-    return [(human, [pairs[human.value, judge.value] for judge in CONFUSION_ORDER]) for human in CONFUSION_ORDER]
+    return [(human, [pairs[human.value, judge.value] for judge in Label]) for human in Label]
 
 
 def _measured_results(task: Task) -> list[TaskResult]:

@@ -8,9 +8,9 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from evaluator.judging.labels import Label
 from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.results import (
-    CONFUSION_ORDER,
     category_numbers,
     confusion,
     runs_of_system,
@@ -66,7 +66,7 @@ def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
         "has_judge": any(result.judge_label for result in results),
         "has_human": any(result.human_label for result in results),
         "confusion": confusion(results),
-        "confusion_order": CONFUSION_ORDER,
+        "labels": list(Label),
         "printed": {total.measure: total.printed for total in run.aggregates.all() if total.printed is not None},
     }
     return render(request, "leaderboard/reported_run.html", context)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _SHOWN: Final = F("implementation__submission__suite_version__suite__shown_judge__config")
-_ORDER: Final = (Label.LI.value, Label.LC.value, Label.CC.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,9 @@ class Rating:
 
 
 def steps_between(one: str, other: str) -> int:
-    """How far two labels are apart: 0, 1 (LC and either neighbour) or 2 (LI and CC)."""
-    return abs(_ORDER.index(one) - _ORDER.index(other))
+    """How far two labels are apart: 0, 1 (LC and either neighbour) or 2 (CC and LI)."""
+    order = list(Label)
+    return abs(order.index(Label(one)) - order.index(Label(other)))
 
 
 def ratings_of(answers: Collection[int]) -> dict[int, Rating]:

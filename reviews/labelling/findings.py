@@ -43,13 +43,13 @@ def clean_label(
 ) -> Given:
     """A label ready to be locked. ``lines`` says how many lines each side has (:func:`items.line_count`).
 
-    LI and LC need a finding that is located; CC may have some. Findings in which nothing was typed are dropped; where
+    LC and LI need a finding that is located; CC may have some. Findings in which nothing was typed are dropped; where
     one has a first line only, it is the last one too. Raises :class:`LabelError` with the fields ``label``,
     ``confidence``, ``findings``, ``finding-0``, ``finding-1``, … (in the order in which they were sent).
     """
     errors: dict[str, str] = {}
     if label not in LABELS:
-        errors["label"] = "Choose LI, LC or CC."
+        errors["label"] = "Choose CC, LC or LI."
     if confidence not in Confidence.values:
         errors["confidence"] = "Say how sure you are."
     located: list[Finding] = []

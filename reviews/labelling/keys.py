@@ -17,9 +17,9 @@ class Key(NamedTuple):
 
 # JUDGING section 4 names the first twelve. None is a key that browsers keep for themselves.
 KEYS: Final[dict[str, Key]] = {
-    "label_li": Key("1", "Logically incorrect (LI)"),
+    "label_cc": Key("1", "Completely correct (CC)"),
     "label_lc": Key("2", "Logically correct (LC)"),
-    "label_cc": Key("3", "Completely correct (CC)"),
+    "label_li": Key("3", "Logically incorrect (LI)"),
     "next_finding": Key("j", "Next finding"),
     "previous_finding": Key("k", "Previous finding"),
     "toggle_diff": Key("d", "Side by side or unified"),

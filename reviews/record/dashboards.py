@@ -51,7 +51,7 @@ class ReasonLine:
 
 @dataclass(slots=True)
 class Pairs:
-    """Labels compared with others: ``n`` pairs, of which ``same``, and ``opposed`` with LI against CC."""
+    """Labels compared with others: ``n`` pairs, of which ``same``, and ``opposed`` with CC against LI."""
 
     n: int = 0
     same: int = 0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-_KEYS: Final = ("label_li", "label_lc", "label_cc", "note", "guidelines", "help", "submit")
+_KEYS: Final = ("label_cc", "label_lc", "label_li", "note", "guidelines", "help", "submit")
 """Those actions of the labelling page that there are here too."""
 
 

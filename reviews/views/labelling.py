@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 
 CHOICES: Final = (
-    (Label.LI, "Logically incorrect", "It does not do what paper and instruction ask, however it looks."),
+    (Label.CC, "Completely correct", "It would do in the golden function's place, however differently it is written."),
     (
         Label.LC,
         "Logically correct",
         "The idea is right, but something keeps it from giving the right results everywhere.",
     ),
-    (Label.CC, "Completely correct", "It would do in the golden function's place, however differently it is written."),
+    (Label.LI, "Logically incorrect", "It does not do what paper and instruction ask, however it looks."),
 )
 """Each label, its name, and the rubric in a sentence."""
 _PDF = {

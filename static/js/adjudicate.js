@@ -94,9 +94,9 @@ const choose = (label) => {
 };
 
 const actions = {
-  label_li: () => choose("LI"),
-  label_lc: () => choose("LC"),
   label_cc: () => choose("CC"),
+  label_lc: () => choose("LC"),
+  label_li: () => choose("LI"),
   note: () => note.focus(),
   guidelines: () => document.getElementById("guidelines-link").click(),
   help: () => help.showModal(),

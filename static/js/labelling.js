@@ -47,9 +47,9 @@ function start(work, life) {
   form.onfinding = (finding) => comparison.reveal(finding);
 
   const actions = {
-    label_li: () => form.choose("label", "LI"),
-    label_lc: () => form.choose("label", "LC"),
     label_cc: () => form.choose("label", "CC"),
+    label_lc: () => form.choose("label", "LC"),
+    label_li: () => form.choose("label", "LI"),
     next_finding: () => showFinding(form.neighbour(1)),
     previous_finding: () => showFinding(form.neighbour(-1)),
     toggle_diff: () => comparison.toggleLayout(),

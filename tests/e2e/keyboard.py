@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
-KEY = {"LI": "1", "LC": "2", "CC": "3"}
+KEY = {"CC": "1", "LC": "2", "LI": "3"}
 MAKE_MAINTAINER = "from submissions.models import User; User.objects.filter(username={name!r}).update(is_staff=True)"
 TYPED = "The reduction should be a mean, not a sum."
 MOST_TABS = 400

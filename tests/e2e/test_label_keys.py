@@ -174,9 +174,9 @@ def refuses(page: Page, action: str, said: str) -> None:
 
 
 CHECKS: dict[str, tuple[Callable[[Page, str, Any], None], Any]] = {
-    "label_li": (chooses, "LI"),
-    "label_lc": (chooses, "LC"),
     "label_cc": (chooses, "CC"),
+    "label_lc": (chooses, "LC"),
+    "label_li": (chooses, "LI"),
     "next_finding": (moves, 0),
     "previous_finding": (moves, -1),
     "toggle_diff": (turns, "layout"),
@@ -235,7 +235,7 @@ def test_arrows_move_over_the_lines_from_the_start_and_after_a_field(page: Page)
 def test_a_key_that_cannot_act_says_why(page: Page) -> None:
     says(page, "undo", "there is nothing to undo.")
     press(page, "help", "label_li")
-    expect(page.locator("#keys-help")).to_contain_text("1: Close this first, with Esc.")
+    expect(page.locator("#keys-help")).to_contain_text("3: Close this first, with Esc.")
     page.keyboard.press("Escape")
     press(page, "label_li")
     expect(page.locator(SAID)).to_have_text("")

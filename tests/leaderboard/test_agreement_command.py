@@ -27,11 +27,11 @@ class TestShipped:
         assert text.splitlines()[:7] == [
             "Reported humans (reported-humans, rows) and Reported judge (reported-judge, columns)",
             "n = 168 in 23 papers, 16 direct conflicts",
-            "          LI     LC     CC    all",
-            "   LI     72      3      2     77",
-            "   LC     24     10      5     39",
-            "   CC     14     15     23     52",
-            "  all    110     28     30    168",
+            "          CC     LC     LI    all",
+            "   CC     23     15     14     52",
+            "   LC      5     10     24     39",
+            "   LI      2      3     72     77",
+            "  all     30     28    110    168",
         ]
         numbers = dict(
             re.findall(r"^(\D+(?:AC\d)?) +([\d.]+(?: %)?)  \S", "\n".join(text.splitlines()[7:]), re.MULTILINE)

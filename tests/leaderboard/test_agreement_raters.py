@@ -181,7 +181,7 @@ def test_the_named_first_rater_is_in_rows_and_tests_need_the_binary_view(version
     assert named(binary=True) == [("tests", "judge:one"), ("tests", "judge:other"), ("judge:one", "judge:other")]
     assert named(first="judge:other", second="tests", binary=True) == [("judge:other", "tests")]
     (pair,) = pairs(version, binary=True, first="tests", second="judge:one")
-    assert (pair.result.labels, pair.result.matrix) == (("rest", "CC"), ((0, 0), (2, 1)))
+    assert (pair.result.labels, pair.result.matrix) == (("CC", "rest"), ((1, 2), (0, 0)))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_first_and_second_labels_of_agreed_cases(version: SuiteVersion, three: l
     assert closed_cases() == {answer.pk: case.pk, other.implementation_id: other.pk}
     assert column(labels, TRUTH) == ["CC", "LC"]
     paper = answer.revision.task.paper.slug
-    assert (labels.people, labels.items) == (3, {(paper, (0, 2, 0)): 1, (paper, (1, 0, 2)): 1})
+    assert (labels.people, labels.items) == (3, {(paper, (0, 2, 0)): 1, (paper, (2, 0, 1)): 1})
 
 
 def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteVersion, three: list[Reviewer]) -> None:
@@ -306,7 +306,7 @@ def test_people_among_themselves(version: SuiteVersion, three: list[Reviewer]) -
     assert (found.people, found.n) == (3, 12)
     (paper,) = {paper for paper, _ in labels.items}
     # Of every fourth pair the second says CC: LI, LI and CC.
-    numbers = {(2, 0, 0): 2, (0, 2, 0): 3, (0, 0, 2): 5, (1, 0, 1): 2}
+    numbers = {(0, 0, 2): 2, (0, 2, 0): 3, (2, 0, 0): 5, (1, 0, 1): 2}
     assert labels.items == {(paper, row): number for row, number in numbers.items()}
     assert (found.fleiss, found.alpha) == (estimates.fleiss(labels.items), estimates.ordinal_alpha(labels.items))
     assert found.fleiss.value is not None

@@ -72,7 +72,7 @@ def test_a_reported_run_task_by_task(client: Client) -> None:
     page = client.get("/reported/no-agent-gpt-4.1/").content.decode()
     for text in ("Reported upstream, not re-run here", "https://example.org/results", "the paper prints 7.1", "32.1"):
         assert text in page
-    assert confusion(run.results.all()) == [("LI", [1, 0, 0]), ("LC", [0, 0, 0]), ("CC", [1, 0, 0])]
+    assert confusion(run.results.all()) == [("CC", [0, 0, 1]), ("LC", [0, 0, 0]), ("LI", [0, 0, 1])]
     for revision in version.revisions.all():
         assert revision.task.get_absolute_url() in page
 

@@ -11,8 +11,8 @@ from leaderboard.agreement.types import LABELS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-UPSTREAM = ((72, 3, 2), (24, 10, 5), (14, 15, 23))
-"""The 168 answers that humans (rows) and upstream's judge (columns) both label: LI, LC, CC."""
+UPSTREAM = ((23, 15, 14), (5, 10, 24), (2, 3, 72))
+"""The 168 answers that humans (rows) and upstream's judge (columns) both label: CC, LC, LI."""
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ def shown(coefficient: Coefficient) -> tuple[float, float, float]:
 
 def test_recall_and_precision_per_label() -> None:
     """Upstream's judge with the humans' labels as the truth."""
-    li, lc, cc = accuracy(rated(pairs_of(UPSTREAM)))
-    assert [(row.label, row.truths, row.judged, row.right) for row in (li, lc, cc)] == [
-        ("LI", 77, 110, 72),
-        ("LC", 39, 28, 10),
+    cc, lc, li = accuracy(rated(pairs_of(UPSTREAM)))
+    assert [(row.label, row.truths, row.judged, row.right) for row in (cc, lc, li)] == [
         ("CC", 52, 30, 23),
+        ("LC", 39, 28, 10),
+        ("LI", 77, 110, 72),
     ]
     assert shown(lc.precision) == pytest.approx((10 / 28, 0.2071, 0.5417), abs=5e-5)
     assert shown(cc.recall) == pytest.approx((23 / 52, 0.3160, 0.5766), abs=5e-5)
