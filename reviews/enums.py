@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.db.models import IntegerChoices, TextChoices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Role(TextChoices):
@@ -121,15 +124,53 @@ class FindingSide(TextChoices):
 
 
 class ReasonCode(TextChoices):
-    """Why raters differed (JUDGING, section 4). The first two flag the task."""
+    """Why raters differed: each code with when an adjudicator chooses it, and its name."""
 
-    BAD_TEST = "bad_test", "bad test"
-    BAD_GOLDEN = "bad_golden", "bad golden function"
-    AMBIGUOUS_PAPER = "ambiguous_paper", "ambiguous paper"
-    RUBRIC_GAP = "rubric_gap", "gap in the rubric"
-    ANNOTATOR_SLIP = "annotator_slip", "annotator's slip"
-    JUDGE_ERROR = "judge_error", "judge's error"
-    EQUIVALENT = "equivalent", "equivalent implementation"
+    when: str
+
+    def __new__(cls, code: str, when: str = "") -> ReasonCode:
+        """A code that carries its explanation."""
+        made = str.__new__(cls, code)
+        made._value_, made.when = code, when
+        return made
+
+    BAD_TEST = (
+        "bad_test",
+        "The unit tests accept wrong code, or refuse right code. Flags the task and every score that rests on it.",
+        "bad test",
+    )
+    BAD_GOLDEN = (
+        "bad_golden",
+        "The golden function is not what paper and instruction ask for. Flags the task and every score on it.",
+        "bad golden function",
+    )
+    AMBIGUOUS_PAPER = (
+        "ambiguous_paper",
+        "Paper and instruction can be read in more than one way, and the raters read them differently.",
+        "ambiguous paper",
+    )
+    RUBRIC_GAP = "rubric_gap", "The guidelines do not say what such code is to be called.", "gap in the rubric"
+    ANNOTATOR_SLIP = (
+        "annotator_slip",
+        "An annotator overlooked something, or took it for something else.",
+        "annotator's slip",
+    )
+    JUDGE_ERROR = "judge_error", "The judge misread the code, or took it for something else.", "judge's error"
+    EQUIVALENT = (
+        "equivalent",
+        "The code does the same as the golden function in another way, and was taken for wrong.",
+        "equivalent implementation",
+    )
+
+    @property
+    def flags_task(self) -> bool:
+        """Whether a decision for this reason puts the task itself in doubt."""
+        return self in {ReasonCode.BAD_TEST, ReasonCode.BAD_GOLDEN}
+
+    @classmethod
+    def in_words(cls, codes: Iterable[str]) -> str:
+        """The names of codes."""
+        return ", ".join(cls(code).label for code in codes)
 
 
 class FinalSource(TextChoices):

@@ -26,8 +26,8 @@ class StaleDraftError(ReviewError):
         self.version = version
 
 
-class LabelError(ReviewError):
-    """A label is incomplete or wrong. ``errors`` maps each field to a sentence."""
+class IncompleteError(ReviewError):
+    """What was typed is incomplete or wrong. ``errors`` maps each field to a sentence."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(" ".join(errors.values()))

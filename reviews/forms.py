@@ -1,4 +1,6 @@
-"""What reviewers type about themselves, and maintainers about reviewers and guidelines. The verbs are in ``domain``."""
+"""The forms of reviewing, but for the labelling page's (``labelling/forms.py``). What is refused beyond their fields,
+the verbs refuse.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 
-from reviews.people.conflicts import (
-    NO_AFFILIATION,
-    UNCONFIRMED,
-    conflicts_confirmed,
-    systems_to_choose,
-)
+from benchmark_tasks.models import Suite
+from evaluator.enums import LABEL_CHOICES
+from reviews.enums import CaseState, ReasonCode
+from reviews.labelling.findings import LONGEST_NOTE
+from reviews.people.conflicts import NO_AFFILIATION, systems_to_choose
 from reviews.people.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
@@ -28,6 +29,16 @@ else:
 _LONGEST_EXPERTISE = 1000
 
 
+def _reason(help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+
+
 class InviteForm(forms.Form):
     """Inviting somebody by a link."""
 
@@ -41,13 +52,6 @@ class InviteForm(forms.Form):
         validators=[refuse_hidden_characters],
     )
 
-    def clean(self) -> dict[str, Any]:
-        """A link has to give something."""
-        data = super().clean() or self.cleaned_data
-        if not data.get("annotator") and not data.get("adjudicator"):
-            self.add_error("annotator", "Choose at least one role.")
-        return data
-
 
 class RolesForm(forms.Form):
     """Changing what a reviewer may do."""
@@ -59,13 +63,7 @@ class RolesForm(forms.Form):
         label="Active",
         help_text="Without this tick the person labels nothing; what was labelled stays.",
     )
-    reason = forms.CharField(
-        label="Reason",
-        max_length=LONGEST_REASON,
-        help_text="Kept with the change, seen by maintainers.",
-        widget=forms.Textarea(attrs={"rows": 2}),
-        validators=[refuse_hidden_characters],
-    )
+    reason = _reason("Kept with the change, seen by maintainers.")
 
     @classmethod
     def of(cls, reviewer: Reviewer) -> RolesForm:
@@ -112,23 +110,9 @@ class ProfileForm(forms.Form):
         """The form of what holds now, and of what was typed."""
         known = {name: getattr(reviewer, name, None) for name in self.base_fields}
         super().__init__(data, initial=known)
-        self.reviewer = reviewer
-        if conflicts_confirmed(reviewer):
+        if reviewer.conflicts_confirmed:
             again = "You have confirmed it. Do so again when conflicts or affiliation change."
             self.fields["confirmed"].help_text = again
-
-    def clean(self) -> dict[str, Any]:
-        """A name that shall be shown has to be given, and what is new in conflicts and affiliation confirmed."""
-        data = super().clean() or self.cleaned_data
-        if not data.get("confirmed") and not conflicts_confirmed(self.reviewer, data.get("affiliation")):
-            self.add_error("confirmed", UNCONFIRMED)
-        if data.get("shows_name") and not data.get("name") and "name" not in self.errors:
-            self.add_error("name", "Type the name that shall be shown, or take the tick below away.")
-        return data
-
-    def facts(self) -> dict[str, Any]:
-        """What :func:`reviews.people.reviewers.update_profile` takes."""
-        return self.cleaned_data
 
 
 class _SystemField(_Systems):
@@ -151,13 +135,6 @@ class ConflictForm(forms.Form):
     def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="conflict_%s")
         cast("forms.ModelChoiceField[System]", self.fields["system"]).queryset = systems_to_choose(reviewer)
-
-    def clean(self) -> dict[str, Any]:
-        """One of both."""
-        data = super().clean() or self.cleaned_data
-        if not self.errors and bool(data.get("system")) == bool(data.get("organisation")):
-            self.add_error("organisation", "Choose a system, or type an organisation; one of both.")
-        return data
 
 
 class GuidelinesForm(forms.Form):
@@ -184,3 +161,59 @@ class GuidelinesForm(forms.Form):
     def of(cls, revision: GuidelineRevision) -> GuidelinesForm:
         """The form filled with the text in force."""
         return cls(initial={"made_from": revision.number, "text": revision.text})
+
+
+class DecideForm(forms.Form):
+    """The final label, every reason why the raters differed, and a note that everybody can read afterwards."""
+
+    label = forms.ChoiceField(
+        choices=[(value, f"{value}, {meaning}") for value, meaning in LABEL_CHOICES],
+        required=False,
+        label="Final label",
+        widget=forms.RadioSelect,
+    )
+    reasons = forms.MultipleChoiceField(
+        choices=ReasonCode.choices,
+        required=False,
+        label="Why the raters differed (all reasons that apply)",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    note = forms.CharField(
+        max_length=LONGEST_NOTE,
+        label="Note",
+        help_text="What decides it, so that somebody else can check it. Public once you decide, with your pseudonym.",
+        widget=forms.Textarea(attrs={"rows": 5}),
+        validators=[refuse_hidden_characters],
+    )
+
+    def explained_reasons(self) -> list[tuple[Any, str]]:
+        """Each reason's box with the sentence that says when to choose it."""
+        return [(box, ReasonCode(str(box.data["value"])).when) for box in self["reasons"]]
+
+    def typed_reasons(self) -> str:
+        """The names of the reasons that were sent, whatever else is wrong."""
+        return ReasonCode.in_words(code for code in self["reasons"].value() or () if code in ReasonCode.values)
+
+
+class BecauseForm(forms.Form):
+    """Why something is ended or lifted. ``next`` is where to go afterwards."""
+
+    reason = _reason("Kept in the record of who did what.")
+    next = forms.CharField(required=False, widget=forms.HiddenInput, max_length=500)
+
+
+class ExportForm(forms.Form):
+    """Which labels are exported, in which form."""
+
+    format = forms.ChoiceField(
+        choices=[("csv", "CSV, for spreadsheets"), ("jsonl", "JSON Lines, for programs")], label="Format"
+    )
+    suite = forms.ModelChoiceField(
+        Suite.objects.all(), to_field_name="slug", required=False, label="Suite", empty_label="all suites"
+    )
+
+
+class StateForm(forms.Form):
+    """Which cases the dashboard lists."""
+
+    state = forms.ChoiceField(choices=[("", "all states"), *CaseState.choices], required=False, label="State")

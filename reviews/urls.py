@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.urls import include, path
 
-from reviews.views import deciding, guidelines, home, labelling, people, practice, profile, record
+from reviews.views import deciding, guidelines, home, labelling, people, profile, record
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
@@ -31,7 +31,7 @@ _PAGES: Final[list[URLPattern]] = [
     path("next/", labelling.review_claim, name="review_claim"),
     path("label/<int:pk>/", labelling.label, name="label"),
     path("label/<int:pk>/paper/", labelling.label_paper, name="label_paper"),
-    path("practice/<int:pk>/", practice.practice_answer, name="practice_answer"),
+    path("practice/<int:pk>/", home.practice_answer, name="practice_answer"),
     path("decide/<int:pk>/", deciding.adjudicate, name="adjudicate"),
     path("decide/<int:pk>/decision/", deciding.adjudicate_decide, name="adjudicate_decide"),
     path("decide/<int:pk>/beat/", deciding.adjudicate_beat, name="adjudicate_beat"),

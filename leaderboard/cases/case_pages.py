@@ -9,7 +9,7 @@ from evaluator.judging.labels import Label
 from evaluator.judging.shown_judgements import judges_of
 from leaderboard.board.labels import shown_judge
 from leaderboard.operation.task_state import reference_is_shipped
-from reviews.cases.evidence import shown_label, shown_tests, why_here
+from reviews.cases.evidence import shown_label, shown_tests
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
 from reviews.comparison import side_by_side
@@ -88,7 +88,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
         "judges": judges[:1],
         "labels": labels,
         "decision": decision,
-        "whys": [why_here(trigger) for trigger in case.triggers.all()],
+        "triggers": case.triggers.all(),
         "history": _history(case),
         "earlier": rounds.get(case.round - 1),
         "later": rounds.get(case.round + 1),

@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluator.judging.labels import Label
 from reviews.cases import flags, states
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role
-from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
 from reviews.labelling import claiming, drafts
 from reviews.labelling.findings import LABELS, LONGEST_NOTE
 from reviews.labelling.locking import require_guidelines_read
@@ -39,7 +39,7 @@ def decide(*, assignment: Assignment, label: str, reasons: Sequence[str], note: 
     """Close a disputed case with its final label and the reasons why the raters differed.
 
     The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
-    taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`LabelError` for what is
+    taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`IncompleteError` for what is
     incomplete; :class:`NotReadyError` before the own blind label is locked and when the guidelines have changed;
     :class:`LeaseLostError` when the case is decided already, or not this person's any more: what was typed is then in
     the draft.
@@ -63,7 +63,7 @@ def _clean(label: str, reasons: Sequence[str], note: str) -> _Given:
     if not SHORTEST_NOTE <= len(note.strip()) <= LONGEST_NOTE:
         errors["note"] = f"Explain the decision in {SHORTEST_NOTE} to {LONGEST_NOTE} characters: everybody can read it."
     if errors:
-        raise LabelError(errors)
+        raise IncompleteError(errors)
     return _Given(label, [code for code in ReasonCode.values if code in reasons], note)
 
 

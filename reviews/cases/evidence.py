@@ -6,7 +6,7 @@ Nothing here names a system, a submitter or an annotator. Public pages show labe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from django.utils.crypto import salted_hmac
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 QUOTED_LINES: Final = 12
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_SIDES: Final[Mapping[str, str]] = {FindingSide.CANDIDATE: "candidate", FindingSide.GOLDEN: "golden function"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,36 +73,18 @@ class ShownTests:
         return any(row.name for row in self.failed)
 
 
-@dataclass(frozen=True, slots=True)
-class WhyHere:
-    """Why an answer is reviewed. ``sampled`` is empty for what always is; ``detail`` may be an appeal's evidence."""
+class Evidence(TypedDict):
+    """What stands beside the code; the names are those of the page's template.
 
-    what: str
-    sampled: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierRound:
-    """What an earlier round of the same answer came to; an appeal has opened the next one."""
-
-    number: int
-    label: str
-    source: str
-    reason: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Everything beside the code. ``labels`` pairs a letter with each annotator's label."""
+    ``labels`` pairs a letter with each annotator's label; ``earlier`` are the rounds before that came to a label.
+    """
 
     own: ShownLabel
-    labels: tuple[tuple[str, ShownLabel], ...]
+    labels: list[tuple[str, ShownLabel]]
     tests: ShownTests
-    judges: tuple[AnswerJudgement, ...]
-    whys: tuple[WhyHere, ...]
-    earlier: tuple[EarlierRound, ...]
+    judges: list[AnswerJudgement]
+    triggers: list[Trigger]
+    earlier: list[Case]
 
 
 def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence:
@@ -111,19 +92,19 @@ def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence
 
     Raises ``Review.DoesNotExist`` before that.
     """
-    case = assignment.case
-    own = assignment.review
+    case, own = assignment.case, assignment.review
     annotators = case.reviews.filter(role=Role.ANNOTATOR).select_related("guideline")
+    rounds = Case.objects.filter(implementation=case.implementation_id, kind=CaseKind.REVIEW, round__lt=case.round)
     return Evidence(
         own=shown_label(own, candidate=candidate, golden=golden),
-        labels=tuple(
+        labels=[
             (letter, shown_label(review, candidate=candidate, golden=golden))
             for letter, review in zip(_LETTERS, shuffled(annotators, case, assignment.reviewer), strict=False)
-        ),
+        ],
         tests=shown_tests(case.implementation),
-        judges=tuple(judges_of(case.implementation, sees_code=True)),
-        whys=tuple(why_here(trigger) for trigger in case.triggers.all()),
-        earlier=_earlier(case),
+        judges=list(judges_of(case.implementation, sees_code=True)),
+        triggers=list(case.triggers.all()),
+        earlier=list(rounds.exclude(label="").select_related("decision").order_by("round")),
     )
 
 
@@ -159,7 +140,7 @@ def _finding(stored: Mapping[str, Any], sources: Mapping[str, str]) -> ShownFind
     return ShownFinding(
         side=stored["side"],
         end=end,
-        where=f"{_SIDES[stored['side']]}, {lines}",
+        where=f"{FindingSide(stored['side']).label}, {lines}",
         quoted="\n".join(cut),
         text=str(stored.get("text", "")),
         error_class=ErrorClass(kind).label if kind else "",
@@ -177,33 +158,4 @@ def shown_tests(answer: Implementation) -> ShownTests:
         failed=tuple(row for row in public if row.badge.css != "passed"),
         public=len(public),
         private=private,
-    )
-
-
-def why_here(trigger: Trigger) -> WhyHere:
-    """A trigger in words."""
-    share = trigger.inclusion_probability
-    return WhyHere(
-        what=trigger.get_kind_display(),
-        sampled=f"drawn with probability {100 * share:.3g} %" if share < 1 else "",
-        detail=trigger.detail,
-    )
-
-
-def _earlier(case: Case) -> tuple[EarlierRound, ...]:
-    """What earlier rounds came to, oldest first. No query in the first round."""
-    if case.round == 1:
-        return ()
-    rounds = Case.objects.filter(
-        implementation=case.implementation_id, kind=CaseKind.REVIEW, round__lt=case.round
-    ).exclude(label="")
-    return tuple(
-        EarlierRound(
-            number=each.round,
-            label=each.label,
-            source=each.get_source_display(),
-            reason=each.decision.reason_names if hasattr(each, "decision") else "",
-            note=each.decision.note if hasattr(each, "decision") else "",
-        )
-        for each in rounds.select_related("decision").order_by("round")
     )

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from reviews.models import Decision
     from submissions.models import User
 
-FLAGGING: Final = (ReasonCode.BAD_TEST, ReasonCode.BAD_GOLDEN)
 SHORTEST_REASON: Final = 10
 
 
 def flag_task(decision: Decision) -> list[TaskFlag]:
     """Flag the task revision for each of ``decision``'s reasons that finds it bad. Idempotent, audited."""
-    found = [reason for reason in FLAGGING if reason in decision.reasons]
-    return [_flag(decision, reason) for reason in found]
+    reasons = [ReasonCode(code) for code in decision.reasons]
+    return [_flag(decision, reason) for reason in reasons if reason.flags_task]
 
 
 def _flag(decision: Decision, reason: ReasonCode) -> TaskFlag:

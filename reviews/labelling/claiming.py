@@ -22,7 +22,7 @@ from reviews.labelling.holding import expire, extend, lease_end, renew, why_lost
 from reviews.labelling.repeats import due_repeats
 from reviews.models import Assignment, Case, Review, Reviewer
 from reviews.people.readiness import require_ready
-from reviews.people.reviewers import open_cases, roles_of
+from reviews.people.reviewers import open_cases
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -84,7 +84,7 @@ def take_up(assignment: Assignment) -> Assignment:
 
 def workable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
     """The cases that ``reviewer`` could take now in ``role``: open, with a place left, and not done or skipped."""
-    if role not in roles_of(reviewer):
+    if role not in reviewer.roles:
         return Case.objects.none()
     over = Assignment.objects.filter(case=OuterRef("pk"), reviewer=reviewer).exclude(state__in=LET_GO)
     cases = open_cases(reviewer).filter(~Exists(over))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 from evaluator.enums import LABEL_CHOICES
 from evaluator.judging.labels import Label
 from reviews.enums import Confidence, FindingSide
-from reviews.exceptions import LabelError
+from reviews.exceptions import IncompleteError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def clean_label(
     """A label ready to be locked. ``lines`` says how many lines each side has (:func:`items.line_count`).
 
     LC and LI need a finding that is located; CC may have some. Findings in which nothing was typed are dropped; where
-    one has a first line only, it is the last one too. Raises :class:`LabelError` with the fields ``label``,
+    one has a first line only, it is the last one too. Raises :class:`IncompleteError` with the fields ``label``,
     ``confidence``, ``findings``, ``finding-0``, ``finding-1``, … (in the order in which they were sent).
     """
     errors: dict[str, str] = {}
@@ -63,7 +63,7 @@ def clean_label(
     if not located and label in (Label.LI, Label.LC) and not any(name.startswith("finding-") for name in errors):
         errors["findings"] = f"{label} needs at least one finding: say what is wrong, and on which lines."
     if errors or confidence is None:
-        raise LabelError(errors)
+        raise IncompleteError(errors)
     return Given(label, confidence, located, note)
 
 

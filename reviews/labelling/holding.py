@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from reviews.cases import states
 from reviews.enums import LET_GO, LIVE, AssignmentState, CaseKind, CaseState
-from reviews.exceptions import LabelError, LeaseLostError
+from reviews.exceptions import IncompleteError, LeaseLostError
 from reviews.models import Assignment, Case, Reviewer
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def hand_back(assignment: Assignment) -> None:
 def skip(assignment: Assignment, *, reason: str) -> None:
     """Leave the case to others for good, draft kept. An expired or returned one can be skipped too.
 
-    Raises :class:`LabelError` without a reason of some length, :class:`LeaseLostError` when the label is locked.
+    Raises :class:`IncompleteError` without a reason of some length, :class:`LeaseLostError` when the label is locked.
     """
     if assignment.state == AssignmentState.DONE:
         raise LeaseLostError(why_lost(assignment))
     reason = reason.strip()
     if not SHORTEST_REASON <= len(reason) <= LONGEST_REASON or "\0" in reason:
         msg = f"Say in {SHORTEST_REASON} to {LONGEST_REASON} characters why you cannot label this item."
-        raise LabelError({"reason": msg})
+        raise IncompleteError({"reason": msg})
     if _let_go(assignment, after=AssignmentState.SKIPPED, what="skipped", skip_reason=reason):
         return
     again = Assignment.objects.filter(pk=assignment.pk, state__in=LET_GO)

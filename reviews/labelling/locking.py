@@ -36,7 +36,7 @@ def lock(
     """Lock a blind label for good, and move its case on. ``active_seconds`` is the time since the last saved draft.
 
     The same lock sent twice gives the same label. A lease that ran out, or was handed back, is no reason to refuse a
-    label as long as the case has a place for it. Raises :class:`LabelError` for what is incomplete;
+    label as long as the case has a place for it. Raises :class:`IncompleteError` for what is incomplete;
     :class:`NotReadyError` when the guidelines have changed, and :class:`LeaseLostError` when there is no place any more
     or another label is locked already: what was typed is then in the draft.
     """

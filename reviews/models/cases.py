@@ -104,6 +104,12 @@ class Trigger(AppendOnly):
     def __str__(self) -> str:
         return f"{self.kind} of case {self.case_id}"
 
+    @property
+    def sampled(self) -> str:
+        """The probability of a random draw, in words; empty for what is always reviewed."""
+        share = self.inclusion_probability
+        return f"drawn with probability {100 * share:.3g} %" if share < 1 else ""
+
 
 class Assignment(models.Model):
     """Who works on a case, held by ``token`` until ``lease_until``. At most one per person and case, ever.

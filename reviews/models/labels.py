@@ -71,7 +71,7 @@ class Decision(AppendOnly):
     @property
     def reason_names(self) -> str:
         """Why the raters differed, in words."""
-        return ", ".join(ReasonCode(reason).label for reason in self.reasons)
+        return ReasonCode.in_words(self.reasons)
 
 
 class TaskFlag(models.Model):

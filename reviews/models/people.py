@@ -7,13 +7,15 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from reviews.enums import Role
 from submissions.models import System
 
 
 class Reviewer(models.Model):
-    """A person who labels, known to the public by ``pseudonym`` unless ``shows_name``.
+    """Somebody who labels, known to the public by ``pseudonym`` unless ``shows_name``.
 
-    ``user`` is null for people without an account here. ``keys_off`` switches the labelling page's keys off.
+    ``user`` is null for those without an account here. ``conflicts_confirmed``: the list of conflicts is complete, and
+    neither it nor the affiliation has changed since. ``keys_off`` switches the labelling page's keys off.
     """
 
     user = models.OneToOneField(
@@ -28,6 +30,7 @@ class Reviewer(models.Model):
     is_annotator = models.BooleanField(default=False)
     is_adjudicator = models.BooleanField(default=False)
     active = models.BooleanField(default=True)
+    conflicts_confirmed = models.BooleanField(default=False)
     keys_off = models.BooleanField(default=False)
     joined = models.DateTimeField(auto_now_add=True)
 
@@ -38,8 +41,13 @@ class Reviewer(models.Model):
         return self.public_name
 
     @property
+    def roles(self) -> list[Role]:
+        """The roles that this reviewer has."""
+        return [role for role in Role if getattr(self, f"is_{role.value}")]
+
+    @property
     def public_name(self) -> str:
-        """What pages call this person."""
+        """What pages call this reviewer."""
         return self.name if self.shows_name and self.name else self.pseudonym
 
 
@@ -89,3 +97,8 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return self.note or f"invitation {self.pk}"
+
+    @property
+    def roles(self) -> list[Role]:
+        """The roles that it gives."""
+        return [role for role in Role if getattr(self, role.value)]

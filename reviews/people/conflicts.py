@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from reviews.enums import AssignmentState, CaseKind
+from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import LeaseLostError, ReviewError
 from reviews.labelling import holding
 from reviews.models import Assignment, Case, Conflict, Reviewer
-from submissions.domain.audit import history, record
+from submissions.domain.audit import record
 from submissions.enums import Verb, Visibility
 from submissions.models import System
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 NO_AFFILIATION: Final = "none"
 MOST_CONFLICTS: Final = 200
-CONFIRMED: Final = "conflicts_confirmed"
-UNCONFIRMED: Final = "Look through the conflicts on this page, then confirm that none is missing."
-_CONFIRMS: Final = frozenset({CONFIRMED, "affiliation"})
-"""What a changed profile has among its parts when the list was confirmed with it."""
 
 
 def folded(organisation: str) -> str:
@@ -82,14 +78,14 @@ def add_conflict(*, reviewer: Reviewer, system: System | None = None, organisati
         except IntegrityError as error:
             msg = "A conflict is with a system or with an organisation; choose one of both."
             raise ReviewError(msg) from error
-        _told(reviewer, before="", after=str(conflict))
+        _changed(reviewer, before="", after=str(conflict))
         return hand_back_conflicting(reviewer)
 
 
 def remove_conflict(*, reviewer: Reviewer, conflict: Conflict) -> None:
     """Take a declared conflict back."""
     with transaction.atomic():
-        _told(reviewer, before=str(conflict), after="")
+        _changed(reviewer, before=str(conflict), after="")
         conflict.delete()
 
 
@@ -110,8 +106,7 @@ def hand_back(assignments: QuerySet[Assignment]) -> int:
 
 def held_by(reviewer: Reviewer) -> QuerySet[Assignment]:
     """The items that ``reviewer`` holds, practice left out: nobody else waits for that."""
-    states = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
-    held = Assignment.objects.filter(reviewer=reviewer, state__in=states).exclude(case__kind=CaseKind.PRACTICE)
+    held = Assignment.objects.filter(reviewer=reviewer, state__in=LIVE).exclude(case__kind=CaseKind.PRACTICE)
     return held.select_related("case", "reviewer").order_by("pk")
 
 
@@ -121,24 +116,9 @@ def systems_to_choose(reviewer: Reviewer) -> QuerySet[System]:
     return System.objects.filter(public | Q(owner=reviewer.user_id)).distinct().order_by("name", "pk")
 
 
-def conflicts_confirmed(reviewer: Reviewer, affiliation: str | None = None) -> bool:
-    """Whether the reviewer has said that the list of conflicts is complete, and nothing of it is new since.
-
-    A new ``affiliation`` asks for it again; a profile without one was never confirmed.
-    """
-    if not reviewer.affiliation:
-        return False
-    if affiliation is not None and folded(affiliation) != folded(reviewer.affiliation):
-        return False
-    for data in history(reviewer).filter(verb=Verb.REVIEWER_CHANGED).values_list("data", flat=True):
-        if "conflict" in data:
-            return False
-        if not _CONFIRMS.isdisjoint(data.get("changed", ())):
-            return True
-    return True
-
-
-def _told(reviewer: Reviewer, *, before: str, after: str) -> None:
+def _changed(reviewer: Reviewer, *, before: str, after: str) -> None:
+    """The list is another one, and has to be confirmed anew."""
+    Reviewer.objects.filter(pk=reviewer.pk).update(conflicts_confirmed=False)
     record(
         verb=Verb.REVIEWER_CHANGED,
         subject=reviewer,

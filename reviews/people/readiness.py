@@ -8,7 +8,6 @@ from django.urls import reverse
 
 from reviews.exceptions import NotReadyError
 from reviews.people import guidelines, practice
-from reviews.people.reviewers import roles_of
 
 if TYPE_CHECKING:
     from reviews.enums import Role
@@ -39,7 +38,7 @@ def what_is_missing(reviewer: Reviewer) -> list[Missing]:
 
 def require_ready(reviewer: Reviewer, role: Role) -> None:
     """Let pass who may label in this role now. Raises :class:`MissingStepError`, with the page to go to."""
-    if not reviewer.active or role not in roles_of(reviewer):
+    if not reviewer.active or role not in reviewer.roles:
         msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
         raise MissingStepError(msg, address=reverse("reviews"))
     missing = what_is_missing(reviewer)

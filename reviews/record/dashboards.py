@@ -1,4 +1,4 @@
-"""How reviewing goes: what waits, what happens to each case, and how steady the people are.
+"""How reviewing goes: what waits, what happens to each case, and how steady annotators are.
 
 Nothing here shows what somebody said of a case that is not closed, nor the cases of an answer that the viewer is
 labelling (:func:`reviews.labelling.blindness.unlocked_answers`).
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import permutations
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, Min, Prefetch, Q
+from django.db.models import Count, F, Min, Prefetch, Q, TextChoices
 from django.utils import timezone
 
 from reviews.cases.ratings import steps_between
@@ -20,7 +21,7 @@ from reviews.enums import CLOSED, OPEN, AssignmentState, CaseKind, CaseState, Ro
 from reviews.models import Assignment, Case, CaseEvent, Decision, Review, Reviewer, Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -29,21 +30,14 @@ _DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class QueueLine:
-    """How many cases are in a state (of one severity, or of all), since when the oldest, and the share of the most."""
+class Line:
+    """How many cases wait in a state (of one severity, or of all) or for a reason, and since when the oldest.
 
-    state: CaseState
+    ``percent`` is its share of the longest line.
+    """
+
+    what: TextChoices
     severity: Severity | None
-    count: int
-    oldest: datetime
-    percent: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonLine:
-    """How many cases wait for one reason, perhaps for others too, since when the oldest, and the share of the most."""
-
-    kind: TriggerKind
     count: int
     oldest: datetime
     percent: int
@@ -85,66 +79,41 @@ class Work:
     expired: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A locked label, as far as it is compared."""
-
-    case: int
-    kind: str
-    answer: int
-    closed: bool
-    person: int
-    role: str
-    label: str
-    seconds: int
-    locked: datetime
-
-
-def queue(*, closed: Collection[int], by_severity: bool) -> list[QueueLine]:
+def queue(*, closed: Collection[int], by_severity: bool) -> list[Line]:
     """What waits, state by state in the order of a case's life; the most urgent first. One query.
 
     Repeats are counted with the others: somebody who waits for one shall not see it.
     """
     names = ["state", "severity"] if by_severity else ["state"]
-    rows = (
-        visible_cases(closed)
-        .filter(state__in=OPEN)
-        .order_by()
-        .values(*names)
-        .annotate(count=Count("pk"), oldest=Min("created"))
-    )
+    waiting = visible_cases(closed).filter(state__in=OPEN).order_by().values(*names)
+    rows = waiting.annotate(what=F("state"), count=Count("pk"), oldest=Min("created"))
+    return _lines(rows, CaseState)
+
+
+def reasons(*, closed: Collection[int]) -> list[Line]:
+    """Why cases wait, in the order of :class:`TriggerKind`; one with several reasons counts for each. One query.
+
+    For those who label nothing: a number that falls when a case is taken tells why that one is there.
+    """
+    waiting = Trigger.objects.filter(case__in=visible_cases(closed).filter(state__in=OPEN)).order_by().values("kind")
+    rows = waiting.annotate(what=F("kind"), count=Count("pk"), oldest=Min("case__created"))
+    return _lines(rows, TriggerKind)
+
+
+def _lines(rows: Iterable[Any], kind: type[TextChoices]) -> list[Line]:
+    """In the order of ``kind``, the most urgent first."""
     most = max((row["count"] for row in rows), default=1)
     lines = [
-        QueueLine(
-            state=CaseState(row["state"]),
-            severity=Severity(row["severity"]) if by_severity else None,
+        Line(
+            what=kind(row["what"]),
+            severity=Severity(row["severity"]) if "severity" in row else None,
             count=row["count"],
             oldest=row["oldest"],
             percent=round(100 * row["count"] / most),
         )
         for row in rows
     ]
-    return sorted(lines, key=lambda line: (OPEN.index(line.state), -(line.severity or 0)))
-
-
-def reasons(*, closed: Collection[int]) -> list[ReasonLine]:
-    """Why cases wait, in the order of :class:`TriggerKind`. One query.
-
-    For people who label nothing: a number that falls when a case is taken tells why that one is there.
-    """
-    waiting = visible_cases(closed).filter(state__in=OPEN)
-    rows = (
-        Trigger.objects.filter(case__in=waiting)
-        .order_by()
-        .values("kind")
-        .annotate(count=Count("pk"), oldest=Min("case__created"))
-    )
-    most = max((row["count"] for row in rows), default=1)
-    lines = [
-        ReasonLine(TriggerKind(row["kind"]), row["count"], row["oldest"], round(100 * row["count"] / most))
-        for row in rows
-    ]
-    return sorted(lines, key=lambda line: list(TriggerKind).index(line.kind))
+    return sorted(lines, key=lambda line: (kind.values.index(line.what), -(line.severity or 0)))
 
 
 def visible_cases(closed: Collection[int]) -> QuerySet[Case]:
@@ -172,67 +141,54 @@ def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") 
 def work(people: Iterable[Reviewer]) -> list[Work]:
     """What each of ``people`` has done, in their order. Four queries, however many they are."""
     rows = {person.pk: Work(person) for person in people}
-    said = _said()
-    _count(rows, said)
-    _compare(rows, said)
+    # With what is compared and nothing else: notes and findings may be long.
+    columns = ("case__kind", "case__implementation_id", "case__state", "reviewer_id", "role", "label")
+    said = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case").order_by("locked", "pk")
+    labels = list(said.only(*columns, "active_seconds", "locked"))
+    _count(rows, labels)
+    _compare(rows, [each for each in labels if each.role == Role.ANNOTATOR and each.case.state in CLOSED])
     for person, number in Decision.objects.order_by().values_list("adjudicator").annotate(Count("pk")):
         if person in rows:
             rows[person].decisions = number
     ended = Assignment.objects.order_by().exclude(case__kind=CaseKind.PRACTICE).values_list("reviewer", "state")
     for person, state, number in ended.annotate(Count("pk")):
-        if person in rows and state == AssignmentState.SKIPPED:
-            rows[person].skipped = number
-        if person in rows and state == AssignmentState.EXPIRED:
-            rows[person].expired = number
+        if person in rows and state in {AssignmentState.SKIPPED, AssignmentState.EXPIRED}:
+            setattr(rows[person], state, number)
     return list(rows.values())
 
 
-def _said() -> list[_Said]:
-    fields = (
-        *("case", "case__kind", "case__implementation", "case__state", "reviewer", "role", "label"),
-        *("active_seconds", "locked"),
-    )
-    rows = Review.objects.exclude(case__kind=CaseKind.PRACTICE).order_by("locked", "pk").values_list(*fields)
-    return [
-        _Said(case, kind, answer, state in CLOSED, person, role, label, seconds, locked)
-        for case, kind, answer, state, person, role, label, seconds, locked in rows
-    ]
-
-
-def _count(rows: dict[int, Work], said: Sequence[_Said]) -> None:
+def _count(rows: dict[int, Work], labels: Iterable[Review]) -> None:
     since = timezone.now() - timedelta(days=_DAYS)
     seconds: dict[int, list[int]] = defaultdict(list)
-    for each in said:
-        if each.person in rows:
-            rows[each.person].labels += 1
-            rows[each.person].last_days += each.locked > since
-            seconds[each.person].append(each.seconds)
+    for each in labels:
+        if each.reviewer_id in rows:
+            rows[each.reviewer_id].labels += 1
+            rows[each.reviewer_id].last_days += each.locked > since
+            seconds[each.reviewer_id].append(each.active_seconds)
     for person, spent in seconds.items():
         # Imported labels of other tools may have no time; a median of zeros would tell nothing.
         rows[person].seconds = round(median(spent)) if any(spent) else None
 
 
-def _compare(rows: dict[int, Work], said: Sequence[_Said]) -> None:
+def _compare(rows: dict[int, Work], labels: Iterable[Review]) -> None:
     """Annotators' blind labels of closed cases with their peers', with decisions, and with their own of before."""
     decisions = dict(Decision.objects.values_list("case", "label"))
-    compared = [each for each in said if each.role == Role.ANNOTATOR and each.closed]
-    by_case: dict[int, list[_Said]] = defaultdict(list)
-    first: dict[tuple[int, int], _Said] = {}
-    for each in compared:
-        if each.kind == CaseKind.REVIEW:
-            by_case[each.case].append(each)
-            first.setdefault((each.person, each.answer), each)
-    for each in (each for each in compared if each.person in rows):
-        mine = rows[each.person]
-        if each.kind == CaseKind.REPEAT:
-            if before := first.get((each.person, each.answer)):
-                mine.again.add(each.label, before.label)
-            continue
-        for other in by_case[each.case]:
-            if other.person != each.person:
-                mine.peers.add(each.label, other.label)
-        if each.case in decisions:
-            mine.decided.add(each.label, decisions[each.case])
+    peers, decided, again = (defaultdict[int, Pairs](Pairs) for _ in range(3))
+    by_case, first = defaultdict[int, list[Review]](list), dict[tuple[int, int], Review]()
+    for each in labels:
+        mine = (each.reviewer_id, each.case.implementation_id)
+        if each.case.kind == CaseKind.REVIEW:
+            by_case[each.case_id].append(each)
+            first.setdefault(mine, each)
+        elif mine in first:
+            again[each.reviewer_id].add(each.label, first[mine].label)
+    for case, given in by_case.items():
+        for one, other in permutations(given, 2):
+            peers[one.reviewer_id].add(one.label, other.label)
+        for each in given if case in decisions else ():
+            decided[each.reviewer_id].add(each.label, decisions[case])
+    for person, row in rows.items():
+        row.peers, row.decided, row.again = peers[person], decided[person], again[person]
 
 
 def people_at_work() -> list[Reviewer]:

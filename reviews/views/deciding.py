@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.cases import adjudicating, appeals, flags
 from reviews.cases.evidence import evidence
-from reviews.deciding_forms import BecauseForm, DecideForm
 from reviews.enums import AssignmentState, Role
-from reviews.exceptions import LabelError, LeaseLostError
+from reviews.exceptions import LeaseLostError
+from reviews.forms import BecauseForm, DecideForm
 from reviews.labelling import holding
 from reviews.labelling.items import blind_item
 from reviews.labelling.keys import KEYS, keys_of
@@ -88,12 +88,10 @@ def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             adjudicating.decide(assignment=assignment, **form.cleaned_data)
-        except LabelError as error:
-            form.take_errors(error.errors)
         except LeaseLostError as error:
             return _lost(request, assignment, str(error), form, status=HTTPStatus.GONE)
         except SubmissionError as error:
-            form.add_error(None, str(error))
+            form.add_error(None, getattr(error, "errors", None) or str(error))
         else:
             messages.success(request, "Decided. The label is final now, and the case is public.")
             return redirect("reviews")
@@ -129,7 +127,7 @@ def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, sta
     context = {
         "assignment": assignment,
         "item": item,
-        "evidence": evidence(assignment, candidate=item.candidate, golden=item.golden),
+        **evidence(assignment, candidate=item.candidate, golden=item.golden),
         "comparison": item.compared(),
         "guideline": current(),
         "form": form,

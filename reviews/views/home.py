@@ -1,4 +1,4 @@
-"""The first page of reviewing, and the page of an invitation."""
+"""The first page of reviewing, the page of an invitation, and what is right after each practice item."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from reviews.enums import AssignmentState, CaseKind
+from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import ReviewError
 from reviews.labelling.claiming import queue_counts
+from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
-from reviews.people import readiness, reviewers
-from reviews.views.guards import user_of
+from reviews.people import invitations, practice, readiness, reviewers
+from reviews.views.guards import reviewers_only, user_of
 from submissions.views.acting import SIGNED_OUT
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _of(reviewer: Reviewer) -> dict[str, Any]:
     missing = readiness.what_is_missing(reviewer)
     return {
         "reviewer": reviewer,
-        "roles": reviewers.roles_of(reviewer),
+        "roles": reviewer.roles,
         "missing": missing,
         "practising": bool(missing) and missing[0].name == "practice",
         "held": _held(reviewer),
@@ -52,8 +53,7 @@ def _of(reviewer: Reviewer) -> dict[str, Any]:
 
 
 def _held(reviewer: Reviewer) -> Assignment | None:
-    states = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
-    return Assignment.objects.filter(reviewer=reviewer, state__in=states).select_related("case").order_by("-pk").first()
+    return Assignment.objects.filter(reviewer=reviewer, state__in=LIVE).select_related("case").order_by("-pk").first()
 
 
 def _today(reviewer: Reviewer) -> dict[str, int]:
@@ -68,10 +68,10 @@ def _today(reviewer: Reviewer) -> dict[str, int]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, secret: str) -> HttpResponse:
     """What an invitation gives, and accepting it. Whoever is signed out comes back after signing in."""
-    invitation = reviewers.invitation_of(secret)
+    invitation = invitations.invitation_of(secret)
     if invitation is None:
         raise Http404("There is no such invitation. Open the whole link, as it was sent.")
-    problem, status = reviewers.problem_with(invitation), HTTPStatus.OK
+    problem, status = invitations.problem_with(invitation), HTTPStatus.OK
     mine = request.user.is_authenticated and invitation.used_by and invitation.used_by.user_id == request.user.pk
     if mine:
         return redirect("reviews")
@@ -82,11 +82,38 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
             messages.warning(request, SIGNED_OUT)
             return redirect_to_login(request.path)
         try:
-            reviewer = reviewers.accept(user=user_of(request), secret=secret)
+            reviewer = invitations.accept(user=user_of(request), secret=secret)
         except ReviewError as error:
             problem, status = str(error), HTTPStatus.CONFLICT
         else:
             messages.success(request, f"Welcome. Others will know you as {reviewer.public_name}.")
             return redirect("reviews")
-    context = {"invitation": invitation, "roles": reviewers.roles_of(invitation), "problem": problem}
+    context = {"invitation": invitation, "roles": invitation.roles, "problem": problem}
     return render(request, "reviews/join.html", context, status=status)
+
+
+@never_cache
+@reviewers_only
+@require_safe
+def practice_answer(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
+    """The own label beside the known one; before it is locked, the item itself."""
+    found = Assignment.objects.filter(pk=pk, reviewer=reviewer, case__kind=CaseKind.PRACTICE)
+    assignment = found.select_related(
+        "case__implementation__revision__task__paper", "case__implementation__revision__category"
+    ).first()
+    if assignment is None:
+        raise Http404
+    review = Review.objects.filter(case=assignment.case, reviewer=reviewer).first()
+    if review is None:
+        return redirect("label", pk)
+    context = {
+        "case": assignment.case,
+        "review": review,
+        "right": review.label == assignment.case.known_label,
+        "item": blind_item(assignment),
+        "number": practice.practice_cases().filter(pk__lte=assignment.case_id).count(),
+        "progress": practice.progress(reviewer),
+        "seen": practice.seen(reviewer),
+        "role": next(iter(reviewer.roles), None),
+    }
+    return render(request, "reviews/practice_answer.html", context)

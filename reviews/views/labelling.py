@@ -24,7 +24,7 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 from evaluator.judging.labels import Label
 from reviews.comparison import numbered
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
-from reviews.exceptions import LabelError, LeaseLostError, NotReadyError, StaleDraftError
+from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError, StaleDraftError
 from reviews.labelling import claiming, drafts, holding, locking
 from reviews.labelling.forms import LabelForm
 from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
@@ -47,16 +47,12 @@ if TYPE_CHECKING:
         htmx: HtmxDetails
 
 
-CHOICES: Final = (
-    (Label.CC, "Completely correct", "It would do in the golden function's place, however differently it is written."),
-    (
-        Label.LC,
-        "Logically correct",
-        "The idea is right, but something keeps it from giving the right results everywhere.",
-    ),
-    (Label.LI, "Logically incorrect", "It does not do what paper and instruction ask, however it looks."),
-)
-"""Each label, its name, and the rubric in a sentence."""
+RUBRIC: Final = {
+    Label.CC: "It would do in the golden function's place, however differently it is written.",
+    Label.LC: "The idea is right, but something keeps it from giving the right results everywhere.",
+    Label.LI: "It does not do what paper and instruction ask, however it looks.",
+}
+"""What each label means, in a sentence."""
 _PDF = {
     "pdf_library": "vendor/pdfjs/pdf.min.mjs",
     "pdf_worker": "vendor/pdfjs/pdf.worker.min.mjs",
@@ -168,7 +164,7 @@ def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
                 note=given["note"],
                 active_seconds=given["active_seconds"] or 0,
             )
-        except LabelError as error:
+        except IncompleteError as error:
             form.take_errors(error.errors)
         except LeaseLostError as error:
             return _lost(request, assignment, form, error)
@@ -246,7 +242,7 @@ def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     reason = request.POST.get("reason", "")
     try:
         holding.skip(assignment, reason=reason)
-    except LabelError as error:
+    except IncompleteError as error:
         if assignment.state != AssignmentState.ACTIVE:
             messages.error(request, str(error))
             return redirect("label", pk=assignment.pk)
@@ -300,7 +296,6 @@ def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | N
     context = _context(request, assignment) | {
         "review": review,
         "said": said,
-        "choice": next(choice for choice in CHOICES if choice[0] == review.label),
         "read_only": True,
         "late": late and late.typed,
     }
@@ -331,7 +326,7 @@ def _page_context(request: HtmxRequest, assignment: Assignment, form: LabelForm 
     return context | {
         "form": form or LabelForm(draft=assignment.draft),
         "version": form["version"].value() if form and request.htmx else assignment.draft_version,
-        "choices": [(*choice, keys[f"label_{choice[0].lower()}"]) for choice in CHOICES],
+        "choices": [(label, label.meaning, text, keys[f"label_{label.lower()}"]) for label, text in RUBRIC.items()],
         "confidences": Confidence.choices,
         "key_rows": [
             (keys[action], key.does) for action, key in KEYS.items() if item.other_changes or action != "pane_changes"

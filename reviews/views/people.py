@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.db.models import Count, Max, OuterRef, Q, Subquery
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -15,11 +15,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reviews.enums import CaseKind
 from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
-from reviews.people import practice, reviewers
+from reviews.people import invitations, practice, reviewers
 from reviews.views.guards import maintainers_only, user_of
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -47,15 +47,17 @@ def people(request: HttpRequest) -> HttpResponse:
 def invite(request: HttpRequest) -> HttpResponse:
     """Make an invitation, and the practice round that newcomers begin with."""
     form = InviteForm(request.POST)
-    if not form.is_valid():
-        return _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, form=form)
-    _, secret = reviewers.invite(actor=user_of(request), **form.cleaned_data)
-    request.session[_LINK] = request.build_absolute_uri(reverse("review_join", args=[secret]))
-    try:
-        practice.ensure_practice()
-    except SubmissionError as error:
-        messages.warning(request, f"There are no practice items yet: {error}")
-    return redirect(f"{_address()}#invitations")
+
+    def make() -> None:
+        _, secret = invitations.invite(actor=user_of(request), **form.cleaned_data)
+        request.session[_LINK] = request.build_absolute_uri(reverse("review_join", args=[secret]))
+        try:
+            practice.ensure_practice()
+        except SubmissionError as error:
+            messages.warning(request, f"There are no practice items yet: {error}")
+
+    back = f"{_address()}#invitations"
+    return perform(request, make, back=back, form=form, again=lambda: _page(request, form=form))
 
 
 @action(_address)
@@ -63,13 +65,12 @@ def invite(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Make an unused link worthless."""
     invitation = get_object_or_404(Invitation, pk=pk)
-    try:
-        reviewers.revoke(actor=user_of(request), invitation=invitation)
-    except SubmissionError as error:
-        messages.warning(request, str(error))
-    else:
-        messages.success(request, "The invitation is revoked: its link works no more.")
-    return redirect(f"{_address()}#invitations")
+    return perform(
+        request,
+        lambda: invitations.revoke(actor=user_of(request), invitation=invitation),
+        back=f"{_address()}#invitations",
+        done="The invitation is revoked: its link works no more.",
+    )
 
 
 @never_cache
@@ -78,29 +79,27 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     """One reviewer: profile, history, and changing the roles."""
     reviewer = get_object_or_404(_listed(), pk=pk)
-    form, status = RolesForm.of(reviewer), HTTPStatus.OK
-    if request.method == "POST":
-        form = RolesForm(request.POST)
-        if form.is_valid():
-            try:
-                returned = reviewers.set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
-            except SubmissionError as error:
-                form.add_error(None, str(error))
-            else:
-                messages.success(request, f"{reviewer.public_name}: {_changed(returned)}")
-                return redirect("review_people")
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if request.method != "POST":
+        return _person(request, reviewer, RolesForm.of(reviewer))
+    form = RolesForm(request.POST)
+
+    def change() -> str:
+        returned = reviewers.set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
+        what = "the roles are changed; the item at hand went back to the queue" if returned else "the roles are changed"
+        return f"{reviewer.public_name}: {what}."
+
+    return perform(request, change, back="review_people", form=form, again=lambda: _person(request, reviewer, form))
+
+
+def _person(request: HttpRequest, reviewer: Reviewer, form: RolesForm) -> HttpResponse:
     context = {
         "reviewer": reviewer,
         "form": form,
         "conflicts": reviewer.conflicts.select_related("system"),
         "events": [(event, _what(event.data)) for event in history(reviewer)[:_SHOWN_ROWS]],
     }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render(request, "reviews/reviewer.html", context, status=status)
-
-
-def _changed(returned: int) -> str:
-    return "the roles are changed; the item at hand went back to the queue." if returned else "the roles are changed."
 
 
 def _what(data: dict[str, Any]) -> str:
@@ -128,14 +127,16 @@ def _listed() -> QuerySet[Reviewer]:
     )
 
 
-def _page(request: HttpRequest, *, status: int = 200, link: str = "", form: InviteForm | None = None) -> HttpResponse:
+def _page(request: HttpRequest, *, link: str = "", form: InviteForm | None = None) -> HttpResponse:
+    """The list; ``form`` is an invitation that was refused."""
     rows: list[Any] = list(_listed().order_by("-active", "pseudonym"))
-    invitations = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
+    newest = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
     context = {
         "rows": [(row, max(filter(None, (row.last_label, row.last_taken)), default=None)) for row in rows],
-        "invitations": [(each, reviewers.problem_with(each)) for each in invitations],
-        "days": reviewers.INVITATION_DAYS,
+        "invitations": [(each, invitations.problem_with(each)) for each in newest],
+        "days": invitations.INVITATION_DAYS,
         "form": form or InviteForm(),
         "link": link,
     }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form else HTTPStatus.OK
     return render(request, "reviews/reviewers.html", context, status=status)

@@ -11,16 +11,17 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from reviews.exceptions import ReviewError
 from reviews.forms import ConflictForm, ProfileForm
 from reviews.people import conflicts, reviewers
 from reviews.views.guards import reviewers_only
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from reviews.models import Reviewer
+
+_RETURNED = " The item that you held is of a system or organisation in conflict: it was handed back."
 
 
 def _address(**_arguments: int) -> str:
@@ -35,16 +36,12 @@ def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
     if request.method != "POST":
         return _page(request, reviewer)
     form = ProfileForm(reviewer, request.POST)
-    if form.is_valid():
-        try:
-            returned = reviewers.update_profile(reviewer=reviewer, **form.facts())
-        except ReviewError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, "Your profile is saved.")
-            _say_returned(request, returned)
-            return redirect("reviews")
-    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, form=form)
+
+    def store() -> str:
+        returned = reviewers.update_profile(reviewer=reviewer, **form.cleaned_data)
+        return "Your profile is saved." + _RETURNED * bool(returned)
+
+    return perform(request, store, back="reviews", form=form, again=lambda: _page(request, reviewer, form=form))
 
 
 @action(_address)
@@ -52,16 +49,13 @@ def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 def conflict_add(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
     """Declare a conflict of interest."""
     form = ConflictForm(reviewer, request.POST)
-    if form.is_valid():
-        try:
-            returned = conflicts.add_conflict(reviewer=reviewer, **form.cleaned_data)
-        except ReviewError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, "The conflict is noted: you will not be given such answers.")
-            _say_returned(request, returned)
-            return redirect(f"{_address()}#conflicts")
-    return _page(request, reviewer, status=HTTPStatus.UNPROCESSABLE_ENTITY, conflict_form=form)
+
+    def add() -> str:
+        returned = conflicts.add_conflict(reviewer=reviewer, **form.cleaned_data)
+        return "The conflict is noted: you will not be given such answers." + _RETURNED * bool(returned)
+
+    back = f"{_address()}#conflicts"
+    return perform(request, add, back=back, form=form, again=lambda: _page(request, reviewer, conflict_form=form))
 
 
 @action(_address)
@@ -74,20 +68,14 @@ def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpRe
     return redirect(f"{_address()}#conflicts")
 
 
-def _say_returned(request: HttpRequest, returned: int) -> None:
-    if returned:
-        messages.warning(
-            request, "The item that you held is of a system or organisation in conflict: it was handed back."
-        )
-
-
-def _page(request: HttpRequest, reviewer: Reviewer, *, status: int = 200, **bound: Any) -> HttpResponse:
-    """``bound`` are forms with errors: ``form``, ``conflict_form``."""
+def _page(request: HttpRequest, reviewer: Reviewer, **refused: Any) -> HttpResponse:
+    """``refused`` is the form with errors: ``form`` or ``conflict_form``."""
     context = {
         "reviewer": reviewer,
         "form": ProfileForm(reviewer),
         "conflicts": reviewer.conflicts.select_related("system"),
         "conflict_form": ConflictForm(reviewer),
-        **bound,
+        **refused,
     }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK
     return render(request, "reviews/profile.html", context, status=status)

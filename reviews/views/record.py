@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from reviews.enums import CLOSED
+from reviews.forms import ExportForm, StateForm
 from reviews.labelling.blindness import unlocked_answers
 from reviews.people.reviewers import reviewer_of
 from reviews.record import dashboards
 from reviews.record.exporting import export
-from reviews.record_forms import ExportForm, StateForm
 from reviews.views.guards import maintainers_only, user_of
 
 if TYPE_CHECKING:

@@ -63,8 +63,8 @@ def perform(
 ) -> HttpResponse:
     """Do it, go ``back``, and show there what was done: ``done``, or the text that ``act`` returns.
 
-    A refusal is shown there, too. Where there is a ``form``, a refusal stands in it, and ``again`` answers with the
-    page that has the form; so it does where the form is wrong.
+    A refusal is shown there, too. Where there is a ``form``, a refusal stands in it, its ``errors`` beside their
+    fields, and ``again`` answers with the page that has the form; so it does where the form is wrong.
     """
     if form is None or form.is_valid():
         try:
@@ -73,7 +73,7 @@ def perform(
             if form is None:
                 messages.warning(request, str(error))
             else:
-                form.add_error(None, str(error))
+                form.add_error(None, getattr(error, "errors", None) or str(error))
         else:
             if text := message if isinstance(message, str) else done:
                 messages.success(request, text)

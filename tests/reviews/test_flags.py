@@ -76,7 +76,7 @@ def test_no_other_reason_does(flagged_tasks: list[TaskRevision], committing: Cal
 
 
 def test_each_reason_flags_by_itself(maintainer: User) -> None:
-    test, golden = flag_task(decision("judge_error", "bad_golden", "bad_test"))
+    test, golden = flag_task(decision("bad_test", "bad_golden", "judge_error"))
     assert (test.reason, golden.reason) == ("bad_test", "bad_golden")
     lift(actor=maintainer, flag=test, reason=REASON)
     assert [flag.reason for flag in flags_of([golden.revision_id])[golden.revision_id]] == ["bad_golden"]

@@ -14,7 +14,7 @@ from django.utils import timezone
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
 from reviews.models import Assignment, Conflict, Invitation, Reviewer, Trigger
-from reviews.people.reviewers import accept, invite
+from reviews.people.invitations import accept, invite
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
     ReviewerFactory,

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role
-from reviews.exceptions import LabelError, LeaseLostError
+from reviews.exceptions import IncompleteError, LeaseLostError
 from reviews.labelling import drafts, holding, locking
 from reviews.models import Assignment, Case, CaseEvent, GuidelineReading, Review
 from reviews.people.readiness import MissingStepError
@@ -85,7 +85,7 @@ def test_a_completely_correct_answer_needs_no_finding(mine: Assignment) -> None:
     ],
 )
 def test_an_incomplete_label_is_refused_by_field(mine: Assignment, given: dict[str, Any], fields: set[str]) -> None:
-    with pytest.raises(LabelError) as caught:
+    with pytest.raises(IncompleteError) as caught:
         locking.lock(assignment=mine, **{**GIVEN, **given})
     assert set(caught.value.errors) == fields
     assert (Review.objects.exists(), Assignment.objects.get().state) == (False, AssignmentState.ACTIVE)

@@ -13,7 +13,8 @@ from django.utils import timezone
 from reviews.enums import AssignmentState, CaseKind, CaseState
 from reviews.models import Assignment, Case, Invitation, Reviewer
 from reviews.people.conflicts import add_conflict, remove_conflict
-from reviews.people.reviewers import accept, invite, update_profile
+from reviews.people.invitations import accept, invite
+from reviews.people.reviewers import update_profile
 from submissions.exceptions import QuotaExceededError
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, ready, reviewed
@@ -128,7 +129,7 @@ class TestRoles:
         update_profile(reviewer=reviewer, **facts)
         page = as_maintainer.get(reverse("review_person", args=[reviewer.pk])).content.decode()
         assert re.findall(r"(?:changed the reviewer|joined the reviewers), ([^<]+)</li>", page) == [
-            "profile: affiliation, name, shows name",
+            "profile: affiliation, conflicts confirmed, name, shows name",
             "no conflict with Gamma &lt;b&gt; now",
             "new conflict with Gamma &lt;b&gt;",
             "as annotator and adjudicator",

@@ -14,8 +14,8 @@ from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
 from reviews.models import Assignment, Case, Invitation, Reviewer
 from reviews.people import conflicts, reviewers
-from reviews.people.pseudonyms import unused_pseudonym
-from reviews.people.reviewers import accept, invite, open_cases
+from reviews.people.invitations import accept, invite, revoke, unused_pseudonym
+from reviews.people.reviewers import open_cases
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError
 from submissions.models import AuditEvent, Submission
@@ -100,13 +100,13 @@ class TestInvitations:
             invite(actor=maintainer, annotator=False, adjudicator=False)
         invitation, _ = invite(actor=maintainer, annotator=True, adjudicator=False)
         with pytest.raises(NotAllowedError):
-            reviewers.revoke(actor=UserFactory(), invitation=invitation)
-        reviewers.revoke(actor=maintainer, invitation=invitation)
+            revoke(actor=UserFactory(), invitation=invitation)
+        revoke(actor=maintainer, invitation=invitation)
         used, secret = invite(actor=maintainer, annotator=True, adjudicator=False)
         accept(user=UserFactory(), secret=secret)
         for ended in (invitation, used):
             with pytest.raises(ReviewError, match="used or revoked already"):
-                reviewers.revoke(actor=maintainer, invitation=ended)
+                revoke(actor=maintainer, invitation=ended)
         assert AuditEvent.objects.filter(verb=Verb.INVITATION_REVOKED).count() == 1
 
 
@@ -187,7 +187,7 @@ class TestPeople:
         answer = answers(system=SystemFactory(organisation="ALPHA lab"))[0]
         held = assigned(case_of(answer, state=CaseState.LEASED), reviewer)
         given: dict[str, Any] = {"reviewer": reviewer, "shows_name": True, "expertise": "NLP", "confirmed": True}
-        for name, affiliation, said in ((" Dana  Doe ", " ", "or “none”"), ("", "Alpha", "stay with the pseudonym")):
+        for name, affiliation, said in ((" Dana  Doe ", " ", "or “none”"), ("", "Alpha", "take the tick below away")):
             with pytest.raises(ReviewError, match=said):
                 reviewers.update_profile(name=name, affiliation=affiliation, **given)
         assert reviewers.update_profile(name=" Dana  Doe ", affiliation="Alpha  Lab", **given) == 1
@@ -196,7 +196,7 @@ class TestPeople:
         assert (reviewer.public_name, reviewer.affiliation, reviewer.expertise) == ("Dana Doe", "Alpha Lab", "NLP")
         assert held.state == AssignmentState.RETURNED
         changed = [event.data.get("changed") for event in AuditEvent.objects.all()]
-        assert ["affiliation", "expertise", "name", "shows_name"] in changed
+        assert ["affiliation", "conflicts_confirmed", "expertise", "name", "shows_name"] in changed
 
 
 class TestConflicts:

@@ -1,0 +1,147 @@
+"""Becoming a reviewer: links that give roles, and the pseudonyms under which others know whoever opened one."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from reviews.exceptions import IncompleteError, ReviewError
+from reviews.models import Invitation, Reviewer
+from reviews.people.reviewers import require_maintainer
+from submissions.domain.audit import record
+from submissions.enums import Verb
+
+if TYPE_CHECKING:
+    from submissions.models import User
+
+INVITATION_DAYS: Final = 14
+_SECRET_BYTES: Final = 32
+_QUALITIES: Final = (
+    "Amber Azure Brisk Calm Cedar Clear Copper Coral Crisp Dusky Early Even Fern Flint Gentle Golden Granite Green "
+    "Hazel Indigo Ivory Jade Keen Lilac Linen Lucid Marble Mellow Misty Mossy Northern Ochre Olive Opal Patient Pearl "
+    "Plain Quiet Russet Sandy Silver Slate Southern Steady Still Tidal Umber Velvet Violet Willow"
+)
+_BIRDS: Final = (
+    "Avocet Bittern Bunting Chough Coot Crake Crane Curlew Dipper Dove Dunlin Egret Eider Finch Gannet Godwit Grebe "
+    "Heron Hoopoe Ibis Jackdaw Kestrel Kite Knot Lapwing Lark Linnet Martin Merlin Nightjar Nuthatch Oriole Osprey "
+    "Petrel Pipit Plover Puffin Rail Robin Rook Shrike Siskin Snipe Swift Teal Tern Thrush Turnstone Wagtail Wren"
+)
+_TRIES: Final = 50
+
+
+def invite(*, actor: User, annotator: bool, adjudicator: bool, note: str = "") -> tuple[Invitation, str]:
+    """Make a link's secret and what it gives; the secret is answered once and never stored.
+
+    Raises :class:`NotAllowedError` for who is no maintainer, :class:`IncompleteError` without a role.
+    """
+    require_maintainer(actor)
+    if not (annotator or adjudicator):
+        raise IncompleteError({"annotator": "Choose at least one role."})
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            secret_digest=_digest(secret),
+            annotator=annotator,
+            adjudicator=adjudicator,
+            note=note,
+            created_by=actor,
+            expires=timezone.now() + timedelta(days=INVITATION_DAYS),
+        )
+        record(verb=Verb.INVITED, subject=invitation, actor=actor, data={"roles": invitation.roles})
+    return invitation, secret
+
+
+def revoke(*, actor: User, invitation: Invitation) -> None:
+    """Make an unused link worthless. Raises :class:`ReviewError` when it was used or revoked already."""
+    require_maintainer(actor)
+    with transaction.atomic():
+        unused = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None)
+        if not unused.update(revoked=timezone.now()):
+            msg = "This invitation was used or revoked already."
+            raise ReviewError(msg)
+        record(verb=Verb.INVITATION_REVOKED, subject=invitation, actor=actor)
+
+
+def invitation_of(secret: str) -> Invitation | None:
+    """The invitation with this secret, used or not."""
+    return Invitation.objects.filter(secret_digest=_digest(secret)).select_related("used_by").first()
+
+
+def problem_with(invitation: Invitation) -> str:
+    """Why an invitation cannot be accepted any more, and what to do; empty when it can."""
+    if invitation.used is not None:
+        return "This invitation has been used: each link works once. Ask whoever sent it for another."
+    if invitation.revoked is not None:
+        return "This invitation was taken back. Ask whoever sent it for another if that was a mistake."
+    if invitation.expires <= timezone.now():
+        return f"This invitation has expired: links last {INVITATION_DAYS} days. Ask whoever sent it for another."
+    return ""
+
+
+def accept(*, user: User, secret: str) -> Reviewer:
+    """Make ``user`` a reviewer with the invitation's roles, or add them to the reviewer that ``user`` is already.
+
+    Of two with one link one wins. Whoever accepts it twice is answered as the first time. Raises :class:`ReviewError`
+    for a link that is unknown, used, revoked or expired, and for one that would give nothing new.
+    """
+    invitation = invitation_of(secret)
+    if invitation is None:
+        msg = "There is no such invitation. Open the whole link, as it was sent."
+        raise ReviewError(msg)
+    with transaction.atomic():
+        reviewer = _reviewer_for(user)
+        if invitation.used_by_id == reviewer.pk:
+            return reviewer
+        if not reviewer.active:
+            msg = "Your work as a reviewer was ended by a maintainer. Ask a maintainer to start it again."
+            raise ReviewError(msg)
+        if set(invitation.roles) <= set(reviewer.roles):
+            msg = "You have every role that this invitation gives; it stays valid for somebody else."
+            raise ReviewError(msg)
+        now = timezone.now()
+        valid = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None, expires__gt=now)
+        if not valid.update(used=now, used_by=reviewer):
+            invitation.refresh_from_db()
+            if invitation.used_by_id == reviewer.pk:  # Another tab was faster.
+                return reviewer
+            raise ReviewError(problem_with(invitation))
+        gained = {f"is_{role.value}": True for role in invitation.roles}
+        Reviewer.objects.filter(pk=reviewer.pk).update(**gained)
+        reviewer.refresh_from_db()
+        record(verb=Verb.JOINED, subject=reviewer, actor=user, data={"roles": invitation.roles})
+    return reviewer
+
+
+def _reviewer_for(user: User) -> Reviewer:
+    """``user``'s row, made if need be; two tabs make one, and a pseudonym taken meanwhile is drawn again."""
+    for _ in range(10):
+        found = Reviewer.objects.filter(user=user).first()
+        if found is not None:
+            return found
+        try:
+            with transaction.atomic():
+                return Reviewer.objects.create(user=user, pseudonym=unused_pseudonym())
+        except IntegrityError:
+            continue
+    msg = "No pseudonym was free. Try again."
+    raise ReviewError(msg)
+
+
+def unused_pseudonym() -> str:
+    """A pseudonym that nobody has. Somebody else may take it before it is stored: the database refuses the second."""
+    chance = random.SystemRandom()
+    for _ in range(_TRIES):
+        drawn = f"{chance.choice(_QUALITIES.split())} {chance.choice(_BIRDS.split())} {chance.randrange(10, 100)}"
+        if not Reviewer.objects.filter(pseudonym=drawn).exists():
+            return drawn
+    return f"{chance.choice(_QUALITIES.split())} {chance.choice(_BIRDS.split())} {chance.randrange(10**6, 10**9)}"
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
