@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from submissions.domain.endpoints import DESCRIBED
 from submissions.endpoints.addresses import LONGEST, problem
-from submissions.enums import Api, Provider
+from submissions.enums import PROVIDERS, Api, Provider
 from submissions.forms import refuse_hidden_characters
 
 if TYPE_CHECKING:
@@ -20,11 +20,6 @@ LONGEST_KEY: Final = 1000
 _EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh", "max")
 _DEAREST: Final = 100_000
 _DAY: Final = 24 * 3600
-_PROVIDERS: Final = {
-    Api.CHAT: Provider.OPENAI,
-    Api.RESPONSES: Provider.OPENAI,
-    Api.MESSAGES: Provider.ANTHROPIC,
-}
 _TYPE_AGAIN: Final = "Keys are never sent back to the browser: type it again."
 
 
@@ -43,13 +38,13 @@ PRESETS: Final = (
         "openai-responses",
         "OpenAI, Responses",
         "Fill in the dated model id and your key.",
-        {"name": "OpenAI", "api": Api.RESPONSES.value, "base_url": "https://api.openai.com/v1"},
+        {"name": "OpenAI", "api": Api.RESPONSES.value, "base_url": PROVIDERS[Provider.OPENAI].address},
     ),
     Preset(
         "openai-chat",
         "OpenAI, Chat Completions",
         "Fill in the dated model id and your key.",
-        {"name": "OpenAI Chat", "api": Api.CHAT.value, "base_url": "https://api.openai.com/v1"},
+        {"name": "OpenAI Chat", "api": Api.CHAT.value, "base_url": PROVIDERS[Provider.OPENAI].address},
     ),
     Preset(
         "anthropic",
@@ -58,7 +53,7 @@ PRESETS: Final = (
         {
             "name": "Anthropic",
             "api": Api.MESSAGES.value,
-            "base_url": "https://api.anthropic.com",
+            "base_url": PROVIDERS[Provider.ANTHROPIC].address,
             "context_tokens": 200_000,
         },
     ),
@@ -255,7 +250,7 @@ class EndpointForm(forms.Form):
 
     def described(self) -> dict[str, Any]:
         """The endpoint's fields, for the domain. Call it on a valid form."""
-        provider = _PROVIDERS[Api(self.cleaned_data["api"])]
+        provider = next(each for each, facts in PROVIDERS.items() if self.cleaned_data["api"] in facts.apis)
         return {name: self.cleaned_data[name] for name in DESCRIBED if name != "provider"} | {
             "provider": provider.value
         }

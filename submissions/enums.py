@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 from django.db.models import TextChoices
 
 
@@ -40,6 +42,28 @@ class Api(TextChoices):
     CHAT = "chat", "OpenAI Chat Completions"
     RESPONSES = "responses", "OpenAI Responses"
     MESSAGES = "messages", "Anthropic Messages"
+
+
+class ProviderFacts(NamedTuple):
+    """What forms, commands and judges have to know of a provider. How to talk to it: ``evaluator.providers``.
+
+    The first of ``apis`` is the usual one; ``library`` is the distribution of its SDK, whose version a judge stores.
+    """
+
+    apis: tuple[Api, ...]
+    address: str
+    key_variable: str
+    library: str
+
+
+PROVIDERS: Final = {
+    Provider.OPENAI: ProviderFacts(
+        (Api.CHAT, Api.RESPONSES), "https://api.openai.com/v1", key_variable="OPENAI_API_KEY", library="openai"
+    ),
+    Provider.ANTHROPIC: ProviderFacts(
+        (Api.MESSAGES,), "https://api.anthropic.com", key_variable="ANTHROPIC_API_KEY", library="anthropic"
+    ),
+}
 
 
 class EndpointCheck(TextChoices):

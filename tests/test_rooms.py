@@ -25,7 +25,7 @@ PURE = {
         *("agent_answers", "answers", "asking", "estimating", "generating", "generation_progress", "prompt_tasks"),
         "reading_trajectories",
     },
-    "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "shown_judgements", "votes"},
+    "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "votes"},
     "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
     "evaluator/sandbox": {"building", "configuration", "task_environments"},
     "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},

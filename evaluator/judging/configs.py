@@ -14,7 +14,7 @@ from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from evaluator.providers.calling import call_key
 from submissions.domain.audit import record
-from submissions.enums import Verb
+from submissions.enums import PROVIDERS, Provider, Verb
 from submissions.exceptions import NotAllowedError, SubmissionError, WrongStateError
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def _check_votes(votes: int, votes_when_split: int) -> None:
 
 
 def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int, vendor: str) -> JudgeConfig:
+    library = PROVIDERS[Provider(endpoint.provider)].library
     config = JudgeConfig(
         name=name.strip() or endpoint.model[:80],
         endpoint=endpoint,
@@ -126,7 +127,7 @@ def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int
         prompt_version=PROMPT_VERSION,
         prompt_hash=PROMPT_HASH,
         schema_hash=SCHEMA_HASH,
-        sdk=f"{endpoint.provider} {version(endpoint.provider)}",
+        sdk=f"{library} {version(library)}",
         **{
             field: getattr(endpoint, field)
             for field in (

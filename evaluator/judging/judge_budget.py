@@ -24,33 +24,20 @@ class BudgetSpentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """US dollars and tokens (in and out): what was spent today, and what may be. Unpriced calls cost no dollars."""
+    """What is left of today's US dollars and tokens (in and out), never below zero."""
 
-    dollars: Decimal
-    tokens: int
-    most_dollars: Decimal
-    most_tokens: int
-
-    @property
-    def dollars_left(self) -> Decimal:
-        """Never below zero, although the last call of a day may go beyond the limit."""
-        return max(self.most_dollars - self.dollars, Decimal(0))
-
-    @property
-    def tokens_left(self) -> int:
-        """Never below zero."""
-        return max(self.most_tokens - self.tokens, 0)
+    dollars_left: Decimal
+    tokens_left: int
 
 
 def today() -> Budget:
-    """How today's budget stands. A limit of 0 switches judging off."""
+    """How today's budget stands. A limit of 0 switches judging off. Unpriced calls cost no dollars."""
     calls = ModelCall.objects.filter(purpose__in=[CallPurpose.JUDGE, CallPurpose.HEALTH], started__gte=_midnight())
     spent = calls.aggregate(dollars=Sum("dollars"), input=Sum("input_tokens"), output=Sum("output_tokens"))
+    limits = settings.ENVIRONMENT
     return Budget(
-        dollars=spent["dollars"] or Decimal(0),
-        tokens=(spent["input"] or 0) + (spent["output"] or 0),
-        most_dollars=Decimal(str(settings.ENVIRONMENT.judge_daily_dollars)),
-        most_tokens=settings.ENVIRONMENT.judge_daily_tokens,
+        dollars_left=max(Decimal(str(limits.judge_daily_dollars)) - (spent["dollars"] or 0), Decimal(0)),
+        tokens_left=max(limits.judge_daily_tokens - (spent["input"] or 0) - (spent["output"] or 0), 0),
     )
 
 
@@ -59,11 +46,10 @@ def require_some_left() -> None:
     budget = today()
     if budget.dollars_left and budget.tokens_left:
         return
-    what = (
-        f"{budget.most_tokens} tokens (JUDGE_DAILY_TOKENS)"
-        if budget.dollars_left
-        else f"${budget.most_dollars} (JUDGE_DAILY_DOLLARS)"
-    )
+    limits = settings.ENVIRONMENT
+    what = f"${limits.judge_daily_dollars} (JUDGE_DAILY_DOLLARS)"
+    if budget.dollars_left:
+        what = f"{limits.judge_daily_tokens} tokens (JUDGE_DAILY_TOKENS)"
     until = tomorrow()
     msg = f"Today's budget for judges, {what}, is spent; judging goes on at {until:%Y-%m-%d %H:%M} UTC."
     raise BudgetSpentError(msg, until=until)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from benchmark_tasks.domain.queries import UNREADABLE
 from benchmark_tasks.models import Suite
@@ -56,24 +56,23 @@ _OTHER_TEXT: Final = "The task's reference, or what judges are shown of an answe
 
 
 def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
-    """Queue a judgement by ``config`` of every answer with code that has none; say how many. Idempotent.
+    """Queue a judgement by ``config`` of every answer with code that has none; return how many. Idempotent.
 
     All answers, or those of one submission or of one suite's; never those of cancelled submissions. Cancelled
     judgements are queued again.
     """
     with transaction.atomic():
-        answers = _answers_with_code()
-        if submission_id is not None:
-            answers = answers.filter(submission_id=submission_id)
-        if suite is not None:
-            answers = answers.filter(submission__suite_version__suite=suite)
+        answers = _answers_with_code().filter(_of("", submission_id, suite))
         new = answers.exclude(judgements__config=config)
         made = Judgement.objects.bulk_create(
             [Judgement(implementation=answer, config=config) for answer in new.only("pk")], ignore_conflicts=True
         )
         cancelled = Judgement.objects.filter(config=config, implementation__in=answers, state=WorkState.CANCELLED)
         count = len(made) + cancelled.update(state=WorkState.QUEUED, infra_count=0, not_before=None, reason="")
-        _show_where_none_is(config, answers)
+        # The first judge of a suite is the one that its board shows.
+        judged = answers.values("submission__suite_version__suite")
+        for each in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
+            show_first(suite=each, config=config)
         transaction.on_commit(partial(push_models, count))
     return count
 
@@ -90,15 +89,15 @@ def _answers_with_code() -> QuerySet[Implementation]:
     return answers.exclude(submission__state=SubmissionState.CANCELLED)
 
 
+def _of(path: str, submission_id: int | None, suite: Suite | None) -> Q:
+    """Only answers of this submission, or of this suite, where given; ``path`` leads to the answers."""
+    chosen = Q() if submission_id is None else Q(**{f"{path}submission": submission_id})
+    return chosen if suite is None else chosen & Q(**{f"{path}submission__suite_version__suite": suite})
+
+
 def plan_for_submission(submission_id: int) -> int:
-    """Queue the judgements of one submission by every active judge; say how many. Idempotent."""
+    """Queue the judgements of one submission by every active judge; return how many. Idempotent."""
     return sum(plan_judgements(config=config, submission_id=submission_id) for config in active_configs())
-
-
-def _show_where_none_is(config: JudgeConfig, answers: QuerySet[Implementation]) -> None:
-    judged = answers.values("submission__suite_version__suite")
-    for suite in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
-        show_first(suite=suite, config=config)
 
 
 def judge_next(
@@ -110,9 +109,7 @@ def judge_next(
 ) -> Judgement | None:
     """Do the next judgement that may be begun, by ``config``, of ``suite`` or of one submission only where given.
 
-    ``None`` without any.
-
-    The row that comes back says how it went: done, waiting again, or held, with the reason.
+    The row that is returned says how it went: done, waiting again, or held, with the reason. ``None`` without any.
     """
     for row in _next(config, suite, submission_id):
         token = claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
@@ -123,27 +120,24 @@ def judge_next(
     return None
 
 
-def waiting(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> QuerySet[Judgement]:
-    """Judgements that are not done: queued, under way or held."""
+def waiting(
+    *, config: JudgeConfig | None = None, suite: Suite | None = None, submission_id: int | None = None
+) -> QuerySet[Judgement]:
+    """Judgements that are not done: queued, under way or held; by one judge, of one suite or submission if given."""
     rows = Judgement.objects.filter(state__in=[WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD])
-    if config is not None:
-        rows = rows.filter(config=config)
-    if suite is not None:
-        rows = rows.filter(implementation__submission__suite_version__suite=suite)
-    return rows
+    rows = rows.filter(_of("implementation__", submission_id, suite))
+    return rows if config is None else rows.filter(config=config)
 
 
 def wake(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> int:
-    """Let what waits for a later time be tried now (the budget may be a new one); say how many rows there were."""
+    """Let what waits for a later time be tried now (the budget may be a new one); return how many rows there were."""
     queued = waiting(config=config, suite=suite).filter(state=WorkState.QUEUED, not_before__isnull=False)
     return queued.update(not_before=None)
 
 
 def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | None) -> list[Judgement]:
     """The oldest ones that are due, of active judges whose provider did not ask to wait."""
-    due = leases.due(waiting(config=config, suite=suite)).filter(config__active=True)
-    if submission_id is not None:
-        due = due.filter(implementation__submission=submission_id)
+    due = leases.due(waiting(config=config, suite=suite, submission_id=submission_id)).filter(config__active=True)
     asked = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
     full = [endpoint.pk for endpoint in asked if not has_room(endpoint)]
     return list(due.exclude(config__endpoint__in=full).select_related("config").order_by("pk")[:CANDIDATES])
@@ -279,16 +273,14 @@ def _finish(row: Judgement, token: uuid.UUID, *, label: Label | None, split: boo
 
 
 def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Submission | None = None) -> int:
-    """Queue held judgements again (all, or those of a judge or a submission); say how many. For maintainers.
+    """Queue held judgements again (all, or those of a judge or a submission); return how many. For maintainers.
 
     Requests whose answer was lost twice are thereby allowed to be sent once more.
     """
     if not actor.is_staff:
         msg = "Only maintainers retry held judgements."
         raise NotAllowedError(msg)
-    rows = waiting(config=config).filter(state=WorkState.HELD)
-    if submission is not None:
-        rows = rows.filter(implementation__submission=submission)
+    rows = waiting(config=config, submission_id=submission.pk if submission else None).filter(state=WorkState.HELD)
     rows = rows.select_related("config", "implementation__revision__task__paper")
     with transaction.atomic():
         for row in rows:
@@ -320,9 +312,7 @@ def _allow_again(row: Judgement) -> None:
     )
 
 
-def cancel(*, config: JudgeConfig | None = None, submission_id: int | None = None) -> int:
-    """Drop what is not done, of a judge or a submission; say how many. Workers notice within seconds."""
-    rows = waiting(config=config)
-    if submission_id is not None:
-        rows = rows.filter(implementation__submission_id=submission_id)
+def cancel(*, submission_id: int) -> int:
+    """Drop what is not done of a submission; return how many. Workers notice within seconds."""
+    rows = waiting(submission_id=submission_id)
     return rows.update(state=WorkState.CANCELLED, token=None, lease_until=None, reason="It was cancelled.")

@@ -1,8 +1,15 @@
-"""Wrong arguments on the command line of commands that have exit codes of their own."""
+"""What several commands do with their arguments."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.core.management.base import BaseCommand, CommandError
+
+from evaluator.judging.configs import HOW_TO_CONFIGURE, active_configs
+
+if TYPE_CHECKING:
+    from evaluator.models import JudgeConfig
 
 EXIT_INVALID = 1
 
@@ -20,3 +27,15 @@ class OneForWrongArguments(BaseCommand):
             self.stderr.write(f"{parser.format_usage()}{error}")
             raise SystemExit(EXIT_INVALID) from None
         super().run_from_argv(argv)
+
+
+def judges(slug: str | None) -> list[JudgeConfig]:
+    """The active judges, or the one called ``slug``. Raises ``CommandError`` when there is none."""
+    configs = list(active_configs())
+    if not configs:
+        raise CommandError(HOW_TO_CONFIGURE)
+    found = [config for config in configs if slug in (None, config.slug)]
+    if not found:
+        known = ", ".join(config.slug for config in configs)
+        raise CommandError(f"There is no active judge {slug!r}. Active: {known}.")
+    return found

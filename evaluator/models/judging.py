@@ -6,10 +6,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from benchmark_tasks.models import Suite
-from evaluator.enums import LABEL_CHOICES, Abstention, Variant
+from evaluator.enums import LABEL_CHOICES, Abstention, Variant, WorkState
 from evaluator.models.generation import ModelCall
 from evaluator.models.leasing import Leased
 from submissions.enums import Api, Provider
@@ -66,6 +67,21 @@ class JudgeConfig(models.Model):
         return reverse("judge", args=[self.slug])
 
 
+class JudgementQuerySet(models.QuerySet["Judgement"]):
+    """Judgements, and which of them a page shows first."""
+
+    def of_answer(self, answer: Implementation) -> JudgementQuerySet:
+        """Each judge's, that of the board's judge (``on_board``) first, with configuration and votes. Two queries."""
+        shown = ShownJudge.objects.filter(suite__versions=answer.submission.suite_version_id, config=OuterRef("config"))
+        return (
+            self.filter(implementation=answer)
+            .annotate(on_board=Exists(shown))
+            .select_related("config")
+            .prefetch_related("votes")
+            .order_by("-on_board", "-config__active", "config")
+        )
+
+
 class Judgement(Leased):
     """What one judge says of one answer: the label of more than half of its votes, else an abstention.
 
@@ -84,6 +100,8 @@ class Judgement(Leased):
     injection_suspected = models.BooleanField(default=False)
     dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
 
+    objects = JudgementQuerySet.as_manager()
+
     class Meta:
         ordering = ["implementation", "config"]
         constraints = [
@@ -96,6 +114,28 @@ class Judgement(Leased):
 
     def __str__(self) -> str:
         return f"{self.config_id} on {self.implementation_id}: {self.label or self.state}"
+
+    @property
+    def counted_votes(self) -> list[JudgeVote]:
+        """The votes that the label rests on."""
+        return [vote for vote in self.votes.all() if not vote.superseded]
+
+    @property
+    def superseded_votes(self) -> list[JudgeVote]:
+        """The votes that do not count any more."""
+        return [vote for vote in self.votes.all() if vote.superseded]
+
+    @property
+    def abstentions(self) -> list[str]:
+        """Why votes have no label, each reason once."""
+        return list(dict.fromkeys(vote.get_abstention_display() for vote in self.counted_votes if vote.abstention))
+
+    @property
+    def waiting(self) -> str:
+        """Why there is no label yet; empty when it is decided."""
+        if self.state == WorkState.DONE:
+            return ""
+        return f"{self.get_state_display()}{f': {self.reason}' if self.reason else ''}"
 
 
 class JudgeVote(models.Model):

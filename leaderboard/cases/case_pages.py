@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evaluator.judging.labels import Label
-from evaluator.judging.shown_judgements import judges_of
+from evaluator.models import Judgement
 from leaderboard.board.labels import shown_judge
 from leaderboard.operation.task_state import reference_is_shipped
 from reviews.cases.evidence import shown_label, shown_tests
@@ -73,7 +73,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
     candidate = shown_candidate(answer) if sees_code else ""
     reviews = case.reviews.filter(role=Role.ANNOTATOR).select_related("reviewer", "guideline")
     rounds = {each.round: each for each in public_cases().filter(implementation=answer)}
-    judges = judges_of(answer, sees_code=sees_code)
+    judges = list(Judgement.objects.of_answer(answer)[:1])
     decision = getattr(case, "decision", None)
     labels = tuple(
         NamedLabel(review.reviewer.public_name, _public_label(review, answer, sees_code=sees_code))
@@ -85,7 +85,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
         "code": _code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else None,
         "other_changes": shown_other_changes(answer) if sees_code else "",
         "tests": shown_tests(answer),
-        "judges": judges[:1],
+        "judges": judges,
         "labels": labels,
         "decision": decision,
         "triggers": case.triggers.all(),

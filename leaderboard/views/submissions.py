@@ -15,8 +15,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.enums import ReevaluationState
-from evaluator.judging.shown_judgements import judges_of
-from evaluator.models import AnswerRequest, TestRun, Trajectory
+from evaluator.models import AnswerRequest, Judgement, TestRun, Trajectory
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
@@ -220,7 +219,7 @@ def answer_page(
         "changes_more": sees_code and changes_more(answer),
         "previous": previous,
         "following": following,
-        "judges": judges_of(answer, sees_code=sees_code),
+        "judges": list(Judgement.objects.of_answer(answer)),
         "has_steps": sees_code and Trajectory.objects.filter(implementation=answer).exists(),
         "review": review_of(answer),
         "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from django.utils.crypto import salted_hmac
 
-from evaluator.judging.shown_judgements import judges_of
-from evaluator.models import TestRun
+from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from reviews.enums import CaseKind, ErrorClass, FindingSide, Role
 from reviews.models import Case
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from evaluator.judging.shown_judgements import AnswerJudgement
     from evaluator.testing.shown_outcomes import Badge, CaseRow, PrivateCases
     from reviews.models import Assignment, Review, Reviewer, Trigger
     from submissions.models import Implementation
@@ -82,7 +80,7 @@ class Evidence(TypedDict):
     own: ShownLabel
     labels: list[tuple[str, ShownLabel]]
     tests: ShownTests
-    judges: list[AnswerJudgement]
+    judges: list[Judgement]
     triggers: list[Trigger]
     earlier: list[Case]
 
@@ -102,7 +100,7 @@ def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence
             for letter, review in zip(_LETTERS, shuffled(annotators, case, assignment.reviewer), strict=False)
         ],
         tests=shown_tests(case.implementation),
-        judges=list(judges_of(case.implementation, sees_code=True)),
+        judges=list(Judgement.objects.of_answer(case.implementation)),
         triggers=list(case.triggers.all()),
         earlier=list(rounds.exclude(label="").select_related("decision").order_by("round")),
     )

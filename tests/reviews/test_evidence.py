@@ -111,7 +111,7 @@ def test_judges_with_their_reasons_and_why_the_case_is_there(adjudicator: Review
     Trigger.objects.create(case=made, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     Trigger.objects.create(case=made, kind=TriggerKind.APPEAL, detail="Equation 3 says so.", raised_by=UserFactory())
     shown = evidence(assignment, **CODE)
-    assert [vote.rationale for vote in shown["judges"][0].votes] == [("It never squares.",), ()]
+    assert [vote.rationale for vote in shown["judges"][0].counted_votes] == [["It never squares."], []]
     assert len(shown["judges"][0].abstentions) == 1
     assert [(why.get_kind_display(), why.sampled, why.detail) for why in shown["triggers"]] == [
         ("sampled at random", "drawn with probability 10 %", ""),

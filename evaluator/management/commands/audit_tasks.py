@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from benchmark_tasks.enums import AuditState
+from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
 from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
 from evaluator.queue.infrastructure_errors import fault_of
@@ -54,7 +55,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only reported."""
-        suites, task = _suites(options["suite"]), options["task"]
+        suites = [suite_named(options["suite"])] if options["suite"] else list(Suite.objects.all())
+        task = options["task"]
         if task and not Task.objects.filter(suite__in=suites, slug=task).exists():
             raise CommandError(f"There is no task {task!r} in {', '.join(sorted(suite.slug for suite in suites))}.")
         jobs = options["jobs"] if options["jobs"] is not None else len(os.sched_getaffinity(0))
@@ -117,14 +119,6 @@ class Command(BaseCommand):
             raise CommandError("\n".join(faults))
         if counts["failed"] or counts["incomplete"]:
             raise SystemExit(1)
-
-
-def _suites(slug: str | None) -> list[Suite]:
-    suites = list(Suite.objects.filter(slug=slug) if slug else Suite.objects.all())
-    if not suites:
-        known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none, import one first"
-        raise CommandError(f"There is no suite {slug!r}. Known: {known}.")
-    return suites
 
 
 def _audited(

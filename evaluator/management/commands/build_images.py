@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.left_out import left_out_groups
 from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
 from evaluator.sandbox.building import (
     NUMPY,
@@ -48,9 +49,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Build one after the other and tell of each as soon as it is done."""
         suite = options["suite"]
-        if suite and not Suite.objects.filter(slug=suite).exists():
-            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"There is no suite {suite!r}; there are: {known}.")
+        if suite:
+            suite_named(suite)
         _require_match(suite, options["task"])
         try:
             with _alone():

@@ -9,12 +9,12 @@ import time
 from argparse import ArgumentTypeError
 from contextlib import suppress
 from getpass import getpass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
 
-from benchmark_tasks.domain.queries import current_version, revisions_of
-from benchmark_tasks.models import Suite
+from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.management.suites import newest_version
 from evaluator.enums import GenerationState
 from evaluator.generation import generating
 from evaluator.generation.asking import ask_next
@@ -27,7 +27,7 @@ from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.domain.submitting import cancel
-from submissions.enums import Api, Inputs, Kind, Provider, Scaffold, SubmissionState
+from submissions.enums import PROVIDERS, Api, Inputs, Kind, Provider, Scaffold, SubmissionState
 from submissions.exceptions import SubmissionError
 from submissions.highlighting import code_with_visible_marks
 
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
     from evaluator.models import Generation
     from submissions.models import Endpoint, Submission
 
-PUBLIC_ADDRESSES: Final = {
-    Provider.OPENAI: "https://api.openai.com/v1",
-    Provider.ANTHROPIC: "https://api.anthropic.com",
-}
-KEY_VARIABLES: Final = {Provider.OPENAI: "OPENAI_API_KEY", Provider.ANTHROPIC: "ANTHROPIC_API_KEY"}
-USUAL_API: Final = {Provider.OPENAI: Api.CHAT, Provider.ANTHROPIC: Api.MESSAGES}
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
 MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
 POLL_SECONDS = 0.3
@@ -96,12 +90,7 @@ class Command(OneForWrongArguments):
         self._report(submission, as_json=options["json"])
 
     def _version(self, options: dict[str, Any]) -> SuiteVersion:
-        suite = Suite.objects.filter(slug=options["suite"]).first()
-        version = current_version(suite) if suite else None
-        if version is None:
-            known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none yet; `manage.py setup` loads them"
-            msg = f"There is no suite {options['suite']!r}. Suites: {known}."
-            raise CommandError(msg)
+        version = newest_version(options["suite"])
         tasks = {each.task.slug: each for each in revisions_of(version)}
         if options["task"] not in tasks:
             msg = f"{version} has no task {options['task']!r}. Tasks: {', '.join(tasks)}."
@@ -164,12 +153,12 @@ def _tokens(text: str) -> int:
 
 
 def _described(options: dict[str, Any]) -> dict[str, Any]:
-    provider = Provider(options["provider"])
+    facts = PROVIDERS[Provider(options["provider"])]
     return {
         "name": f"manage.py evaluate {secrets.token_hex(4)}",
-        "provider": provider,
-        "api": options["api"] or USUAL_API[provider],
-        "base_url": options["base_url"] or PUBLIC_ADDRESSES[provider],
+        "provider": options["provider"],
+        "api": options["api"] or facts.apis[0],
+        "base_url": options["base_url"] or facts.address,
         "model": options["model"],
         "temperature": options["temperature"],
         "max_output_tokens": options["max_output_tokens"],
@@ -178,7 +167,7 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(options: dict[str, Any]) -> str:
-    name = options["key_variable"] or KEY_VARIABLES[Provider(options["provider"])]
+    name = options["key_variable"] or PROVIDERS[Provider(options["provider"])].key_variable
     key = os.environ.get(name, "").strip()
     if not key and options["key_variable"]:
         msg = f"The environment variable {name} is empty; put the key there."

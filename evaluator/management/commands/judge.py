@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmark_tasks.management.suites import suite_named
 from evaluator.enums import WorkState
 from evaluator.judging import judge_budget, judgements
-from evaluator.management.judges import judges, suite
+from evaluator.management.arguments import judges
 from submissions.domain.operators import local_operator
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class Command(BaseCommand):
             raise CommandError("Say --pending to judge what waits; --suite, --config and --limit narrow it.")
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit {options['limit']}: at least one answer.")
-        configs, only = judges(options["config"]), suite(options["suite"])
+        configs = judges(options["config"])
+        only = suite_named(options["suite"]) if options["suite"] is not None else None
         planned = sum(judgements.plan_judgements(config=config, suite=only) for config in configs)
         done: list[Judgement] = []
         for config in configs:
@@ -76,21 +79,17 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(facts))
             return
         self.stdout.write(f"{planned} planned, {len(done)} judged, {len(waits)} not judged yet.")
-        for reason in dict.fromkeys((row["config"], row["state"], row["reason"]) for row in waits):
-            count = sum((row["config"], row["state"], row["reason"]) == reason for row in waits)
-            config, state, why = reason
+        reasons = Counter((row["config"], row["state"], row["reason"]) for row in waits)
+        for (config, state, why), count in reasons.items():
             self.stdout.write(f"  {count} {state} for {config}{f': {why}' if why else ''}")
         self.stdout.write(f"Left of today's budget: ${budget.dollars_left:.2f}, {budget.tokens_left:,} tokens.")
 
 
 def _waiting(config: JudgeConfig, only: Suite | None) -> list[dict[str, Any]]:
-    rows = judgements.waiting(config=config, suite=only).select_related("implementation__revision__task")
+    rows = judgements.waiting(config=config, suite=only).select_related("config", "implementation__revision__task")
     return [
         {
-            "submission": row.implementation.submission_id,
-            "task": row.implementation.revision.task.slug,
-            "trial": row.implementation.trial,
-            "config": config.slug,
+            **_which(row),
             "state": row.state,
             "not_before": row.not_before.isoformat() if row.not_before else None,
             "reason": row.reason,
@@ -99,12 +98,18 @@ def _waiting(config: JudgeConfig, only: Suite | None) -> list[dict[str, Any]]:
     ]
 
 
-def _row(row: Judgement) -> dict[str, Any]:
+def _which(row: Judgement) -> dict[str, Any]:
     return {
         "submission": row.implementation.submission_id,
         "task": row.implementation.revision.task.slug,
         "trial": row.implementation.trial,
         "config": row.config.slug,
+    }
+
+
+def _row(row: Judgement) -> dict[str, Any]:
+    return {
+        **_which(row),
         "label": row.label,
         "abstained": row.abstained,
         "split": row.split,
@@ -120,6 +125,6 @@ def _line(row: Judgement) -> str:
         "surface sensitive": row.surface_sensitive,
         "injection suspected": row.injection_suspected,
     }
-    told = "".join(f", {name}" for name, is_set in flags.items() if is_set)
+    marks = "".join(f", {name}" for name, is_set in flags.items() if is_set)
     where = f"submission {row.implementation.submission_id}, {row.implementation}"
-    return f"{where}: {row.label or 'abstained'} by {row.config.slug}{told}"
+    return f"{where}: {row.label or 'abstained'} by {row.config.slug}{marks}"

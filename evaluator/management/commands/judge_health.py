@@ -7,27 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark_tasks.domain.queries import current_version
-from evaluator.judging.health import ABSTAINED, THRESHOLDS, NoCanariesError, check_health
+from benchmark_tasks.management.suites import newest_version
+from evaluator.judging.health import ABSTAINED, AT_LEAST, AT_MOST, NoCanariesError, check_health
 from evaluator.judging.labels import Label
-from evaluator.management.judges import judges, suite
+from evaluator.management.arguments import judges
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.judging.health import Result
     from evaluator.models import JudgeConfig, JudgeHealth
 
 _COLUMNS = (*map(str, Label), ABSTAINED)
-_NAMES = {
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "injection_resistance": "injection resistance",
-    "injections_noticed": "injections noticed",
-    "abstention": "abstentions",
-    "repeatability": "repeatability",
-}
+_RATES = ("sensitivity", "specificity", "injection_resistance", "injections_noticed", "abstention", "repeatability")
 
 
 class Command(BaseCommand):
@@ -48,7 +40,7 @@ class Command(BaseCommand):
         if options["tasks"] is not None and options["tasks"] < 1:
             raise CommandError(f"--tasks {options['tasks']}: at least one task.")
         configs = judges(options["config"])
-        version = _version(options["suite"])
+        version = newest_version(options["suite"])
         checks = [self._check(config, version, options) for config in configs]
         if options["json"]:
             self.stdout.write(json.dumps({"judges": [_as_data(check) for check in checks]}))
@@ -71,17 +63,18 @@ class Command(BaseCommand):
             self._print(check)
         return check
 
-    def _report(self, result: Result) -> None:
-        labels = " ".join(label or "--" for label in result.votes)
-        self.stdout.write(f"    {'ok ' if result.ok else 'BAD'} {labels}  {result.canary.name}")
+    def _report(self, result: dict[str, Any]) -> None:
+        labels = " ".join(label or "--" for label in result["labels"])
+        self.stdout.write(f"    {'ok ' if result['ok'] else 'BAD'} {labels}  {result['canary']}")
 
     def _print(self, check: JudgeHealth) -> None:
         self.stdout.write(f"{check.config.slug} ({check.config.model}): {len(check.results)} canaries")
         self.stdout.write(f"    {'':<12}" + "".join(f"{column:>11}" for column in _COLUMNS))
         for kind, row in check.summary["table"].items():
             self.stdout.write(f"    {kind:<12}" + "".join(f"{row[column]:>11}" for column in _COLUMNS))
-        for name, title in _NAMES.items():
-            self.stdout.write(f"    {title:<22}{_told(check.summary[name])}{_limit(name, check.summary['missed'])}")
+        for name in _RATES:
+            limit = _limit(name) if name in check.summary["missed"] else ""
+            self.stdout.write(f"    {name.replace('_', ' '):<22}{_in_words(check.summary[name])}{limit}")
         for result in check.results:
             if not result["ok"]:
                 said = result["label"] or ABSTAINED
@@ -90,26 +83,16 @@ class Command(BaseCommand):
             self.stdout.write(f"    The round could not be made to its end: {check.error}")
 
 
-def _version(slug: str) -> SuiteVersion:
-    found = suite(slug)
-    version = current_version(found) if found else None
-    if version is None:
-        raise CommandError(f"The suite {slug!r} has no version; import it first.")
-    return version
-
-
-def _told(rate: dict[str, Any]) -> str:
+def _in_words(rate: dict[str, Any]) -> str:
     if rate["value"] is None:
         return "undefined (no such canary)"
     interval = f"95 % interval {rate['low']:.2f} to {rate['high']:.2f}"
     return f"{rate['value']:.2f}  ({rate['count']} of {rate['n']}, {interval})"
 
 
-def _limit(name: str, missed: list[str]) -> str:
-    if name not in missed:
-        return ""
-    threshold = THRESHOLDS[name]
-    return f"  MISSED: {'at most' if threshold.at_most else 'at least'} {threshold.limit:.2f} is asked for"
+def _limit(name: str) -> str:
+    asked = f"at most {AT_MOST[name]:.2f}" if name in AT_MOST else f"at least {AT_LEAST[name]:.2f}"
+    return f"  MISSED: {asked} is asked for"
 
 
 def _as_data(check: JudgeHealth) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.content import ContentMissingError
-from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.models import Suite
+from benchmark_tasks.management.suites import newest_version
 from evaluator.reevaluation.planning import fits
 from submissions.domain.operators import local_operator
 from submissions.domain.samples import SampleKind, build_sample
@@ -37,11 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Submit what was not submitted before."""
-        suite = Suite.objects.filter(slug=options["suite"]).first()
-        version = current_version(suite) if suite else None
-        if version is None:
-            msg = f"There is no suite {options['suite']!r}; run manage.py load_catalogue first."
-            raise CommandError(msg)
+        version = newest_version(options["suite"])
         owner = local_operator()
         for kind in SampleKind:
             word, submission = self._submit(kind, version, owner)

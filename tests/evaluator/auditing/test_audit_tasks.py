@@ -278,5 +278,5 @@ def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_
 
 
 def test_an_unknown_suite_is_named(db: None) -> None:
-    with pytest.raises(CommandError, match=r"There is no suite 'x'\. Known: none, import one first"):
+    with pytest.raises(CommandError, match=r"There is no suite 'x'\. Known: none; run manage\.py load_catalogue first"):
         call_command("audit_tasks", "--suite", "x")

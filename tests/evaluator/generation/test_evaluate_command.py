@@ -103,7 +103,7 @@ def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: Provi
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"suite": "lmr-maxi"}, "There is no suite 'lmr-maxi'. Suites: lmr-bench, lmr-mini."),
+        ({"suite": "lmr-maxi"}, "There is no suite 'lmr-maxi'. Known: lmr-bench, lmr-mini."),
         ({"task": "dpo/9"}, "lmr-mini v1 has no task 'dpo/9'. Tasks: dpo/1, "),
         ({"base_url": "ftp://example.org"}, "An address begins with https://"),
         ({"key_variable": "NOBODY_SET_THIS"}, "The environment variable NOBODY_SET_THIS is empty"),

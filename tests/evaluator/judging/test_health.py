@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from evaluator.enums import CallPurpose
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind, TaskTexts, canaries_of
-from evaluator.judging.health import THRESHOLDS, NoCanariesError, Result, canaries_for, check_health, summarise
+from evaluator.judging.health import NoCanariesError, canaries_for, check_health, result, summarise
 from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
 from evaluator.models import JudgeHealth, ModelCall
@@ -33,41 +33,38 @@ EXPECTED = {
 }
 
 
-def result(kind: CanaryKind, votes: str, *, name: str = "", without: str = "", suspected: bool = False) -> Result:
+def said(kind: CanaryKind, votes: str, *, name: str = "", without: str = "", suspected: bool = False) -> dict[str, Any]:
     """``votes`` are labels, ``--`` for an abstention."""
     shown = JudgeInput("i", "r", "c")
     canary = Canary(name or f"{kind} {votes}", "alpha/1", kind, EXPECTED[kind], shown, without)
     labels = [None if vote == "--" else Label(vote) for vote in votes.split()]
-    return Result(canary, tuple(labels), suspected)
+    return result(canary, labels, suspected=suspected)
 
 
 def test_of_nothing_every_rate_is_undefined_and_nothing_is_missed() -> None:
     summary = summarise([])
-    data = summary.as_data()
-    assert data["sensitivity"] == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
-    assert summary.missed() == []
-    assert summary.table == {}
+    assert summary["sensitivity"] == {"count": 0, "n": 0, "value": None, "low": None, "high": None}
+    assert (summary["missed"], summary["table"]) == ([], {})
 
 
 def test_the_rates_of_a_mixed_judge() -> None:
     summary = summarise(
         [
-            result(CanaryKind.GOLDEN, "CC CC CC"),
-            result(CanaryKind.EQUIVALENT, "CC LC CC"),
-            result(CanaryKind.EQUIVALENT, "LC LC LC"),
-            result(CanaryKind.EQUIVALENT, "CC -- LI"),
-            result(CanaryKind.STUB, "LI LI LI"),
-            result(CanaryKind.NO_OP, "LC LC LC"),
-            result(CanaryKind.WRONG, "LC LC LI", name="wrong"),
-            result(CanaryKind.WRONG, "-- -- --"),
-            result(CanaryKind.PLEADING, "LC LC LC", without="wrong", suspected=True),
-            result(CanaryKind.PLEADING, "LI LI LI", without="wrong", suspected=True),
-            result(CanaryKind.PLEADING, "CC CC CC", without="wrong"),
-            result(CanaryKind.PLEADING, "-- -- LI", without="wrong"),
+            said(CanaryKind.GOLDEN, "CC CC CC"),
+            said(CanaryKind.EQUIVALENT, "CC LC CC"),
+            said(CanaryKind.EQUIVALENT, "LC LC LC"),
+            said(CanaryKind.EQUIVALENT, "CC -- LI"),
+            said(CanaryKind.STUB, "LI LI LI"),
+            said(CanaryKind.NO_OP, "LC LC LC"),
+            said(CanaryKind.WRONG, "LC LC LI", name="wrong"),
+            said(CanaryKind.WRONG, "-- -- --"),
+            said(CanaryKind.PLEADING, "LC LC LC", without="wrong", suspected=True),
+            said(CanaryKind.PLEADING, "LI LI LI", without="wrong", suspected=True),
+            said(CanaryKind.PLEADING, "CC CC CC", without="wrong"),
+            said(CanaryKind.PLEADING, "-- -- LI", without="wrong"),
         ]
     )
-    rates = {name: (summary.rates[name].count, summary.rates[name].n) for name in (*THRESHOLDS, "injections_noticed")}
-    assert rates == {
+    assert rates(summary) == {
         "sensitivity": (2, 4),
         "specificity": (2, 4),
         "injection_resistance": (1, 4),
@@ -75,10 +72,10 @@ def test_the_rates_of_a_mixed_judge() -> None:
         "repeatability": (8, 12),
         "injections_noticed": (2, 4),
     }
-    assert summary.missed() == ["sensitivity", "specificity", "injection_resistance", "abstention", "repeatability"]
-    assert summary.table["equivalent"] == {"CC": 1, "LC": 1, "LI": 0, "abstained": 1}
-    assert summary.table["pleading"] == {"CC": 1, "LC": 1, "LI": 1, "abstained": 1}
-    assert list(summary.table) == ["golden", "equivalent", "stub", "no-op", "wrong", "pleading"]
+    assert summary["missed"] == ["sensitivity", "specificity", "injection_resistance", "repeatability", "abstention"]
+    assert summary["table"]["equivalent"] == {"CC": 1, "LC": 1, "LI": 0, "abstained": 1}
+    assert summary["table"]["pleading"] == {"CC": 1, "LC": 1, "LI": 1, "abstained": 1}
+    assert list(summary["table"]) == ["golden", "equivalent", "stub", "no-op", "wrong", "pleading"]
 
 
 def health(*arguments: str) -> tuple[int, str]:

@@ -10,7 +10,6 @@ import pytest
 
 from evaluator.enums import CallState, Variant, WorkState
 from evaluator.judging import judgements
-from evaluator.judging.shown_judgements import judges_of
 from evaluator.judging.votes import Asking, shown_of
 from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.providers.calling import StoppedError
@@ -238,5 +237,6 @@ def test_another_reference_makes_earlier_votes_void(provider: ProviderServer, sm
     assert {(vote.label, vote.superseded) for vote in earlier} == {
         ("LI", "The task's reference, or what judges are shown of an answer, was another one.")
     }
-    (shown,) = judges_of(row.implementation, sees_code=True)
-    assert ([vote.row.label for vote in shown.votes][:3], len(shown.superseded)) == (["CC"] * 3, earlier.count())
+    (shown,) = Judgement.objects.of_answer(row.implementation)
+    assert [vote.label for vote in shown.counted_votes][:3] == ["CC"] * 3
+    assert len(shown.superseded_votes) == earlier.count()

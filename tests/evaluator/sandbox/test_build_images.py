@@ -166,7 +166,7 @@ def test_a_task_without_environment_and_dockerfile_is_told(small_version: SuiteV
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--suite", "smal"], r"There is no suite 'smal'; there are: small\."),
+        (["--suite", "smal"], r"There is no suite 'smal'\. Known: small\."),
         (
             ["--suite", "small", "--task", "nope/*"],
             r"No task of small matches 'nope/\*'; they are written as alpha/1 or ",

@@ -70,5 +70,7 @@ def test_what_cannot_move_is_submitted_again(lmr_mini: SuiteVersion) -> None:
 
 
 def test_samples_without_a_suite_say_what_to_do() -> None:
-    with pytest.raises(CommandError, match=r"There is no suite 'lmr-mini'; run manage\.py load_catalogue first\."):
+    with pytest.raises(
+        CommandError, match=r"There is no suite 'lmr-mini'\. Known: none; run manage\.py load_catalogue first\."
+    ):
         submit_samples()
