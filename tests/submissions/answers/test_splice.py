@@ -79,11 +79,11 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
         'import re\ndef f(x):\n    """a\n  b"""\n    return x\n',
         'import os\r\n\r\nimport re\r\n\r\n\r\ndef f(x):\r\n    """a\r\n  b"""\r\n    return x\r\n\r\n\r\nY = 1\r\n',
     ),
-    "tabs": (
+    "tabs stand before it, and what it has itself stays": (
         METHOD,
         "class A:\n\tdef f(self):\n\t\tpass\n",
         "def f(self):\n  if self:\n    # deep\n    return (1,\n            2)\n  # end\n",
-        "class A:\n\tdef f(self):\n\t\tif self:\n\t\t\t# deep\n\t\t\treturn (1,\n\t\t\t        2)\n\t\t# end\n",
+        "class A:\n\tdef f(self):\n\t  if self:\n\t    # deep\n\t    return (1,\n\t            2)\n\t  # end\n",
     ),
     "strings keep their lines": (
         METHOD,
@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Goal, str, str, str]] = {
         'def f(self):\n  s = """a\n b\n\tc\n"""\n  t = "x\\\n y"\n  return s, t, f"""\n{s}\n  """\n',
         (
             "class A:\n    def f(self):\n"
-            '        s = """a\n b\n\tc\n"""\n        t = "x\\\n y"\n        return s, t, f"""\n{s}\n  """\n'
+            '      s = """a\n b\n\tc\n"""\n      t = "x\\\n y"\n      return s, t, f"""\n{s}\n  """\n'
         ),
     ),
     "future import that is there already": (
