@@ -64,8 +64,8 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
             if shown is None:
                 stored, key_erased = domain.add(owner=user_of(request), described=described, key=key), False
             else:
-                changed = domain.change(endpoint=shown, actor=user_of(request), described=described, key=key)
-                stored, key_erased = shown, changed.key_erased
+                key_erased = domain.change(endpoint=shown, actor=user_of(request), described=described, key=key)
+                stored = shown
         except SubmissionError as error:
             form.refuse(str(error))
         else:

@@ -20,34 +20,14 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.python_source import Definition
 
 _HARMLESS = (
-    ast.Constant,
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Tuple,
-    ast.List,
-    ast.Dict,
-    ast.Set,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.Slice,
-    ast.Starred,
-    ast.keyword,
-    ast.operator,
-    ast.unaryop,
-    ast.expr_context,
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Starred, ast.keyword),
+    *(ast.Tuple, ast.List, ast.Dict, ast.Set, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context),
 )
 _KNOWN_CALLS = frozenset(
-    {
-        "torch.no_grad",
-        "torch.enable_grad",
-        "torch.inference_mode",
-        "torch.set_grad_enabled",
-        "functools.lru_cache",
-        "lru_cache",
-        "functools.cache",
-        "property",
-    }
+    (
+        *("torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled"),
+        *("functools.lru_cache", "lru_cache", "functools.cache", "property"),
+    )
 )
 """Calls that models write as decorators, and that run nothing of theirs."""
 

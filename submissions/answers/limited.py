@@ -56,21 +56,6 @@ class BundleRequest:
         return self.tasks.get(self.defaults.suite) if self.defaults else None
 
 
-def check_limited(
-    path: Path,
-    request: BundleRequest | None = None,
-    *,
-    child: ChildLimits | None = None,
-    scratch: Path | None = None,
-) -> BundleReading:
-    """:func:`submissions.answers.check.check_bundle` on the file at ``path``, in a limited child process.
-
-    Scratch files lie below ``scratch``. Raises BundleError with the problems of a file that does not read to its end,
-    or with one that says that checking took too much.
-    """
-    return unpack(check_packed(path, request, child=child, scratch=scratch))
-
-
 def check_packed(
     path: Path,
     request: BundleRequest | None = None,
@@ -78,7 +63,11 @@ def check_packed(
     child: ChildLimits | None = None,
     scratch: Path | None = None,
 ) -> bytes:
-    """What :func:`check_limited` returns, in the form in which it can be kept; :func:`unpack` reads it."""
+    """:func:`submissions.answers.check.check_bundle` on the file at ``path``, in a limited child process.
+
+    The answer can be kept; :func:`unpack` reads it. Scratch files lie below ``scratch``. Raises BundleError with one
+    problem where checking took too much.
+    """
     request = request or BundleRequest()
     if child is None and request.tree_tasks is not None:
         # It is larger than a bundle, and read twice.
@@ -94,7 +83,7 @@ def check_packed(
 
 
 def unpack(packed: bytes) -> BundleReading:
-    """What :func:`check_packed` returned. Raises BundleError as :func:`check_limited` does, ValueError for others."""
+    """What :func:`check_packed` found. Raises BundleError where the file did not read to its end, else ValueError."""
     # Here, since web processes import this module, and need pydantic only where somebody submits what was checked.
     from pydantic import TypeAdapter
 

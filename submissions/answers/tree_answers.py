@@ -37,25 +37,11 @@ if TYPE_CHECKING:
 _LONGEST_DIFF = 16 * 1024
 _MOST_ASIDE = 20
 _CACHES = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".svn",
-        ".cache",
-        ".idea",
-        ".ipynb_checkpoints",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".venv",
-        ".vscode",
-        "__macosx",
-        "__pycache__",
-        "env",
-        "node_modules",
-        "site-packages",
-        "venv",
-    }
+    (
+        *(".git", ".hg", ".svn", ".idea", ".vscode", "__macosx"),
+        *(".cache", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__"),
+        *(".venv", "env", "node_modules", "site-packages", "venv"),
+    )
 )
 _RESULTS = frozenset(
     {"checkpoints", "log", "logs", "output", "outputs", "result", "results", "runs", "tensorboard", "wandb"}

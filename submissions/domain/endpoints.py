@@ -6,7 +6,6 @@ only workers call; no audit event, message or representation holds one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
@@ -39,19 +38,14 @@ DESCRIBED: Final = (
 _ASKED_WITH: Final = {"provider", "api", "base_url", "model", "temperature", "top_p", "effort"}
 """A test's result says nothing any more once one of these has changed."""
 
+_UNTESTED: Final[dict[str, Any]] = {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
+
 # States of evaluator.enums.GenerationState, which this lower room cannot import.
 _ENDED_GENERATIONS: Final = ("done", "cancelled")
 
 
 class KeyLostError(SubmissionError):
     """A key is stored and cannot be read any more: the operator's secret has changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What changing an endpoint did beside it."""
-
-    key_erased: bool
 
 
 def visible_to(user: User | AnonymousUser) -> QuerySet[Endpoint]:
@@ -81,8 +75,8 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "") -> Endpoint
     return endpoint
 
 
-def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key: str = "") -> Changed:
-    """Change what is said of an endpoint. A stored key is erased when the origin changes: it was given to another one.
+def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key: str = "") -> bool:
+    """Change what is said of an endpoint; return whether its key was lost by it: a key belongs to one origin.
 
     Raises :class:`NotAllowedError`. Runs under way keep the settings that they began with.
     """
@@ -96,7 +90,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
             changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
             erased = bool(now.sealed_key) and not same_origin(new.get("base_url", now.base_url), now.base_url)
             if _ASKED_WITH & changed.keys() or key:
-                new |= {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
+                new |= _UNTESTED
             if erased:
                 new["sealed_key"] = ""
             Endpoint.objects.filter(pk=endpoint.pk).update(**new)
@@ -109,15 +103,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
                 _store(endpoint, key, actor=actor)
     except IntegrityError:
         raise NotAllowedError(_refused(endpoint.owner, described)) from None
-    return Changed(key_erased=erased and not key)
-
-
-def store_key(*, endpoint: Endpoint, actor: User, key: str) -> None:
-    """Keep ``key`` for the endpoint's address, in place of an older one. Raises :class:`NotAllowedError`."""
-    _require_owner(endpoint, actor)
-    with transaction.atomic():
-        _store(Endpoint.objects.select_for_update().get(pk=endpoint.pk), key, actor=actor)
-    endpoint.refresh_from_db()
+    return erased and not key
 
 
 def forget_key(*, endpoint: Endpoint, actor: User) -> None:
@@ -183,8 +169,7 @@ def open_runs(endpoint: Endpoint) -> list[int]:
 
 def _store(endpoint: Endpoint, key: str, *, actor: User) -> None:
     sealed = sealed_for(endpoint, key)
-    untested = {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
-    Endpoint.objects.filter(pk=endpoint.pk).update(sealed_key=sealed, **untested)
+    Endpoint.objects.filter(pk=endpoint.pk).update(sealed_key=sealed, **_UNTESTED)
     endpoint.sealed_key = sealed
     record(verb=Verb.KEY_STORED, subject=endpoint, actor=actor)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +16,7 @@ from django.db import models
 from submissions.answers.trees import remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection
 
 ORPHANED_AFTER = timedelta(days=1)
 """A file is stored before its row is: within this time it may yet get one."""
@@ -42,49 +41,35 @@ def sweep_when_due() -> int:
 def sweep() -> int:
     """Remove stored files and scratch folders that are older than a day and belong to nobody; return how many."""
     latest = time.time() - ORPHANED_AFTER.total_seconds()
+    root = Path(settings.MEDIA_ROOT)
+    old = [path for path in root.rglob("*") if path.is_file() and _is_older(path, latest)]
     removed = 0
-    for files in _batches(latest):
-        kept = _named_in_rows(files)
-        for name, path in files.items():
-            if name not in kept:
-                path.unlink(missing_ok=True)
-                removed += 1
+    for first in range(0, len(old), _BATCH):
+        files = {path.relative_to(root).as_posix(): path for path in old[first : first + _BATCH]}
+        for name in files.keys() - _named_in_rows(files):
+            files[name].unlink(missing_ok=True)
+            removed += 1
     for folder in scratch_place().iterdir():
-        with suppress(OSError):
-            if folder.stat().st_mtime < latest:
+        if _is_older(folder, latest):
+            with suppress(OSError):
                 remove_tree(folder)
                 removed += 1
     return removed
 
 
-def _batches(latest: float) -> Iterator[dict[str, Path]]:
-    """Files below ``MEDIA_ROOT`` that were written before ``latest``, by the names under which rows know them."""
-    batch: dict[str, Path] = {}
-    root = Path(settings.MEDIA_ROOT)
-    for path in root.rglob("*"):
-        with suppress(FileNotFoundError):
-            if path.is_file() and path.stat().st_mtime < latest:
-                batch[path.relative_to(root).as_posix()] = path
-        if len(batch) == _BATCH:
-            yield batch
-            batch = {}
-    if batch:
-        yield batch
+def _is_older(path: Path, latest: float) -> bool:
+    """Whether it was written before ``latest``; false for what is gone by now."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime < latest
+    return False
 
 
-def _named_in_rows(files: dict[str, Path]) -> set[str]:
+def _named_in_rows(names: Collection[str]) -> set[str]:
+    """Those of ``names`` that a file field of any row holds."""
     kept: set[str] = set()
-    for model, fields in _file_fields().items():
-        for field in fields:
-            found = model._base_manager.filter(**{f"{field}__in": list(files)})  # noqa: SLF001 - Django's documented API
-            kept.update(found.values_list(field, flat=True))
-    return kept
-
-
-def _file_fields() -> dict[type[models.Model], list[str]]:
-    found: defaultdict[type[models.Model], list[str]] = defaultdict(list)
     for model in apps.get_models():
-        for field in model._meta.get_fields():  # noqa: SLF001 - the same
+        for field in model._meta.get_fields():  # noqa: SLF001 - Django's documented API
             if isinstance(field, models.FileField):
-                found[model].append(field.name)
-    return found
+                found = model._base_manager.filter(**{f"{field.name}__in": list(names)})  # noqa: SLF001 - the same
+                kept.update(found.values_list(field.name, flat=True))
+    return kept

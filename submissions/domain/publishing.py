@@ -35,26 +35,12 @@ _CANNOT_BE = {
 CORRECTABLE = ("name", "backbone", "scaffold", "organisation", "links")
 
 
-def _require_manager(actor: User, submission: Submission) -> None:
-    if not may_manage(actor, submission):
-        msg = "Only the owner of a submission or a maintainer may do this."
-        raise NotAllowedError(msg)
-
-
-def _move(
-    *, submission: Submission, to: Visibility, allowed_from: list[Visibility], verb: Verb, actor: User, reason: str
-) -> None:
-    """Change the visibility by conditional update, record it, and send the higher rooms a signal."""
-    moved = Submission.objects.filter(pk=submission.pk, visibility__in=allowed_from).update(
-        visibility=to, visibility_reason=reason
-    )
-    if not moved:
-        submission.refresh_from_db()
-        msg = f"This submission is {submission.get_visibility_display()}, so it cannot be {_CANNOT_BE[verb]}."
-        raise WrongStateError(msg)
-    submission.refresh_from_db()
-    record(verb=verb, subject=submission, actor=actor, reason=reason)
-    submission_changed.send(sender=Submission, submission=submission)
+_ALLOWED_FROM = {
+    Verb.PUBLISHED: [Visibility.PRIVATE, Visibility.WITHDRAWN],
+    Verb.WITHDRAWN: [Visibility.PUBLISHED],
+    Verb.HIDDEN: [Visibility.PRIVATE, Visibility.PUBLISHED, Visibility.WITHDRAWN],
+    Verb.UNHIDDEN: [Visibility.HIDDEN],
+}
 
 
 def publish(*, submission: Submission, actor: User, code_licence: str, consent: bool) -> None:
@@ -77,14 +63,7 @@ def publish(*, submission: Submission, actor: User, code_licence: str, consent: 
         if not scored:
             msg = "Only a scored submission can be published. Wait until every task has its outcome."
             raise WrongStateError(msg)
-        _move(
-            submission=submission,
-            to=Visibility.PUBLISHED,
-            allowed_from=[Visibility.PRIVATE, Visibility.WITHDRAWN],
-            verb=Verb.PUBLISHED,
-            actor=actor,
-            reason="",
-        )
+        _move(submission, Visibility.PUBLISHED, verb=Verb.PUBLISHED, actor=actor)
 
 
 def publish_if_consented(*, submission: Submission) -> bool:
@@ -98,63 +77,26 @@ def publish_if_consented(*, submission: Submission) -> bool:
 def withdraw(*, submission: Submission, actor: User, reason: str) -> None:
     """Take a published submission off the board. Raises :class:`NotAllowedError`, :class:`WrongStateError`."""
     _require_manager(actor, submission)
-    if not reason.strip():
-        msg = "Say why: the reason stands where the submission was."
-        raise NotAllowedError(msg)
+    _require_reason(reason, "the reason stands where the submission was.")
     with transaction.atomic():
-        _move(
-            submission=submission,
-            to=Visibility.WITHDRAWN,
-            allowed_from=[Visibility.PUBLISHED],
-            verb=Verb.WITHDRAWN,
-            actor=actor,
-            reason=reason,
-        )
-
-
-def _require_maintainer(actor: User, reason: str) -> None:
-    if not actor.is_staff:
-        msg = "Only maintainers hide submissions or show them again."
-        raise NotAllowedError(msg)
-    if not reason.strip():
-        msg = "Say why: the reason is shown to everybody."
-        raise NotAllowedError(msg)
+        _move(submission, Visibility.WITHDRAWN, verb=Verb.WITHDRAWN, actor=actor, reason=reason)
 
 
 def hide(*, submission: Submission, actor: User, reason: str) -> None:
     """Hide a submission, whatever its owner says, for a public reason."""
     _require_maintainer(actor, reason)
     with transaction.atomic():
-        _move(
-            submission=submission,
-            to=Visibility.HIDDEN,
-            allowed_from=[Visibility.PRIVATE, Visibility.PUBLISHED, Visibility.WITHDRAWN],
-            verb=Verb.HIDDEN,
-            actor=actor,
-            reason=reason,
-        )
-
-
-def _as_its_owner_left_it(submission: Submission) -> Visibility:
-    # Not published_at: it stays when the owner withdraws, and hiding must not undo a withdrawal.
-    newest = history(submission).filter(verb__in=[Verb.PUBLISHED, Verb.WITHDRAWN]).first()
-    if newest is None:
-        return Visibility.PRIVATE
-    return Visibility.PUBLISHED if newest.verb == Verb.PUBLISHED else Visibility.WITHDRAWN
+        _move(submission, Visibility.HIDDEN, verb=Verb.HIDDEN, actor=actor, reason=reason)
 
 
 def unhide(*, submission: Submission, actor: User, reason: str) -> None:
     """Undo :func:`hide`: it becomes again what its owner had made it, published, withdrawn or private."""
     _require_maintainer(actor, reason)
+    # Not published_at: it stays when the owner withdraws, and hiding must not undo a withdrawal.
+    newest = history(submission).filter(verb__in=[Verb.PUBLISHED, Verb.WITHDRAWN]).first()
+    before = Visibility(newest.verb) if newest else Visibility.PRIVATE
     with transaction.atomic():
-        _move(
-            submission=submission,
-            to=_as_its_owner_left_it(submission),
-            allowed_from=[Visibility.HIDDEN],
-            verb=Verb.UNHIDDEN,
-            actor=actor,
-            reason=reason,
-        )
+        _move(submission, before, verb=Verb.UNHIDDEN, actor=actor, reason=reason)
 
 
 def correct_system(*, submission: Submission, actor: User, changes: Mapping[str, object], reason: str) -> None:
@@ -167,9 +109,7 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
     if unknown:
         msg = f"{', '.join(unknown)} cannot be corrected; only {', '.join(CORRECTABLE)} can."
         raise NotAllowedError(msg)
-    if not reason.strip():
-        msg = "Say why: corrections and their reasons are public."
-        raise NotAllowedError(msg)
+    _require_reason(reason, "corrections and their reasons are public.")
     with transaction.atomic():
         system = System.objects.select_for_update().get(pk=submission.system_id)
         changed = {name: [getattr(system, name), new] for name, new in changes.items() if getattr(system, name) != new}
@@ -184,3 +124,34 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
         record(verb=Verb.CORRECTED, subject=submission, actor=actor, reason=reason, data={"changed": changed})
         submission.refresh_from_db()
         submission_changed.send(sender=Submission, submission=submission)
+
+
+def _require_manager(actor: User, submission: Submission) -> None:
+    if not may_manage(actor, submission):
+        msg = "Only the owner of a submission or a maintainer may do this."
+        raise NotAllowedError(msg)
+
+
+def _require_maintainer(actor: User, reason: str) -> None:
+    if not actor.is_staff:
+        msg = "Only maintainers hide submissions or show them again."
+        raise NotAllowedError(msg)
+    _require_reason(reason, "the reason is shown to everybody.")
+
+
+def _require_reason(reason: str, why: str) -> None:
+    if not reason.strip():
+        msg = f"Say why: {why}"
+        raise NotAllowedError(msg)
+
+
+def _move(submission: Submission, to: Visibility, *, verb: Verb, actor: User, reason: str = "") -> None:
+    """Change the visibility by conditional update, record it, and send the higher rooms a signal."""
+    rows = Submission.objects.filter(pk=submission.pk, visibility__in=_ALLOWED_FROM[verb])
+    moved = rows.update(visibility=to, visibility_reason=reason)
+    submission.refresh_from_db()
+    if not moved:
+        msg = f"This submission is {submission.get_visibility_display()}, so it cannot be {_CANNOT_BE[verb]}."
+        raise WrongStateError(msg)
+    record(verb=verb, subject=submission, actor=actor, reason=reason)
+    submission_changed.send(sender=Submission, submission=submission)

@@ -13,16 +13,8 @@ SOURCE: Final = "generic"
 
 _NAMES: Final = ("action", "tool", "tool_name", "name", "kind", "type", "event")
 _INPUTS: Final = (
-    "input",
-    "action_input",
-    "tool_input",
-    "command",
-    "args",
-    "arguments",
-    "code",
-    "content",
-    "text",
-    "message",
+    *("input", "action_input", "tool_input", "command", "args", "arguments", "code"),
+    *("content", "text", "message"),
 )
 _OBSERVATIONS: Final = ("observation", "output", "tool_output", "result", "response", "stdout")
 _THOUGHTS: Final = ("thought", "thinking", "reasoning", "reasoning_content")

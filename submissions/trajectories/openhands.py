@@ -34,15 +34,8 @@ _ACTIONS: Final = {
 # What the machinery around the agent notes for itself.
 _LEFT_OUT: Final = frozenset(
     (
-        "recall",
-        "system",
-        "null",
-        "change_agent_state",
-        "condensation",
-        "condensation_request",
-        "pause",
-        "resume",
-        "stop",
+        *("recall", "system", "null", "change_agent_state", "condensation", "condensation_request"),
+        *("pause", "resume", "stop"),
     )
 )
 # Known, but none of the paper's actions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Self
 
@@ -112,21 +112,13 @@ class AgentRun:
         return asdict(self) | {"steps": [asdict(step) | {"action": step.action.value} for step in self.steps]}
 
     @classmethod
-    def from_data(cls, data: object) -> Self:
-        """The reverse. Raises TrajectoryError for anything else."""
-        given = _chosen(data, cls)
-        steps = given.pop("steps", ())
-        if not isinstance(steps, list | tuple):
-            raise TrajectoryError("A trajectory's steps must be a list.")
-        return cls(
-            source=_text(given.get("source")),
-            steps=tuple(_step(step) for step in steps),
-            ending=_text(given.get("ending")),
-            input_tokens=tokens(given.get("input_tokens")),
-            output_tokens=tokens(given.get("output_tokens")),
-            dollars=amount(given.get("dollars")),
-            left_out=tokens(given.get("left_out")) or 0,
-        )
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse. Raises TrajectoryError for a form that an older version may have stored."""
+        try:
+            steps = [Step(**{**step, "action": Action(step["action"])}) for step in data["steps"]]
+            return cls(**{**data, "steps": tuple(steps)})
+        except (KeyError, TypeError, ValueError):
+            raise TrajectoryError("The stored steps are of a form that this version does not read.") from None
 
 
 def bounded(text: str, limit: int = MAX_TEXT) -> str:
@@ -159,35 +151,3 @@ def amount(value: object) -> float | None:
 
 def _mark(characters: int) -> str:
     return f"\n[… {characters} characters left out …]\n"
-
-
-def _step(data: object) -> Step:
-    given = _chosen(data, Step)
-    try:
-        action = Action(_text(given.get("action")))
-    except ValueError:
-        raise TrajectoryError(f"Unknown action {_text(given.get('action'))[:40]!r} in a trajectory.") from None
-    return Step(
-        action=action,
-        input=_text(given.get("input")),
-        observation=_text(given.get("observation")),
-        thought=_text(given.get("thought")),
-        seconds=amount(given.get("seconds")),
-        input_tokens=tokens(given.get("input_tokens")),
-        output_tokens=tokens(given.get("output_tokens")),
-        dollars=amount(given.get("dollars")),
-    )
-
-
-def _chosen(data: object, form: type[Step | AgentRun]) -> dict[str, Any]:
-    if not isinstance(data, Mapping):
-        raise TrajectoryError("A trajectory, and each of its steps, must be an object.")
-    return {field.name: data[field.name] for field in fields(form) if field.name in data}
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise TrajectoryError("A text of a trajectory must be a string.")
-    return value

@@ -58,7 +58,7 @@ def test_adding_keeps_what_was_said_and_seals_the_key(endpoint: Endpoint, alice:
 
 
 def test_no_event_and_no_representation_holds_the_key(endpoint: Endpoint, alice: User) -> None:
-    endpoints.store_key(endpoint=endpoint, actor=alice, key=KEY + "2")
+    endpoints.change(endpoint=endpoint, actor=alice, described={}, key=KEY + "2")
     endpoints.change(endpoint=endpoint, actor=alice, described={"base_url": "https://other.example"}, key=KEY + "3")
     endpoints.forget_key(endpoint=endpoint, actor=alice)
     endpoints.delete(endpoint=endpoint, actor=alice)
@@ -94,7 +94,6 @@ def test_nobody_else_sees_or_changes_it(endpoint: Endpoint, alice: User, bob: Us
     for actor in (bob, maintainer):
         acts: list[tuple[Any, dict[str, Any]]] = [
             (endpoints.change, {"described": {"name": "Mine"}}),
-            (endpoints.store_key, {"key": "sk-other"}),
             (endpoints.forget_key, {}),
             (endpoints.delete, {}),
         ]
@@ -115,14 +114,14 @@ def test_nobody_else_sees_or_changes_it(endpoint: Endpoint, alice: User, bob: Us
     ],
 )
 def test_a_key_stays_with_its_origin(endpoint: Endpoint, alice: User, base_url: str, kept: bool) -> None:
-    changed = endpoints.change(endpoint=endpoint, actor=alice, described={"base_url": base_url})
-    assert (changed.key_erased, endpoint.has_key, endpoints.key_of(endpoint)) == (not kept, kept, KEY if kept else "")
+    erased = endpoints.change(endpoint=endpoint, actor=alice, described={"base_url": base_url})
+    assert (erased, endpoint.has_key, endpoints.key_of(endpoint)) == (not kept, kept, KEY if kept else "")
     assert verbs(endpoint)[2:] == [Verb.ENDPOINT_CHANGED] + ([] if kept else [Verb.KEY_FORGOTTEN])
 
 
 def test_another_origin_with_a_new_key_has_that_one(endpoint: Endpoint, alice: User) -> None:
     described = {"base_url": "https://api.example.net"}
-    assert not endpoints.change(endpoint=endpoint, actor=alice, described=described, key="sk-new").key_erased
+    assert not endpoints.change(endpoint=endpoint, actor=alice, described=described, key="sk-new")
     assert endpoints.key_of(endpoint) == "sk-new"
 
 
@@ -200,6 +199,6 @@ def test_the_secret_is_made_once_and_is_for_nobody_else_to_read(
 ) -> None:
     file = data_dir / "endpoint_key"
     before = file.read_text()
-    endpoints.store_key(endpoint=endpoint, actor=alice, key="sk-2")
+    endpoints.change(endpoint=endpoint, actor=alice, described={}, key="sk-2")
     assert (file.read_text(), file.stat().st_mode & 0o777, len(before) >= 60) == (before, 0o600, True)
     assert [path.name for path in data_dir.iterdir() if "endpoint" in path.name] == ["endpoint_key"]

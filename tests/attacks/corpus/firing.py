@@ -18,7 +18,7 @@ from evaluator.sandbox.types import BoxSpec, SandboxError
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
 from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
-from submissions.answers.limited import BundleRequest, apply_limited, check_limited
+from submissions.answers.limited import BundleRequest, apply_limited, check_packed, unpack
 from submissions.answers.types import (
     AnswerError,
     AnswerKind,
@@ -256,7 +256,7 @@ def _read_upload(attack: UploadAttack, target: Range) -> tuple[str, str]:
     path.write_bytes(attack.make())
     files = TaskFiles(goal=GOAL, repository=target.task.repository)
     try:
-        reading = check_limited(path, BundleRequest(tasks={"attacks": {NAME: files}}))
+        reading = unpack(check_packed(path, BundleRequest(tasks={"attacks": {NAME: files}})))
     except BundleError as error:
         return REFUSED, "; ".join(problem.message for problem in error.problems[-3:])
     finally:

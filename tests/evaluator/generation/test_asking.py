@@ -16,6 +16,7 @@ from evaluator.generation.generating import pause, resume
 from evaluator.generation.generation_progress import progress
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.providers.stored_clients import generation_client
+from submissions.domain import endpoints
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer
@@ -236,13 +237,11 @@ def test_an_agent_goes_on_where_it_was(
 
 
 def test_the_key_is_nowhere(lmr_mini: SuiteVersion, start_run: StartRun, caplog: pytest.LogCaptureFixture) -> None:
-    from submissions.domain.endpoints import store_key
-
     generation = start_run(lmr_mini, "wrong-key", tasks=["dpo/1"])
     endpoint = generation.endpoint
     assert endpoint is not None
     key = f"sk-{uuid.uuid4().hex}"
-    store_key(endpoint=endpoint, actor=endpoint.owner, key=key)
+    endpoints.change(endpoint=endpoint, actor=endpoint.owner, described={}, key=key)
     ask_all()
     rows = [json.dumps(list(model.objects.values()), default=str) for model in (ModelCall, AnswerRequest, Endpoint)]
     generation.refresh_from_db()

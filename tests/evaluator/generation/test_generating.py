@@ -139,7 +139,7 @@ def test_cancelling_drops_questions_and_key(small_version: SuiteVersion, start_r
     generation = start_run(small_version, "right")
     assert generation.endpoint is not None
     owner = generation.submission.owner
-    endpoints.store_key(endpoint=generation.endpoint, actor=owner, key="sk-x")
+    endpoints.change(endpoint=generation.endpoint, actor=owner, described={}, key="sk-x")
     AnswerRequest.objects.filter(pk=generation.requests.order_by("pk")[0].pk).update(state=WorkState.DONE)
     cancel(submission=generation.submission, actor=owner)
     assert states(generation) == (GenerationState.CANCELLED, SubmissionState.CANCELLED, ["cancelled", "done"])
@@ -153,7 +153,7 @@ def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
 ) -> None:
     generation = start_run(small_version, "right", endpoint={"keep_key": keep})
     assert generation.endpoint is not None
-    endpoints.store_key(endpoint=generation.endpoint, actor=generation.submission.owner, key="sk-x")
+    endpoints.change(endpoint=generation.endpoint, actor=generation.submission.owner, described={}, key="sk-x")
     generation.requests.update(state=WorkState.DONE)
     finish_generation(generation.pk)
     assert states(generation)[:2] == (GenerationState.DONE, SubmissionState.SCORED)

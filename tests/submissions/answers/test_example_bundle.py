@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.limited import BundleRequest, check_limited
+from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.answers.types import AnswerKind, TaskFiles
 from tests.submissions.answers.archive_makers import make_zip
 
@@ -37,7 +37,7 @@ def test_the_example_reads_and_applies(tmp_path: Path, example_files: dict[str, 
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(EXAMPLE, arcname="minimal-bundle")
         upload.write_bytes(gzip.compress(packed.getvalue()))
-    bundle = check_limited(upload, REQUEST)
+    bundle = unpack(check_packed(upload, REQUEST))
     assert bundle.manifest is not None
     assert (bundle.manifest.suite, bundle.manifest.kind) == ("lmr-mini", "calibration")
     assert [(answer.task, answer.trial, answer.kind) for answer in bundle.answers] == [

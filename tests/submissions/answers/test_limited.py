@@ -12,7 +12,7 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.archives import ArchiveLimits
 from submissions.answers.bundle import read_bundle
-from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_limited
+from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_packed, unpack
 from submissions.answers.types import (
     AnswerError,
     AnswerKind,
@@ -44,7 +44,7 @@ def upload(tmp_path: Path) -> Path:
 
 def refusal(path: Path, child: ChildLimits | None = None, request: BundleRequest | None = None) -> list[str]:
     with pytest.raises(BundleError) as caught:
-        check_limited(path, request, child=child)
+        unpack(check_packed(path, request, child=child))
     return [problem.message for problem in caught.value.problems]
 
 
@@ -57,16 +57,16 @@ def test_the_child_returns_what_the_reader_reads(upload: Path, more: dict[str, b
     upload.write_bytes(make_zip({**FILES, **more}))
     here = read_bundle(upload.read_bytes())
     assert (len(here.answers), here.left_out) == (3, 21 if more else 0)
-    assert check_limited(upload) == here
+    assert unpack(check_packed(upload)) == here
 
 
 def test_defaults_and_limits_reach_the_child(upload: Path) -> None:
     defaults = Manifest("lmr-mini", 2, "", "", "none", "full", "", ("https://example.org",), "")
     upload.write_text('{"instance_id": "dpo/1", "function": "x", "model_name_or_path": "m"}\n')
-    bundle = check_limited(upload, BundleRequest(defaults=defaults))
+    bundle = unpack(check_packed(upload, BundleRequest(defaults=defaults)))
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
     with pytest.raises(BundleError, match="larger than 10 bytes"):
-        check_limited(upload, BundleRequest(defaults=defaults, limits=ArchiveLimits(upload=10)))
+        unpack(check_packed(upload, BundleRequest(defaults=defaults, limits=ArchiveLimits(upload=10))))
 
 
 def test_too_much_memory_is_a_clear_refusal(upload: Path) -> None:
@@ -81,7 +81,7 @@ def test_the_largest_bundles_that_are_allowed_fit_in_the_child(upload: Path) -> 
     files = {f"answers/dpo/{n}/run.log": trajectory for n in (1, 2, 3)}
     answers = {f"answers/dpo/{n}/answer.py": os.urandom(100_000) for n in (1, 2, 3)}
     upload.write_bytes(make_zip({"submission.json": GOOD_FILES["submission.json"], **files, **answers}))
-    assert [answer.trajectory for answer in check_limited(upload).answers] == [trajectory] * 3
+    assert [answer.trajectory for answer in unpack(check_packed(upload)).answers] == [trajectory] * 3
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with pytest.raises(BundleError) as caught:
-        check_limited(upload, request_of_one, child=child, scratch=scratch)
+        unpack(check_packed(upload, request_of_one, child=child, scratch=scratch))
     (problem,) = caught.value.problems
     message = rf"Checking the file took more than {re.escape(limit)} \(it was at answers/dpo/1/trial-\d+/answer.py\); "
     assert re.match(message, problem.message), problem.message

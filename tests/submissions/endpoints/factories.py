@@ -20,7 +20,7 @@ KEY = "sk-alpha-0123456789"
 
 
 class EndpointFactory(factory.django.DjangoModelFactory):
-    """An endpoint without a key; ``submissions.domain.endpoints.store_key`` gives it one."""
+    """An endpoint without a key; ``submissions.domain.endpoints.change`` gives it one."""
 
     class Meta:
         model = Endpoint
