@@ -7,7 +7,7 @@ import secrets
 import structlog
 
 from evaluator.auditing import auditing, self_checks
-from evaluator.queue.queueing import push_uploads
+from evaluator.queue.queueing import UPLOADS, top_up
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking
@@ -44,7 +44,7 @@ def check_next_upload() -> None:
     """Check whichever uploaded file is next; when none waits, do nothing."""
     if checking.check_next():
         # Of one person's files one is checked at a time; the next may have been waiting for this one.
-        push_uploads(checking.waiting())
+        top_up(checking.waiting(), UPLOADS)
 
 
 def check_endpoint(endpoint_id: int) -> None:

@@ -12,7 +12,7 @@ from benchmark_tasks.signals import suite_imported
 from evaluator.generation.generating import cancel_generation
 from evaluator.judging.judgements import cancel as cancel_judgements
 from evaluator.judging.judgements import plan_for_submission
-from evaluator.queue.queueing import plan, push_audit, push_uploads
+from evaluator.queue.queueing import UPLOADS, plan, push_audit, top_up
 from evaluator.queue.results import cancel_runs
 from evaluator.signals import submission_scored
 from submissions.domain import checking
@@ -23,7 +23,7 @@ from submissions.signals import submission_cancelled, submission_created, upload
 @receiver(upload_waiting)
 def check_after_commit(**_: Any) -> None:
     """Have a worker check the file; if this is lost, the sweep asks again."""
-    transaction.on_commit(lambda: push_uploads(checking.waiting()))
+    transaction.on_commit(lambda: top_up(checking.waiting(), UPLOADS))
 
 
 @receiver(submission_created)

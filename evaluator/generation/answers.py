@@ -17,7 +17,7 @@ from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.calling import CallRejectedError, Order, call, call_key
 from evaluator.providers.types import Finish
 from evaluator.queue import leases
-from evaluator.queue.storable import storable, storable_text
+from evaluator.queue.database import storable, storable_text
 from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from evaluator.providers.calling import (
 )
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
-from evaluator.queue.places import claim_within_limit
-from evaluator.queue.retry import retry
+from evaluator.queue.database import retry
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint
@@ -54,7 +53,7 @@ def ask_next(*, submission_id: int | None = None) -> bool:
     ``submission_id`` narrows it to one run (``manage.py evaluate``).
     """
     for request in _fair_order(submission_id):
-        token = claim_within_limit(AnswerRequest, request.pk, endpoint_id=request.generation.endpoint_id)
+        token = leases.claim_within_limit(AnswerRequest, request.pk, endpoint_id=request.generation.endpoint_id)
         if token is not None:
             _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
             return True

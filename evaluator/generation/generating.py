@@ -17,7 +17,7 @@ from evaluator.enums import CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.types import EndpointSettings
-from evaluator.queue.queueing import plan, push_models
+from evaluator.queue.queueing import MODELS, plan, push
 from submissions.answers.types import Manifest
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
@@ -91,7 +91,7 @@ def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
                 if revision.pk in asked:
                     AnswerRequest.objects.create(generation=generation, implementation=answer)
         record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"endpoint": endpoint.pk})
-        transaction.on_commit(partial(push_models, len(asked) * trials))
+        transaction.on_commit(partial(push, len(asked) * trials, MODELS))
     return submission
 
 
@@ -197,7 +197,7 @@ def resume(
         waiting = generation.requests.filter(state=WorkState.QUEUED)
         waiting.update(not_before=None)
         record(verb=Verb.RESUMED, subject=generation.submission, actor=actor)
-        transaction.on_commit(partial(push_models, waiting.count()))
+        transaction.on_commit(partial(push, waiting.count(), MODELS))
         transaction.on_commit(partial(finish_generation, generation.pk))
     generation.refresh_from_db()
 

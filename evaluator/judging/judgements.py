@@ -26,10 +26,8 @@ from evaluator.providers.calling import (
     StoppedError,
 )
 from evaluator.queue import leases
-from evaluator.queue.places import claim_within_limit, has_room
-from evaluator.queue.queueing import push_models
-from evaluator.queue.retry import retry
-from evaluator.queue.storable import storable
+from evaluator.queue.database import retry, storable
+from evaluator.queue.queueing import MODELS, push
 from evaluator.signals import implementation_rated
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
@@ -73,7 +71,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
         judged = answers.values("submission__suite_version__suite")
         for each in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
             show_first(suite=each, config=config)
-        transaction.on_commit(partial(push_models, count))
+        transaction.on_commit(partial(push, count, MODELS))
     return count
 
 
@@ -112,7 +110,7 @@ def judge_next(
     The row that is returned says how it went: done, waiting again, or held, with the reason. ``None`` without any.
     """
     for row in _next(config, suite, submission_id):
-        token = claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
+        token = leases.claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
         if token is not None:
             _judge(row, token, stop)
             row.refresh_from_db()
@@ -139,7 +137,7 @@ def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | 
     """The oldest ones that are due, of active judges whose provider did not ask to wait."""
     due = leases.due(waiting(config=config, suite=suite, submission_id=submission_id)).filter(config__active=True)
     asked = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
-    full = [endpoint.pk for endpoint in asked if not has_room(endpoint)]
+    full = [endpoint.pk for endpoint in asked if not leases.has_room(endpoint)]
     return list(due.exclude(config__endpoint__in=full).select_related("config").order_by("pk")[:CANDIDATES])
 
 
@@ -291,7 +289,7 @@ def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Su
         )
         for judge in {config_id: judge for _, judge, config_id in held}.values():
             record(verb=Verb.RETRIED, subject=judge, actor=actor, data={"judgements": count})
-        transaction.on_commit(partial(push_models, count))
+        transaction.on_commit(partial(push, count, MODELS))
     return count
 
 

@@ -20,8 +20,7 @@ from django.utils import timezone
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
 from evaluator.providers.types import FaultKind, ProviderFault
-from evaluator.queue.retry import retry
-from evaluator.queue.storable import storable, storable_text
+from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
 from submissions.models.endpoints import cost_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator.queue.retry import DATABASE_IS_AWAY
+from evaluator.queue.database import DATABASE_IS_AWAY
 from evaluator.sandbox.types import DISK_IS_FULL, HOST_FAILED, SandboxError, SandboxUnavailableError, means_full
 from evaluator.testing.sealed import GoldenError
 

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from evaluator.enums import WorkState
+from evaluator.enums import CallState, WorkState
+from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.models.leasing import Leased
-from evaluator.queue.retry import DATABASE_IS_AWAY
+from evaluator.providers.calling import is_under_way
+from evaluator.queue.database import DATABASE_IS_AWAY
+from submissions.models import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +107,36 @@ def expire(model: type[Leased]) -> list[int]:
         # Its worker may renew it, or end it, in this very moment.
         if _count_error(late.filter(pk=row.pk, token=row.token), row, reason=LEASE_LOST)
     ]
+
+
+def claim_within_limit(model: type[Leased], pk: int, *, endpoint_id: int | None) -> uuid.UUID | None:
+    """Take one row that waits; ``None`` when it is taken, or its endpoint is full or asked everybody to wait."""
+    with transaction.atomic():
+        # The row lock puts workers one after the other, so that two do not both take the last place.
+        endpoint = Endpoint.objects.select_for_update().filter(pk=endpoint_id or 0).first()
+        if endpoint is not None and not has_room(endpoint):
+            return None
+        return claim(model, pk)
+
+
+def has_room(endpoint: Endpoint) -> bool:
+    """Whether one more request may be sent to ``endpoint`` now."""
+    if endpoint.not_before and endpoint.not_before > timezone.now():
+        return False
+    return requests_under_way(endpoint) < endpoint.requests_at_once
+
+
+def requests_under_way(endpoint: Endpoint) -> int:
+    """Generations and judgements that workers hold, and calls that are still on their way for others.
+
+    Work that was paused, cancelled or taken from a worker leaves its last call behind, which may still be answered.
+    """
+    requests = AnswerRequest.objects.filter(generation__endpoint=endpoint, state=WorkState.RUNNING)
+    judgements = Judgement.objects.filter(config__endpoint=endpoint, state=WorkState.RUNNING)
+    tokens = [*requests.values_list("token", flat=True), *judgements.values_list("token", flat=True)]
+    sending = ModelCall.objects.filter(endpoint=endpoint, state=CallState.SENDING)
+    others = sending.exclude(token__in=tokens).only("sender", "started")
+    return len(tokens) + sum(is_under_way(call, endpoint.request_seconds) for call in others)
 
 
 def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:

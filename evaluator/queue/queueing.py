@@ -127,16 +127,6 @@ def push(count: int, name: str = RUNS) -> int:
     return count
 
 
-def push_models(count: int) -> int:
-    """Add ``count`` jobs for model workers, as :func:`push` does for the others."""
-    return push(count, MODELS)
-
-
-def push_uploads(waiting: int) -> int:
-    """Add as many jobs as fewer than ``waiting`` files have one, and return how many were added."""
-    return top_up(waiting, UPLOADS)
-
-
 def top_up(waiting: int, name: str = RUNS) -> int:
     """Add as many jobs as the queue has fewer than ``waiting``, and return how many were added."""
     try:

@@ -14,7 +14,7 @@ from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.claims import is_live
 from evaluator.queue.finalising import finalise, ready_to_finalise
-from evaluator.queue.queueing import MODELS, plan, push_audit, push_check, push_uploads, top_up
+from evaluator.queue.queueing import MODELS, UPLOADS, plan, push_audit, push_check, top_up
 from evaluator.queue.results import expire_runs
 from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
@@ -64,7 +64,7 @@ def reconcile() -> Sweep:
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
         push_check(pk)
     checking.sweep()
-    push_uploads(checking.waiting())
+    top_up(checking.waiting(), UPLOADS)
     uploads.sweep()
     media.sweep_when_due()
     sweep_scratch()

@@ -14,8 +14,8 @@ import structlog
 from benchmark_tasks.domain.content import tree_path
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
+from evaluator.queue.database import retry
 from evaluator.queue.infrastructure_errors import fault_of
-from evaluator.queue.retry import retry
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import RunCancelledError, SandboxError

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite, SuiteVersion, Task
-from evaluator.queue.storable import storable
+from evaluator.queue.database import storable
 from leaderboard.board.entries import recompute_reported
 from leaderboard.models import ReportedAggregate, ReportedResult, ReportedRun
 from leaderboard.published.upstream import FileFate, read_files, tests_fields

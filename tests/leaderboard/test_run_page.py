@@ -49,7 +49,7 @@ def data_dir(settings: Settings, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluator.generation.generating.push_models", lambda _count: None)
+    monkeypatch.setattr("evaluator.generation.generating.push", lambda _count, _queue: None)
 
 
 @pytest.fixture(autouse=True)

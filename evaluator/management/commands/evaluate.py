@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 from argparse import ArgumentTypeError
 from contextlib import suppress
 from getpass import getpass
@@ -19,10 +18,8 @@ from evaluator.enums import GenerationState
 from evaluator.generation import generating
 from evaluator.generation.asking import ask_next
 from evaluator.judging.judgements import judge_next
-from evaluator.management.arguments import OneForWrongArguments
+from evaluator.management.shared import ENDED, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import AnswerRequest, Judgement, TestRun
-from evaluator.queue.reconcile import expire_leases
-from evaluator.testing.evaluate import evaluate_next
 from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes
@@ -41,8 +38,6 @@ if TYPE_CHECKING:
 
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
 MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
-POLL_SECONDS = 0.3
-_ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
 
 class Command(OneForWrongArguments):
@@ -110,11 +105,10 @@ class Command(OneForWrongArguments):
                 if generation.state in (GenerationState.PAUSED, GenerationState.HELD):
                     cancel(submission=submission, actor=submission.owner)
                     self._stop(generation)
-                if submission.state in _ENDED:
+                if submission.state in ENDED:
                     break
-                if not ask_next(submission_id=submission.pk) and not evaluate_next(submission_id=submission.pk):
-                    expire_leases()
-                    time.sleep(POLL_SECONDS)
+                if not ask_next(submission_id=submission.pk):
+                    evaluate_or_wait([submission.pk])
             while judge_next(submission_id=submission.pk):
                 pass
         except KeyboardInterrupt:

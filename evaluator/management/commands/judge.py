@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.management.suites import suite_named
 from evaluator.enums import WorkState
 from evaluator.judging import judge_budget, judgements
-from evaluator.management.arguments import judges
+from evaluator.management.shared import judges
 from submissions.domain.operators import local_operator
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,11 @@ from django.core.management.base import CommandError
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from evaluator.enums import ReevaluationState
-from evaluator.management.arguments import OneForWrongArguments
+from evaluator.management.shared import OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Reevaluation
-from evaluator.queue.reconcile import expire_leases
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.reevaluation.differences import differences
 from evaluator.sandbox.task_environments import OfferedHere
-from evaluator.testing.evaluate import evaluate_next
 from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
     from evaluator.reevaluation.planning import PlannedReevaluation
 
-POLL_SECONDS = 0.5
 EXIT_HELD = 2
 
 
@@ -133,9 +129,7 @@ class Command(OneForWrongArguments):
         """Evaluate the runs here; wait for those that workers hold."""
         running = Reevaluation.objects.filter(pk__in=reevaluations, state=ReevaluationState.RUNNING).order_by("pk")
         while waiting := list(running.values_list("submission_id", flat=True)):
-            if not any(evaluate_next(submission_id=submission) for submission in waiting):
-                expire_leases()
-                time.sleep(POLL_SECONDS)
+            evaluate_or_wait(waiting)
 
     def _outcome(self, pk: int) -> dict[str, Any]:
         ended = Reevaluation.objects.select_related("submission").get(pk=pk)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,12 +12,10 @@ from redis.exceptions import RedisError
 
 from benchmark_tasks.domain.left_out import left_out_text
 from evaluator.enums import AttemptState
-from evaluator.management.arguments import EXIT_INVALID, OneForWrongArguments
+from evaluator.management.shared import ENDED, EXIT_INVALID, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Attempt
 from evaluator.queue.progress import summary
 from evaluator.queue.queueing import opened, plan
-from evaluator.queue.reconcile import expire_leases
-from evaluator.testing.evaluate import evaluate_next
 from submissions.domain.command_line import add_manifest_arguments, lines, packed, problem_lines
 from submissions.domain.operators import OPERATOR, local_operator
 from submissions.domain.publishing import CODE_LICENCES
@@ -32,12 +29,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 2, 3, 130
-POLL_SECONDS = 0.5
 NO_QUEUE = (
     "The queue does not answer: nothing is evaluated until workers are there. "
     "Start them (make run), or run this again with --wait."
 )
-ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
 
 class Command(OneForWrongArguments):
@@ -118,9 +113,7 @@ class Command(OneForWrongArguments):
             submission.refresh_from_db()
             if submission.state in ENDED:
                 return
-            if not evaluate_next(submission_id=submission.pk):
-                expire_leases()
-                time.sleep(POLL_SECONDS)
+            evaluate_or_wait([submission.pk])
 
     def _refuse(self, error: BundleRefusedError) -> NoReturn:
         report = error.checked.report()

@@ -16,7 +16,7 @@ from django.db.utils import InterfaceError, OperationalError
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import results, retry
+from evaluator.queue import database, results
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox import configuration
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
@@ -190,7 +190,7 @@ def test_patience_ends() -> None:
         raise OperationalError("gone for good")
 
     with pytest.raises(OperationalError):
-        retry.retry(never, seconds=0.5)
+        database.retry(never, seconds=0.5)
     assert 2 <= len(calls) <= 4
     with pytest.raises(ZeroDivisionError):
-        retry.retry(lambda: 1 // 0)
+        database.retry(lambda: 1 // 0)

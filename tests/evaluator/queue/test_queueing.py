@@ -75,7 +75,7 @@ def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     submission = QueuedSubmissionFactory()
     assert len(queueing.plan(submission.pk)) == 2
-    assert (queueing.push(3), queueing.top_up(3), queueing.push_uploads(3)) == (0, 0, 0)
+    assert (queueing.push(3), queueing.top_up(3), queueing.top_up(3, queueing.UPLOADS)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
@@ -86,7 +86,7 @@ def test_a_stored_file_is_queued_for_its_check_after_commit(
         uploads.receive(owner=UserFactory(), file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
         assert jobs_of_uploads() == []
     assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
-    assert queueing.push_uploads(1) == 0
+    assert queueing.top_up(1, queueing.UPLOADS) == 0
     check_next_upload()
     assert Upload.objects.get().checked
 

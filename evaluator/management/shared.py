@@ -1,17 +1,25 @@
-"""What several commands do with their arguments."""
+"""What several commands do alike: exit codes, judges, and work here and now."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluator.judging.configs import HOW_TO_CONFIGURE, active_configs
+from evaluator.queue.reconcile import expire_leases
+from evaluator.testing.evaluate import evaluate_next
+from submissions.enums import SubmissionState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evaluator.models import JudgeConfig
 
 EXIT_INVALID = 1
+POLL_SECONDS = 0.5
+ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 
 
 class OneForWrongArguments(BaseCommand):
@@ -39,3 +47,10 @@ def judges(slug: str | None) -> list[JudgeConfig]:
         known = ", ".join(config.slug for config in configs)
         raise CommandError(f"There is no active judge {slug!r}. Active: {known}.")
     return found
+
+
+def evaluate_or_wait(submissions: Iterable[int]) -> None:
+    """Measure one run of these submissions here; where other workers hold them all, take back lost leases and pause."""
+    if not any(evaluate_next(submission_id=pk) for pk in submissions):
+        expire_leases()
+        time.sleep(POLL_SECONDS)

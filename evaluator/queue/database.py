@@ -1,9 +1,10 @@
-"""Retry while the database is away: what took long to measure must not be lost for one lost moment."""
+"""Store what was expensive to get: retry while the database is away, and make foreign text storable."""
 
 from __future__ import annotations
 
+import re
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 from django.db import connection
@@ -17,6 +18,8 @@ DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 RETRY_SECONDS = 120.0
 LONGEST_PAUSE_SECONDS = 5.0
 _Result = TypeVar("_Result")
+# PostgreSQL keeps neither in text nor in JSON; models and hostile servers send both.
+_NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def retry(act: Callable[[], _Result], *, seconds: float = RETRY_SECONDS) -> _Result:
@@ -36,3 +39,19 @@ def retry(act: Callable[[], _Result], *, seconds: float = RETRY_SECONDS) -> _Res
             connection.close()
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def storable_text(text: str) -> str:
+    """``text`` with a replacement character for each NUL and each half of a surrogate pair."""
+    return _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def storable(data: Any) -> Any:
+    """The same in all texts, keys included, of parsed JSON."""
+    if isinstance(data, str):
+        return storable_text(data)
+    if isinstance(data, dict):
+        return {storable_text(str(key)): storable(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [storable(value) for value in data]
+    return data
