@@ -58,22 +58,12 @@ while data:
 os._exit(0)"""
 ATTACKS: Final[dict[str, tuple[str, str, str]]] = {
     "forged frame": (answer(FORGED), "wrong_output", "seed 1, case 0: output 'value': "),
-    "forged bytes": (
-        answer("os.write(3, b'passed')\nreturn x"),
-        "tampering",
-        "seed 1, case 0: the box sent bytes that the driver does not write; nothing from it is believed",
-    ),
     "knows the public answers": (
         answer("return 2.0 * x if x in (1, 2, 0, -1.5) else x"),
         "wrong_output",
         "6 of 9 private cases passed",
     ),
     "a file in a folder's place": (FILE_FOR_FOLDER, "raised", "seed 1, case 0: NotImplementedError"),
-    "fork bomb": (
-        answer("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass"),
-        "timeout",
-        "seed 1, case 0: stopped after 5 seconds",
-    ),
     "leaves a daemon": (
         answer("if os.fork() == 0:\n    os.setsid()\n    os.closerange(0, 64)\n    time.sleep(1000)\nreturn x"),
         "wrong_output",

@@ -1,4 +1,7 @@
-"""Every known attack, fired in both sandboxes: each ends exactly as it must. ``make attacks`` runs all of this."""
+"""Every known hostile answer, fired in both sandboxes: each ends exactly as it must. ``make attacks`` runs all of this.
+
+Output floods, endless loops and unread input are tried in ``tests/evaluator/sandbox``.
+"""
 
 from __future__ import annotations
 
@@ -11,82 +14,64 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.auditing.canary_round import STUB
-from tests.attacks.corpus import CONTROLS, IN_BOXES, REPRESENTATIVE, SENT_IN, library
-from tests.attacks.corpus.firing import Range, fire, open_range
-from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, Way, ends
-from tests.attacks.corpus.tampering import KNOWN_GAPS
-from tests.attacks.corpus.uploads import GOOD_UPLOAD
+from tests.attacks.corpus import ATTACKS, CONTROLS, REPRESENTATIVE, library
+from tests.attacks.corpus.attack import Attack, Group, Way, sealed
+from tests.attacks.corpus.tampering import KNOWN_GAP
+from tests.attacks.range import Range, open_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from _pytest.mark import ParameterSet
 
     from evaluator.sandbox.types import Sandbox
 
-
 # Of the attacks on the verdict, these depend on the box as well as on the protocol.
 TAMPERING_IN_DOCKER = frozenset({"os._exit", "golden search", "kill parent", "forged frame"})
 
 
-def marked(attacks: Iterable[Attack], box: str = "bubblewrap") -> list[ParameterSet]:
-    """The attacks as parameters: those that stand for others always, the rest in ``make attacks``."""
-    found = []
-    for each in attacks:
+def parameters(box: str) -> Iterator[ParameterSet]:
+    """The attacks in ``box``: those that stand for others always, the rest in ``make attacks``."""
+    for each in (*CONTROLS, *ATTACKS):
         fired = each.group is Group.CONTROL or each.name in REPRESENTATIVE
         if box == "docker" and each.group is Group.TAMPERING:
             fired = each.name in TAMPERING_IN_DOCKER
         marks = [getattr(pytest.mark, box), *([] if fired else [pytest.mark.attacks])]
-        found.append(pytest.param(f"{box}_range", each, id=f"{box}, {each.group}: {each.name}", marks=marks))
-    return found
+        yield pytest.param(f"{box}_range", each, id=f"{box}, {each.group}: {each.name}", marks=marks)
 
 
 @pytest.fixture(scope="module")
 def bubblewrap_range(bubblewrap: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(bubblewrap, tmp_path_factory.mktemp("attacks"), label="attack-bubblewrap") as target:
+    with open_range(bubblewrap, tmp_path_factory.mktemp("attacks")) as target:
         yield target
 
 
 @pytest.fixture(scope="module")
 def docker_range(docker: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(docker, tmp_path_factory.mktemp("attacks"), label="attack-docker") as target:
+    with open_range(docker, tmp_path_factory.mktemp("attacks")) as target:
         yield target
 
 
-@pytest.mark.parametrize(
-    ("box", "attack"),
-    [each for box in ("bubblewrap", "docker") for each in marked([*CONTROLS, *IN_BOXES], box)],
-)
-def test_in_boxes(box: str, attack: Attack, request: pytest.FixtureRequest) -> None:
-    results = fire(attack, request.getfixturevalue(box))
-    assert results
-    assert [result for result in results if not result.repelled] == []
-
-
-@pytest.mark.parametrize(("box", "attack"), marked([GOOD_UPLOAD, *SENT_IN]))
-def test_sent_in(box: str, attack: Attack, request: pytest.FixtureRequest) -> None:
-    (result,) = fire(attack, request.getfixturevalue(box))
-    assert (result.way, result.repelled) == (Way.CHECKER, True), result
+@pytest.mark.parametrize(("box", "attack"), [*parameters("bubblewrap"), *parameters("docker")])
+def test_hostile_answers(box: str, attack: Attack, request: pytest.FixtureRequest) -> None:
+    target: Range = request.getfixturevalue(box)
+    for way, outcomes in attack.outcomes.items():
+        outcome, reason = target.fire(attack, way)
+        assert outcome in outcomes, f"{way}: {reason}"
+        assert way is not Way.SEALED or attack.says in reason
 
 
 @pytest.mark.bubblewrap
-@pytest.mark.parametrize("attack", KNOWN_GAPS, ids=lambda attack: attack.name)
-def test_known_gaps_are_still_what_is_said_of_them(bubblewrap_range: Range, attack: Attack) -> None:
-    (result,) = fire(attack, bubblewrap_range)
-    assert result.repelled, result
+def test_the_known_gap_is_still_what_is_said_of_it(bubblewrap_range: Range) -> None:
+    assert bubblewrap_range.fire(KNOWN_GAP, Way.IN_PROCESS)[0] == "passed"
 
 
 def test_no_attack_is_lost_or_expected_to_pass() -> None:
-    attacks = (*IN_BOXES, *SENT_IN)
-    names = Counter(attack.name for attack in attacks)
+    names = Counter(attack.name for attack in ATTACKS)
     assert [name for name, number in names.items() if number > 1] == []
     assert names.keys() >= REPRESENTATIVE
-    assert Counter(attack.group.value for attack in attacks) == {
-        "resources": 22, "escape": 23, "tampering": 31, "patch": 33, "upload": 33
-    }  # fmt: skip
-    assert "passed" not in {
-        outcome for attack in attacks for end in attack.expected.values() for outcome in end.outcomes
-    }
+    assert Counter(attack.group.value for attack in ATTACKS) == {"resources": 19, "escape": 18, "tampering": 31}
+    assert not [attack for attack in ATTACKS for outcomes in attack.outcomes.values() if "passed" in outcomes]
 
 
 @pytest.mark.bubblewrap
@@ -94,15 +79,15 @@ def test_a_round_notices_what_succeeds(bubblewrap_range: Range) -> None:
     """A round that could not would prove nothing."""
     bait = bubblewrap_range.bait
 
-    def check(source: str, outcome: str, reason: str = "", *, held: int = 0, says: str = "") -> None:
-        expected = {Way.SEALED: ends("wrong_output", "raised", says=says)}
-        (result,) = fire(AnswerAttack("x", Group.TAMPERING, expected, source=source, held=held), bubblewrap_range)
-        assert (result.outcome, result.repelled, result.reason[: len(reason)]) == (outcome, False, reason)
+    def check(source: str, outcome: str, reason: str = "", *, held: int = 0) -> None:
+        attack = Attack("x", Group.TAMPERING, source, sealed("raised"), held=held)
+        found = bubblewrap_range.fire(attack, Way.SEALED)
+        assert (found[0], found[1][: len(reason)]) == (outcome, reason)
 
     check(library.honest(""), "passed")
     check(library.tries("attempt('root', os.listdir, '/')"), "escaped", "root")
     check(library.tries("attempt('root', os.listdir, '/nowhere')"), "infra", "only 1 of 2 tries were made", held=2)
-    check(STUB, "raised", "the reason should say 'Mercury': ", says="Mercury")
+    check(STUB, "raised", "seed 1, case 0: NotImplementedError")
     bait.file.write_text("changed")
     check(library.tries(), "escaped", "the host's file was changed")
     bait.file.write_text(bait.mark)

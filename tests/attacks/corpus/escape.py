@@ -9,7 +9,7 @@ import re
 import textwrap
 from typing import Final
 
-from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, Way, ends
+from tests.attacks.corpus.attack import Attack, Group, sealed
 from tests.attacks.corpus.library import tries
 
 _CONNECT = """
@@ -75,10 +75,9 @@ def others():
 _BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK
 
 
-def _attack(name: str, held: int, lines: str, runs: int = 1) -> AnswerAttack:
+def _attack(name: str, held: int, lines: str, runs: int = 1) -> Attack:
     source = tries(textwrap.dedent(lines), before=_BEFORE)
-    expected = {Way.SEALED: ends("wrong_output")}
-    return AnswerAttack(name, Group.ESCAPE, expected, source=source, runs=runs, held=held * runs)
+    return Attack(name, Group.ESCAPE, source, sealed("wrong_output"), runs=runs, held=held * runs)
 
 
 # How many tries must be held, and the attack's name; then what is tried.

@@ -1,7 +1,7 @@
 """What hostile answers have in common, as the text that stands at the top of each goal file.
 
 An answer reports in its log, a line a try: ``attack: held WHAT (why)`` or ``attack: ESCAPED WHAT``. The constants
-``MARK``, ``HOST_PORT``, ``HOST_SOCKET``, ``HOST_FILE`` and ``HOST_VARIABLE`` (see ``bait``) are put before it.
+``MARK``, ``HOST_PORT``, ``HOST_SOCKET``, ``HOST_FILE`` and ``HOST_VARIABLE`` (see ``Bait``) are put before it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from evaluator.auditing.canary_round import ESCAPED, GOLDEN_BODY, HELD, SIGNATURE
-from tests.attacks.corpus.kinds import Expected, ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,8 +140,8 @@ def honest(before: str) -> str:
     return answer("return truth(scores, names)", before)
 
 
-def read(text: str) -> Iterator[tuple[str, str, Expected, float]]:
-    """Name, source, end and seconds of each attack in a text.
+def read(text: str) -> Iterator[tuple[str, str, list[str], str, float]]:
+    """Name, source, outcomes, what the reason says and seconds of each attack in a text.
 
     Each begins with a line ``name | outcomes | what the reason says | seconds``; indented below it stand what comes
     before the function and ``---``, if anything, and the function's body.
@@ -150,4 +149,4 @@ def read(text: str) -> Iterator[tuple[str, str, Expected, float]]:
     for head, code in re.findall(r"^(\S.*)\n((?:(?: +.*)?\n)+)", text, re.MULTILINE):
         name, outcomes, says, seconds = (*(part.strip() for part in head.split("|")), "", "")[:4]
         *before, body = textwrap.dedent(code).split("\n---\n")
-        yield name, answer(body, "".join(before)), ends(*outcomes.split(), says=says), float(seconds or 20)
+        yield name, answer(body, "".join(before)), outcomes.split(), says, float(seconds or 20)

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluator.sandbox.types import Limits
-from tests.attacks.corpus.kinds import AnswerAttack, Attack, Group, ProgramAttack, Way, ends
+from tests.attacks.corpus.attack import Attack, Group, sealed
 from tests.attacks.corpus.library import read
 
-
-def _program(name: str, code: str, ending: str, limits: Limits, stdin_bytes: int = 0) -> ProgramAttack:
-    return ProgramAttack(
-        name, Group.RESOURCES, {Way.BOX: ends(ending)}, code=code, limits=limits, stdin_bytes=stdin_bytes
-    )
-
-
-_LIMITS: Final = Limits(wall_seconds=20.0, cpu_seconds=20)
 # See library.read. Where the kernel kills children alone, the answer itself is judged; bubblewrap can only bound the
-# memory and the time that inodes take (SANDBOX, "Settings: bwrap").
+# memory and the time that inodes take.
 _TEXT: Final = r"""
 fork bomb | timeout | stopped after 3 seconds | 3
     while True:
@@ -118,17 +109,7 @@ segmentation fault | raised | killed by SIGSEGV
     ctypes.string_at(0)
 """
 
-RESOURCES: Final[tuple[Attack, ...]] = (
-    *(
-        AnswerAttack(name, Group.RESOURCES, {Way.SEALED: expected}, source=source, wall_seconds=seconds)
-        for name, source, expected, seconds in read(_TEXT)
-    ),
-    _program("stdout flood", "import os\nwhile True:\n    os.write(1, bytes(65536))", "output_limit", _LIMITS),
-    _program(
-        "busy loop",
-        "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass",
-        "cpu_timeout",
-        Limits(wall_seconds=30.0, cpu_seconds=1),
-    ),
-    _program("unread input", "import sys\nsys.stdout.write('x' * 4_000_000)", "exited", _LIMITS, stdin_bytes=4_000_000),
+RESOURCES: Final[tuple[Attack, ...]] = tuple(
+    Attack(name, Group.RESOURCES, source, sealed(*outcomes), says=says, wall_seconds=seconds)
+    for name, source, outcomes, says, seconds in read(_TEXT)
 )

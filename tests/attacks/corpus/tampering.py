@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.attacks.corpus.kinds import AnswerAttack, Attack, Expected, Group, Way, ends
+from tests.attacks.corpus.attack import Attack, Group, Way
 from tests.attacks.corpus.library import answer, read
 
-_FAILED: Final = ends("wrong_output", "raised", "tampering")
-_WRONG: Final = ends("wrong_output")
+_FAILED: Final = frozenset({"wrong_output", "raised", "tampering"})
+_WRONG: Final = frozenset({"wrong_output"})
 _EVERYWHERE: Final = (Way.SEALED, Way.REMOTE, Way.IN_PROCESS)
 
 GUESS: Final = "return guess(scores, names)"
 
 
 def _attack(
-    name: str, source: str, sealed: Expected = _WRONG, ways: tuple[Way, ...] = _EVERYWHERE, seconds: float = 20.0
-) -> AnswerAttack:
-    expected = {way: sealed if way is Way.SEALED else _FAILED for way in ways}
-    return AnswerAttack(name, Group.TAMPERING, expected, source=source, wall_seconds=seconds)
+    name: str,
+    source: str,
+    sealed: frozenset[str] = _WRONG,
+    says: str = "",
+    seconds: float = 20.0,
+    ways: tuple[Way, ...] = _EVERYWHERE,
+) -> Attack:
+    outcomes = {way: sealed if way is Way.SEALED else _FAILED for way in ways}
+    return Attack(name, Group.TAMPERING, source, outcomes, says=says, wall_seconds=seconds)
 
 
 _READS_TEST = """
@@ -214,7 +219,10 @@ nested without end | wrong_output | is not plain data
 """
 
 TAMPERING: Final[tuple[Attack, ...]] = (
-    *(_attack(name, source, sealed, seconds=seconds) for name, source, sealed, seconds in read(_TEXT)),
+    *(
+        _attack(name, source, frozenset(outcomes), says, seconds)
+        for name, source, outcomes, says, seconds in read(_TEXT)
+    ),
     _attack("decorator", _DECORATED),
     _attack("default value", _DEFAULT),
     _attack("reads the test", answer(_READS_TEST), ways=(Way.SEALED, Way.REMOTE)),
@@ -225,14 +233,12 @@ TAMPERING: Final[tuple[Attack, ...]] = (
             "return truth(scores, names) if known else guess(scores, names) if len(names) > 1 else (scores, ['?'])",
             _PUBLIC,
         ),
-        ends("wrong_output", says="private case"),
+        says="private case",
         ways=(Way.SEALED,),
     ),
 )
 
-KNOWN_GAPS: Final[tuple[AnswerAttack, ...]] = (
-    AnswerAttack(
-        "reads the test beside it", Group.TAMPERING, {Way.IN_PROCESS: ends("passed")}, source=answer(_READS_TEST)
-    ),
+KNOWN_GAP: Final = Attack(
+    "reads the test beside it", Group.TAMPERING, answer(_READS_TEST), {Way.IN_PROCESS: frozenset({"passed"})}
 )
 """What the in-process mode of upstream's protocol cannot repel, and says so on every page of such a task."""
