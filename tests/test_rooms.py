@@ -42,7 +42,7 @@ WORKERS_PACKAGES = {
     # Package of machinery: the modules of it that pages show something from.
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
-    "evaluator.sandbox": {"configuration", "environment_list", "ownership", "settings", "task_environments", "types"},
+    "evaluator.sandbox": {"configuration", "environment_list", "ownership", "task_environments", "types"},
     "evaluator.providers": {"calling", "checking_endpoints", "guard", "types"},
 }
 WORKERS_MODULES = (

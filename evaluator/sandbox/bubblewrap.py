@@ -10,18 +10,25 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import seccomp
-from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
+from evaluator.sandbox.box import (
+    BOX_VARIABLES,
+    INTERPRETER_OPTIONS,
+    SHARED_MEMORY_BYTES,
+    UNPRIVILEGED_ID,
+    LocalSandbox,
+    box_result,
+    tail,
+)
+from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.confinement import (
     Confinement,
     HostUser,
@@ -31,27 +38,16 @@ from evaluator.sandbox.confinement import (
     tool,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.environments import LIBRARIES, NOT_INSTALLED, Environment, prepare_environment
+from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
 from evaluator.sandbox.ownership import BoxName
-from evaluator.sandbox.settings import (
-    BOX_VARIABLES,
-    INTERPRETER_OPTIONS,
-    PROBE,
-    SHARED_MEMORY_BYTES,
-    UNPRIVILEGED_ID,
-    check_spec,
-    require_ready,
-    tail,
-)
-from evaluator.sandbox.streams import Capture, Pump, Ticker
-from evaluator.sandbox.trees import reachable_state_dir, readable_mounts
+from evaluator.sandbox.streams import Capture, Ticker, process_pump
+from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.sandbox.types import (
     BoxResult,
     BoxSpec,
     Dialogue,
     Ending,
     Limits,
-    Mount,
     SandboxError,
     SandboxUnavailableError,
     host_error,
@@ -65,8 +61,8 @@ _SIGNAL_BASE: Final = 128
 _ORPHAN_SECONDS: Final = 1.0
 
 
-class BubblewrapSandbox:
-    """The :class:`evaluator.sandbox.types.Sandbox` that needs no daemon."""
+class BubblewrapSandbox(LocalSandbox):
+    """Boxes that need no daemon. Bubblewrap reports a program's death by a signal as exit code 128 + signal."""
 
     name = "bubblewrap"
 
@@ -77,7 +73,6 @@ class BubblewrapSandbox:
         environments: EnvironmentList = SHIPPED,
         python: Path = Path("/usr/bin/python3"),
         host_uid: int = DEFAULT_HOST_ID,
-        host_gid: int = DEFAULT_HOST_ID,
         allow_unconfined_resources: bool = False,
     ) -> None:
         """Touches nothing yet.
@@ -86,127 +81,85 @@ class BubblewrapSandbox:
             state_dir: where environments and copies of mounts are kept; see :func:`reachable_state_dir`.
             environments: what the environments are made from.
             python: the host's interpreter that boxes get a copy of.
-            host_uid: whom boxes run as when this process is root; nobody else's number.
-            host_gid: the group likewise.
+            host_uid: the user and group that boxes run as when this process is root; nobody else's number.
             allow_unconfined_resources: for development: run without control groups where there are none.
         """
-        self._wanted_state_dir = state_dir
-        self._environments = environments
+        super().__init__(state_dir, environments)
         self._python = python
-        self._user = HostUser(host_uid, host_gid)
+        self._user = HostUser(host_uid) if os.geteuid() == 0 else None
         self._allow_unconfined = allow_unconfined_resources
-        self._checked = False
-
-    def check(self) -> None:
-        """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
-        if self._checked:
-            return
-        try:
-            result = self.run(PROBE)
-        except SandboxUnavailableError:
-            raise
-        except SandboxError as error:
-            reason = f"bubblewrap cannot make a box here: {error}"
-            if error.public == NOT_INSTALLED:
-                raise SandboxUnavailableError(reason, public=NOT_INSTALLED) from error
-            raise SandboxUnavailableError(reason) from error
-        require_ready(result, "bubblewrap box")
-        self._checked = True
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`; makes the environment when it is not there yet."""
         return self._environment(environment).digest
 
-    def run(
-        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
-    ) -> BoxResult:
-        """See :meth:`Sandbox.run`. Bubblewrap reports a program's death by a signal as exit code 128 + signal."""
-        check_spec(spec)
-        bwrap = tool("bwrap", "bubblewrap")
-        environment = self._environment(spec.environment)
-        name = BoxName.fresh(spec)
-        try:
-            with ExitStack() as stack:
-                mounts = readable_mounts(spec, stack.enter_context(self._staging(name)))
-                box = stack.enter_context(_Box(spec, self._hold, dialogue))
-                box.start(str(name), [bwrap, *_root_options(environment, mounts, spec)])
-                return box.finish(cancelled)
-        except OSError as error:
-            raise host_error(f"box {spec.label}", error) from error
+    def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
+        root = _root_options(self._environment(spec.environment), spec)
+        with _Box(spec, dialogue) as box:
+            box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits))
+            return box.finish(cancelled)
 
-    def reap(self, *, keep: Callable[[str], bool]) -> int:
-        """See :meth:`Sandbox.reap`. Scopes of user sessions end with their worker and leave only copies of mounts."""
-        left_over: set[str] = set()
-        store = GroupStore.of_this_machine() if os.geteuid() == 0 and self._has_groups() else None
-        for text in (store.names() if store else set()) | self._staged_names():
-            name = BoxName.parse(text)
-            if name is None or not name.is_left_over(keep=keep):
-                continue
-            if store is not None:
-                store.find(text).destroy()
-            shutil.rmtree(self._boxes / text, ignore_errors=True)
-            left_over.add(text)
-        return len(left_over)
+    def _running(self) -> set[str]:
+        """The control groups. Scopes of user sessions end with their worker."""
+        store = self._store()
+        return store.names() if store else set()
+
+    def _remove(self, name: str) -> None:
+        store = self._store()
+        if store is not None:
+            store.find(name).destroy()
 
     @cached_property
     def _state_dir(self) -> Path:
-        if os.geteuid() == 0:
-            return reachable_state_dir(self._wanted_state_dir)
-        return self._wanted_state_dir.resolve()
+        return reachable_state_dir(self._wanted_state_dir) if self._user else self._wanted_state_dir.resolve()
 
     @property
     def _boxes(self) -> Path:
         return self._state_dir / "boxes"
 
     def _environment(self, name: str) -> Environment:
-        try:
+        with self._host_errors(f"environment {name!r}"):
             return prepare_environment(name, self._state_dir, python=self._python, environments=self._environments)
+
+    @contextmanager
+    def _host_errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise host_error(f"environment {name!r}", error) from error
+            raise host_error(what, error) from error
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
-        folder = self._boxes / str(name)
-        folder.mkdir(parents=True, mode=0o700)
-        if os.geteuid() == 0:
-            # Copies of answers and of golden code: for the boxes' user, and for no other user of this machine.
-            self._boxes.chmod(0o711)
-            os.chown(folder, self._user.uid, self._user.gid)
-        try:
+        with super()._staging(name) as folder:
+            if self._user is not None:
+                # Copies of answers and of golden code: for the boxes' user, and for no other user of this machine.
+                self._boxes.chmod(0o711)
+                os.chown(folder, self._user.number, self._user.number)
             yield folder
-        finally:
-            shutil.rmtree(folder)
 
-    def _staged_names(self) -> set[str]:
-        return {entry.name for entry in self._boxes.iterdir()} if self._boxes.is_dir() else set()
-
-    def _has_groups(self) -> bool:
+    def _store(self) -> GroupStore | None:
+        """Root's control groups, where there are any."""
         try:
-            GroupStore.of_this_machine()
+            return GroupStore.of_this_machine() if self._user else None
         except SandboxUnavailableError:
-            return False
-        return True
+            return None
 
-    def _hold(self, name: str, limits: Limits, status: int) -> Confinement:
-        is_root = os.geteuid() == 0
+    def _confine(self, name: str, limits: Limits, status: int) -> Confinement:
         try:
-            if is_root:
+            if self._user is not None:
                 return RootConfinement(GroupStore.of_this_machine(), name, limits, self._user)
             return ScopeConfinement(name, limits, status)
         except SandboxError:
             if not self._allow_unconfined:
                 raise
-            return NoConfinement(limits, self._user if is_root else None)
+            return NoConfinement(limits, self._user)
 
 
 class _Box:
     """One box from its start to its end; as a context it leaves nothing behind, whatever happens in between."""
 
-    def __init__(
-        self, spec: BoxSpec, hold: Callable[[str, Limits, int], Confinement], dialogue: Dialogue | None
-    ) -> None:
+    def __init__(self, spec: BoxSpec, dialogue: Dialogue | None) -> None:
         self._spec = spec
-        self._make_hold = hold
         self._feed = dialogue.feed if dialogue else None
         self._capture = Capture(spec.limits, dialogue)
         self._status = b""
@@ -221,46 +174,39 @@ class _Box:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, name: str, bubblewrap: list[str]) -> None:
+    def start(self, bubblewrap: list[str], confine: Callable[[int], Confinement]) -> None:
         """Start the program. ``bubblewrap`` is the command without filter, status pipe and program."""
-        limits = self._spec.limits
         self._status_reader, status_writer = os.pipe()
         self._stack.callback(os.close, self._status_reader)
-        try:
+        with ExitStack() as ours:  # the program has copies
+            ours.callback(os.close, status_writer)
             filter_file = _readable_copy(seccomp.deny_filter())
-            try:
-                self._confinement = self._make_hold(name, limits, status_writer)
-                self._stack.callback(self._confinement.destroy)
-                command = [
-                    *self._confinement.prefix,
-                    *_process_limits(limits),
-                    *bubblewrap,
-                    *("--seccomp", str(filter_file), "--json-status-fd", str(status_writer), "--"),
-                    *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
-                ]
-                self._begin(command, (filter_file, status_writer))
-            finally:
-                os.close(filter_file)
-        finally:
-            os.close(status_writer)
+            ours.callback(os.close, filter_file)
+            self._confinement = confine(status_writer)
+            self._stack.callback(self._confinement.destroy)
+            command = [
+                *self._confinement.prefix,
+                *_process_limits(self._spec.limits),
+                *bubblewrap,
+                *("--seccomp", str(filter_file), "--json-status-fd", str(status_writer), "--"),
+                *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
+            ]
+            self._started = time.monotonic()
+            # An empty environment, since the box's first process is bubblewrap and the program can read its variables.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._confinement.variables,
+                pass_fds=(filter_file, status_writer),
+                cwd="/",
+                umask=0o022,
+            )
+            self._stack.callback(self._end)
+            pump = process_pump(self._process, stdin=self._spec.stdin, capture=self._capture, feed=self._feed)
+            self._pump = self._stack.enter_context(pump)
         self._confinement.started(self._process.pid)
-
-    def _begin(self, command: list[str], descriptors: tuple[int, ...]) -> None:
-        self._started = time.monotonic()
-        # An empty environment, since the box's first process is bubblewrap and the program can read its variables.
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self._confinement.variables,
-            pass_fds=descriptors,
-            cwd="/",
-            umask=0o022,
-        )
-        self._stack.callback(self._end)
-        self._pump = Pump(self._process, stdin=self._spec.stdin, capture=self._capture, feed=self._feed)
-        self._stack.callback(self._pump.close)
 
     def _end(self) -> None:
         """Kill the box and wait, once, for every process that would be ours to wait for."""
@@ -288,7 +234,18 @@ class _Box:
             stopped = Ending.OUTPUT_LIMIT
         if stopped is None and not usage.oom_kills:
             self._require_begun(report)
-        return self._result(stopped, usage, wall_seconds)
+        code = self._process.returncode
+        return box_result(
+            self._capture,
+            limits,
+            stopped=stopped,
+            code=code,
+            number=-code if code < 0 else max(0, code - _SIGNAL_BASE),
+            out_of_memory=usage.oom_kills > 0,
+            cpu_seconds=usage.cpu_seconds,
+            wall_seconds=wall_seconds,
+            peak_memory=usage.peak_memory,
+        )
 
     def _probe(self) -> Ending | None:
         usage = self._confinement.usage()
@@ -315,21 +272,6 @@ class _Box:
             raise SandboxError(f"box {self._spec.label} was killed from outside (signal {-code}): {log}")
         raise SandboxError(f"box {self._spec.label} could not be set up (exit code {code}): {log}")
 
-    def _result(self, stopped: Ending | None, usage: ResourceUsage, wall_seconds: float) -> BoxResult:
-        code = self._process.returncode
-        number = -code if code < 0 else max(0, code - _SIGNAL_BASE)
-        signalled = stopped is not None or number > 0
-        return BoxResult(
-            ending=stopped or _natural_ending(usage, number, self._spec.limits),
-            exit_code=None if signalled else code,
-            signal=(number or int(signal.SIGKILL)) if signalled else None,
-            stdout=bytes(self._capture.stdout),
-            stderr=bytes(self._capture.stderr),
-            stderr_truncated=self._capture.stderr_truncated,
-            wall_seconds=wall_seconds,
-            peak_memory_bytes=usage.peak_memory,
-        )
-
 
 def _status_lines(report: str) -> Iterator[dict[str, int]]:
     """Complete lines that bubblewrap wrote to the status pipe: one object has ``child-pid``, another ``exit-code``."""
@@ -347,14 +289,6 @@ def _wait_for_orphans(pids: set[int]) -> None:
                 time.sleep(0.001)
 
 
-def _natural_ending(usage: ResourceUsage, number: int, limits: Limits) -> Ending:
-    if usage.oom_kills:
-        return Ending.OUT_OF_MEMORY
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and usage.cpu_seconds >= limits.cpu_seconds):
-        return Ending.CPU_TIMEOUT
-    return Ending.SIGNALLED if number else Ending.EXITED
-
-
 def _process_limits(limits: Limits) -> list[str]:
     return [
         tool("prlimit", "util-linux"), "--core=0", f"--nofile={limits.open_files}", f"--fsize={limits.file_bytes}",
@@ -362,7 +296,7 @@ def _process_limits(limits: Limits) -> list[str]:
     ]  # fmt: skip
 
 
-def _root_options(environment: Environment, mounts: tuple[Mount, ...], spec: BoxSpec) -> list[str]:
+def _root_options(environment: Environment, spec: BoxSpec) -> list[str]:
     """Bubblewrap's options for the box's walls, file system and variables. It cannot limit a tmpfs's inodes."""
     identity = str(UNPRIVILEGED_ID)
     options = ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
@@ -372,7 +306,7 @@ def _root_options(environment: Environment, mounts: tuple[Mount, ...], spec: Box
     options += ["--proc", "/proc", "--dev", "/dev"]
     options += ["--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     options += ["--perms", "1777", "--size", str(spec.limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108
-    for mount in mounts:
+    for mount in spec.mounts:
         options += ["--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
     for name, value in {**BOX_VARIABLES, "LD_LIBRARY_PATH": f"/{LIBRARIES}", **dict(spec.variables)}.items():

@@ -67,7 +67,6 @@ def make_sandbox(kind: Kind) -> Sandbox:
         environments=environment_list(),
         python=environment.sandbox_python,
         host_uid=environment.sandbox_host_uid,
-        host_gid=environment.sandbox_host_uid,
         allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
     )
 

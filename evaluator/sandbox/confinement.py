@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, ResourceUsage
 from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
@@ -26,79 +26,78 @@ _SHELL_PROCESSES: Final = 2
 _APPEAR_SECONDS: Final = 5.0
 
 
-class Confinement(Protocol):
+@dataclass(frozen=True, slots=True)
+class HostUser:
+    """The host's user and group that boxes run as when the worker is root. Nothing else may belong to them."""
+
+    number: int
+
+    def drop_command(self) -> list[str]:
+        """What to put before a command so that root's rights are gone before it starts."""
+        return [
+            tool("setpriv", "util-linux"), f"--reuid={self.number}", f"--regid={self.number}", "--clear-groups",
+            "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--",
+        ]  # fmt: skip
+
+
+class Confinement:
     """One box's hold. ``prefix`` goes before the command, ``variables`` are its environment until the box begins."""
 
-    prefix: list[str]
-    variables: dict[str, str]
+    def __init__(self, prefix: list[str], group: Group | None = None) -> None:
+        self.prefix = prefix
+        self.variables: dict[str, str] = {}
+        self._group = group
 
     def started(self, pid: int) -> None:
         """The command runs as ``pid``. Raises :class:`SandboxError` when it is not held."""
 
     def usage(self) -> ResourceUsage:
-        """What the box has used so far."""
+        """What the box has used so far, by the kernel's counters."""
+        return self._group.usage() if self._group is not None else ResourceUsage()
 
-    def final_usage(self, report: str) -> ResourceUsage:
+    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  groups of root's outlive the box
         """What it used in all, asked after its end; ``report`` is what came through the status pipe."""
+        return self.usage()
 
     def destroy(self) -> set[int]:
         """Kill every process left and take the hold away; returns whom it killed."""
+        return self._group.destroy() if self._group is not None else set()
 
 
-@dataclass(frozen=True, slots=True)
-class HostUser:
-    """The host's user and group that boxes run as when the worker is root. Nothing else may belong to them."""
+class RootConfinement(Confinement):
+    """Control groups made by root, and a drop to ``user`` once inside.
 
-    uid: int
-    gid: int
-
-    def drop_command(self) -> list[str]:
-        """What to put before a command so that root's rights are gone before it starts."""
-        return [
-            tool("setpriv", "util-linux"), f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
-            "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--",
-        ]  # fmt: skip
-
-
-class RootConfinement:
-    """Control groups made by root, and a drop to ``user`` once inside."""
+    The shell puts itself into the groups, or ends before anything else could start.
+    """
 
     def __init__(self, store: GroupStore, name: str, limits: Limits, user: HostUser) -> None:
         """Raises :class:`SandboxError` when the groups cannot be made."""
         drop = user.drop_command()
-        self._group = store.create(name, limits)
-        files = [str(path) for path in self._group.join_files()]
-        self.prefix = [tool("sh", "dash"), "-c", _JOIN, "sh", str(len(files)), *files, *drop]
-        self.variables: dict[str, str] = {}
-
-    def started(self, pid: int) -> None:
-        """The shell has put itself into the groups or ended, before anything else could start."""
-
-    def usage(self) -> ResourceUsage:
-        """From the kernel's counters."""
-        return self._group.usage()
-
-    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  the groups outlive the box, so nobody need report
-        """From the kernel's counters."""
-        return self._group.usage()
-
-    def destroy(self) -> set[int]:
-        """Kill and remove."""
-        return self._group.destroy()
+        group = store.create(name, limits)
+        files = [str(path) for path in group.join_files()]
+        super().__init__([tool("sh", "dash"), "-c", _JOIN, "sh", str(len(files)), *files, *drop], group)
 
 
-class ScopeConfinement:
+class NoConfinement(Confinement):
+    """Development override: only limits per process hold. With root, the drop to ``user`` stays."""
+
+    def __init__(self, limits: Limits, user: HostUser | None) -> None:
+        """``user`` is ``None`` for a worker that is not root."""
+        drop = user.drop_command() if user is not None else []
+        super().__init__([*drop, tool("prlimit", "util-linux"), f"--data={limits.memory_bytes}", "--"])
+
+
+class ScopeConfinement(Confinement):
     """A transient systemd scope in the worker's own user session (control groups version 2)."""
 
     def __init__(self, name: str, limits: Limits, status: int) -> None:
         """``status`` is the pipe's descriptor. Raises :class:`SandboxUnavailableError` without a session."""
-        self.prefix = [*scope_command(name, limits, status), tool("env", "coreutils"), "-i"]
+        super().__init__([*scope_command(name, limits, status), tool("env", "coreutils"), "-i"])
         # What systemd-run needs to find the user's manager; the box itself gets none of it.
         names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
         self.variables = {key: os.environ[key] for key in names if key in os.environ}
         self._name = name
         self._limits = limits
-        self._group: Group | None = None
         self._last = ResourceUsage()
 
     def started(self, pid: int) -> None:
@@ -132,10 +131,6 @@ class ScopeConfinement:
         seconds = int(counters.get("usage_usec", 0)) / 1e6
         return ResourceUsage(int(counters["oom_kill"]), seconds, self._last.peak_memory)
 
-    def destroy(self) -> set[int]:
-        """Kill and remove."""
-        return self._group.destroy() if self._group is not None else set()
-
 
 def scope_command(name: str, limits: Limits, status: int) -> list[str]:
     """What to put before a command so that it runs in a limited scope and its counters go to descriptor ``status``.
@@ -165,31 +160,6 @@ def scope_command(name: str, limits: Limits, status: int) -> list[str]:
 
 def _unit(name: str) -> str:
     return f"lmr-board-{name}.scope"
-
-
-class NoConfinement:
-    """Development override: only limits per process hold. With root, the drop to ``user`` stays."""
-
-    def __init__(self, limits: Limits, user: HostUser | None) -> None:
-        """``user`` is ``None`` for a worker that is not root."""
-        drop = user.drop_command() if user is not None else []
-        self.prefix = [*drop, tool("prlimit", "util-linux"), f"--data={limits.memory_bytes}", "--"]
-        self.variables: dict[str, str] = {}
-
-    def started(self, pid: int) -> None:
-        """Nothing holds it."""
-
-    def usage(self) -> ResourceUsage:
-        """Unknown."""
-        return ResourceUsage()
-
-    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002
-        """Unknown."""
-        return ResourceUsage()
-
-    def destroy(self) -> set[int]:
-        """The box's own process namespace dies with its first process."""
-        return set()
 
 
 def tool(name: str, package: str) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import importlib
 import os
-import selectors
 import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, SHARED_MEMORY_BYTES, UNPRIVILEGED_ID
 from evaluator.sandbox.ownership import BoxName
-from evaluator.sandbox.settings import BOX_VARIABLES, INTERPRETER_OPTIONS, SHARED_MEMORY_BYTES, UNPRIVILEGED_ID
-from evaluator.sandbox.streams import CHUNK, Capture, Outbox, Ticker
+from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
     DISK_IS_FULL,
     BoxSpec,
-    Ending,
     Feed,
     Mount,
     SandboxError,
@@ -31,8 +30,8 @@ from evaluator.sandbox.types import (
 Client: TypeAlias = Any  # the SDK has no types
 
 LABEL: Final = "lmr-board-box"
-OWNER_LABEL: Final = "lmr-board-owner"
-DEADLINE_LABEL: Final = "lmr-board-deadline"
+NAME_PREFIX: Final = "lmr-board-box."
+"""A container is called so, followed by the box's name."""
 
 LAUNCH: Final = "/launch"
 """Where a box sees the launcher and its filter."""
@@ -159,9 +158,7 @@ def look_up(client: Client, reference: str, environment: str) -> BoxImage:
     return BoxImage(str(image.id), variables.get("PATH", ""), tuple(sorted(config.get("Volumes") or ())))
 
 
-def container_settings(
-    name: BoxName, spec: BoxSpec, mounts: tuple[Mount, ...], image: BoxImage, runtime: str
-) -> dict[str, Any]:
+def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str) -> dict[str, Any]:
     """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
     types = sdk().types
     limits = spec.limits
@@ -196,82 +193,48 @@ def container_settings(
             types.Ulimit(name="cpu", soft=limits.cpu_seconds, hard=limits.cpu_seconds + 1),
         ],
         "log_config": types.LogConfig(type="none"),
-        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts],
-        "labels": {LABEL: name.label, OWNER_LABEL: str(name.owner), DEADLINE_LABEL: str(name.deadline)},
-        "name": f"lmr-board-{name.label}-{name.nonce}",
+        "mounts": [
+            types.Mount(mount.target, str(mount.source), type="bind", read_only=True)
+            for mount in (*spec.mounts, Mount(launcher, LAUNCH))
+        ],
+        "labels": {LABEL: name.label},
+        "name": f"{NAME_PREFIX}{name}",
     }
     return settings | ({"runtime": runtime} if runtime else {})
 
 
-class Attached:
-    """A connection to both streams of a container, made before it starts so that nothing is missed.
+@contextmanager
+def attached(container: Any, *, stdin: bytes, capture: Capture, feed: Feed | None) -> Iterator[Pump]:
+    """A pump for the streams of a container, made before it starts so that nothing is missed.
+
+    Closed before the container is killed: an engine whose output nobody reads answers no request for it.
+    """
+    with ExitStack() as stack:
+        wrapper = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        stack.callback(wrapper.close)
+        connection: socket.socket = stack.enter_context(getattr(wrapper, "_sock", wrapper))
+        connection.setblocking(False)
+        reader, writer = connection.fileno(), os.dup(connection.fileno())
+        stack.callback(os.close, writer)
+        pump = Pump(
+            readers={reader: Demultiplexer(capture).feed},
+            writer=writer,
+            close_writer=partial(connection.shutdown, socket.SHUT_WR),
+            ended=reader,
+            stdin=stdin,
+            capture=capture,
+            feed=feed,
+        )
+        stack.callback(pump.close)
+        yield pump
+
+
+class Demultiplexer:
+    """Sorts the bytes of an attached connection into a :class:`Capture`, however they are cut.
 
     Wire format of what comes (Docker Engine API, "Attach to a container", stream format): frames of a header of eight
     bytes - stream number, three zeros, payload size as a big-endian 32-bit number - and the payload.
     """
-
-    def __init__(self, container: Any, *, stdin: bytes, capture: Capture, feed: Feed | None = None) -> None:
-        """``stdin`` is sent whole, then what ``feed`` gives, and the direction is then closed."""
-        wrapper = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        self._wrapper = wrapper
-        self._socket: socket.socket = getattr(wrapper, "_sock", wrapper)
-        self._socket.setblocking(False)
-        self._outbox = Outbox(stdin, feed)
-        self._sending_closed = False
-        self._capture = capture
-        self._demultiplexer = Demultiplexer(capture)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._socket, selectors.EVENT_READ)
-        self._choose_events()
-
-    def run(self, ticker: Ticker) -> Ending | None:
-        """Feed and drain until the stream ends (``None``) or a limit is met. Raises RunCancelledError."""
-        while True:
-            for key, events in self._selector.select(ticker.wait_seconds()):
-                if key.fileobj is not self._socket or events & selectors.EVENT_WRITE:
-                    self._outbox.send(self._socket.send)
-                    self._choose_events()
-                if key.fileobj is self._socket and events & selectors.EVENT_READ and not self._read():
-                    return None
-            if self._capture.output_exceeded:
-                return Ending.OUTPUT_LIMIT
-            met = ticker.limit_met()
-            if met is not None:
-                return met
-
-    def close(self) -> None:
-        """Let go of the connection, read or not."""
-        self._selector.close()
-        self._outbox.close()
-        self._socket.close()
-        self._wrapper.close()
-
-    def _choose_events(self) -> None:
-        """Wait for room only while there is something to send; close the direction after the last of it."""
-        sending, listening = self._outbox.sending, self._outbox.listening
-        room = selectors.EVENT_WRITE if sending else 0
-        self._selector.modify(self._socket, selectors.EVENT_READ | room)
-        wake = self._outbox.wake
-        if wake is not None and (wake in self._selector.get_map()) is not listening:
-            self._selector.register(wake, selectors.EVENT_READ) if listening else self._selector.unregister(wake)
-        if not sending and not listening and not self._sending_closed:
-            self._sending_closed = True
-            with suppress(OSError):  # closed by the engine already
-                self._socket.shutdown(socket.SHUT_WR)
-
-    def _read(self) -> bool:
-        try:
-            data = self._socket.recv(CHUNK)
-        except BlockingIOError:
-            return True
-        except ConnectionResetError:
-            return False
-        self._demultiplexer.feed(data)
-        return bool(data)
-
-
-class Demultiplexer:
-    """Sorts the bytes of an attached connection into a :class:`Capture`, however they are cut."""
 
     def __init__(self, capture: Capture) -> None:
         """``capture`` gets every payload byte as soon as it has come."""

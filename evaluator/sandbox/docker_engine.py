@@ -11,20 +11,19 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox import docker_launcher, seccomp
+from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox, box_result
 from evaluator.sandbox.docker_client import (
-    DEADLINE_LABEL,
     ENGINE_FAILED,
     LABEL,
-    LAUNCH,
-    OWNER_LABEL,
-    Attached,
+    NAME_PREFIX,
     BoxImage,
     Engine,
+    attached,
     container_settings,
     engine_errors,
     look_up,
@@ -32,16 +31,12 @@ from evaluator.sandbox.docker_client import (
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.ownership import BoxName, Owner
-from evaluator.sandbox.settings import BOX_SETTINGS_VERSION, PROBE, check_spec, require_ready
 from evaluator.sandbox.streams import Capture, Ticker
-from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
     BoxResult,
     BoxSpec,
     Dialogue,
     Ending,
-    Limits,
-    Mount,
     SandboxError,
     SandboxUnavailableError,
 )
@@ -57,8 +52,11 @@ _STOP_SECONDS: Final = 10.0
 _EVENT_SECONDS: Final = 0.3
 
 
-class DockerSandbox:
-    """The :class:`evaluator.sandbox.types.Sandbox` on a Docker engine; each environment has an image."""
+class DockerSandbox(LocalSandbox):
+    """Boxes of a Docker engine; each environment has an image.
+
+    ``peak_memory_bytes`` is not known to the engine once a container has ended.
+    """
 
     name = "docker"
 
@@ -78,25 +76,10 @@ class DockerSandbox:
             runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
             base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
         """
-        self._state_dir = state_dir.resolve()
-        self._environments = environments
+        super().__init__(state_dir.resolve(), environments)
         self._runtime = runtime
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
-        self._checked = False
-
-    def check(self) -> None:
-        """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
-        if self._checked:
-            return
-        try:
-            result = self.run(PROBE)
-        except SandboxUnavailableError:
-            raise
-        except SandboxError as error:
-            raise SandboxUnavailableError(f"Docker cannot make a box here: {error}") from error
-        require_ready(result, f"Docker box of image {self._environments.image(PROBE.environment)}")
-        self._checked = True
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter, settings, a named runtime."""
@@ -104,43 +87,32 @@ class DockerSandbox:
         parts += [self._runtime] if self._runtime else []
         return "sha256:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def run(
-        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
-    ) -> BoxResult:
-        """See :meth:`Sandbox.run`. ``peak_memory_bytes`` is not known to the engine once a container has ended."""
-        check_spec(spec)
-        image = self._image(spec.environment)
-        name = BoxName.fresh(spec)
-        with engine_errors(f"box {spec.label}"), self._staging(name) as folder:
-            mounts = (*readable_mounts(spec, folder), Mount(self._launch_folder(), LAUNCH))
-            settings = container_settings(name, spec, mounts, image, self._runtime)
-            with self._container(image, settings) as container:
-                return _watch(container, spec, cancelled, dialogue)
-
-    def reap(self, *, keep: Callable[[str], bool]) -> int:
-        """See :meth:`Sandbox.reap`."""
-        left_over: set[str] = set()
-        with engine_errors("looking for boxes left behind"):
-            containers = self._connection.client().containers
-            for container in containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
-                name = _name_of(container)
-                if name is not None and name.is_left_over(keep=keep):
-                    _remove(container)
-                    left_over.add(str(name))
-        for folder in self._boxes.iterdir() if self._boxes.is_dir() else ():
-            name = BoxName.parse(folder.name)
-            if name is not None and name.is_left_over(keep=keep):
-                shutil.rmtree(folder, ignore_errors=True)
-                left_over.add(folder.name)
-        return len(left_over)
-
     def close(self) -> None:
         """Let go of the connections to the engine; the next call makes new ones."""
         self._connection.close()
 
+    def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
+        image = self._image(spec.environment)
+        settings = container_settings(name, spec, self._launch_folder(), image, self._runtime)
+        with self._container(image, settings) as container:
+            return _watch(container, spec, cancelled, dialogue)
+
+    def _running(self) -> list[str]:
+        with engine_errors("looking for boxes left behind"):
+            containers = self._connection.client().containers
+            found = containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
+            return [container.name.removeprefix(NAME_PREFIX) for container in found]
+
+    def _remove(self, name: str) -> None:
+        with engine_errors(f"removing box {name}"), suppress(sdk().errors.NotFound):
+            _remove(self._connection.client().containers.get(f"{NAME_PREFIX}{name}"))
+
+    def _host_errors(self, what: str) -> AbstractContextManager[None]:
+        return engine_errors(what)
+
     @property
     def _boxes(self) -> Path:
-        return self._state_dir / "docker-boxes"
+        return self._wanted_state_dir / "docker-boxes"
 
     def _image(self, environment: str) -> BoxImage:
         if environment not in self._images:
@@ -150,7 +122,7 @@ class DockerSandbox:
 
     def _launch_folder(self) -> Path:
         """A folder with the launcher and the filter, made once for each version of them."""
-        folder = self._state_dir / "docker-launch" / _launch_key()
+        folder = self._wanted_state_dir / "docker-launch" / _launch_key()
         if not folder.is_dir():
             fresh = folder.with_name(f".{folder.name}.{Owner.current()}")
             fresh.mkdir(parents=True, exist_ok=True)
@@ -163,15 +135,6 @@ class DockerSandbox:
                 fresh.rename(folder)
             shutil.rmtree(fresh, ignore_errors=True)
         return folder
-
-    @contextmanager
-    def _staging(self, name: BoxName) -> Iterator[Path]:
-        folder = self._boxes / str(name)
-        folder.mkdir(parents=True)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder)
 
     @contextmanager
     def _container(self, image: BoxImage, settings: dict[str, Any]) -> Iterator[Container]:
@@ -200,23 +163,37 @@ class DockerSandbox:
 
 def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
     capture = Capture(spec.limits, dialogue)
-    attached = Attached(container, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None)
-    try:
+    with attached(container, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None) as pump:
         container.start()
         started = time.monotonic()
         ticker = Ticker(probe=lambda: None, cancelled=cancelled, deadline=started + spec.limits.wall_seconds)
-        stopped = attached.run(ticker) or _await_end(container, ticker)
+        stopped = pump.run(ticker) or _await_end(container, ticker)
         wall_seconds = time.monotonic() - started
-    finally:
-        # First the connection, then the container: an engine whose output nobody reads answers no request for it.
-        attached.close()
     if stopped is None:
         state = _final_state(container)
     else:
         _kill(container)
         container.wait(timeout=_STOP_SECONDS)
         state = _state(container)
-    return _result(capture, stopped, state, spec.limits, wall_seconds)
+    code, out_of_memory = int(state["ExitCode"]), bool(state["OOMKilled"])
+    if state.get("Error"):
+        raise SandboxError(f"the Docker engine could not run the box: {state['Error']}", public=ENGINE_FAILED)
+    if stopped is None and code == KILLED_FROM_OUTSIDE and not out_of_memory:
+        raise SandboxError(
+            "somebody killed the box from outside: the Docker engine was stopped, or the container was",
+            public=ENGINE_FAILED,
+        )
+    return box_result(
+        capture,
+        spec.limits,
+        stopped=stopped,
+        code=code,
+        number=int(signal.SIGKILL) if code == KILLED_FROM_OUTSIDE else max(0, code - docker_launcher.SIGNAL_BASE),
+        out_of_memory=out_of_memory,
+        # A program that ignores SIGXCPU is killed by the kernel one second later; the engine does not say by whom.
+        cpu_seconds=wall_seconds,
+        wall_seconds=wall_seconds,
+    )
 
 
 def _await_end(container: Container, ticker: Ticker) -> Ending | None:
@@ -246,41 +223,6 @@ def _state(container: Container) -> dict[str, Any]:
     return state
 
 
-def _result(
-    capture: Capture, stopped: Ending | None, state: dict[str, Any], limits: Limits, wall_seconds: float
-) -> BoxResult:
-    code = int(state["ExitCode"])
-    if state.get("Error"):
-        raise SandboxError(f"the Docker engine could not run the box: {state['Error']}", public=ENGINE_FAILED)
-    if stopped is None and code == KILLED_FROM_OUTSIDE and not state["OOMKilled"]:
-        raise SandboxError(
-            "somebody killed the box from outside: the Docker engine was stopped, or the container was",
-            public=ENGINE_FAILED,
-        )
-    number = int(signal.SIGKILL) if code == KILLED_FROM_OUTSIDE else max(0, code - docker_launcher.SIGNAL_BASE)
-    ending = stopped or _natural_ending(state, number, limits, wall_seconds)
-    signalled = stopped is not None or number > 0
-    return BoxResult(
-        ending=ending,
-        exit_code=None if signalled else code,
-        signal=(number or int(signal.SIGKILL)) if signalled else None,
-        stdout=bytes(capture.stdout),
-        stderr=bytes(capture.stderr),
-        stderr_truncated=capture.stderr_truncated,
-        wall_seconds=wall_seconds,
-        peak_memory_bytes=None,
-    )
-
-
-def _natural_ending(state: dict[str, Any], number: int, limits: Limits, wall_seconds: float) -> Ending:
-    if state["OOMKilled"]:
-        return Ending.OUT_OF_MEMORY
-    # A program that ignores SIGXCPU is killed by the kernel one second later; the engine does not say by whom.
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and wall_seconds >= limits.cpu_seconds):
-        return Ending.CPU_TIMEOUT
-    return Ending.SIGNALLED if number else Ending.EXITED
-
-
 def _kill(container: Container) -> None:
     try:
         container.kill()
@@ -302,12 +244,6 @@ def _remove(container: Container) -> None:
             time.sleep(pause)
         else:
             return
-
-
-def _name_of(container: Container) -> BoxName | None:
-    labels = container.labels
-    nonce = container.name.rpartition("-")[2]
-    return BoxName.parse(f"{labels.get(LABEL)}.{labels.get(OWNER_LABEL)}.{labels.get(DEADLINE_LABEL)}.{nonce}")
 
 
 def _launcher_source() -> bytes:

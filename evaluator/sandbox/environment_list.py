@@ -25,7 +25,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator.sandbox.settings import check_environment_name
 from evaluator.sandbox.types import SandboxError
 
 IMAGE_PREFIX: Final = "lmr-board-box-"
@@ -36,6 +35,7 @@ PAPER_NAME: Final = re.compile(r"paper-[0-9a-f]{12}")
 
 REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
 _NUMBERS: Final = {"memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
 """The keys whose values are whole numbers, with the least and the largest."""
 
@@ -96,6 +96,12 @@ class EnvironmentList:
     def with_numpy_image(self, image: str) -> EnvironmentList:
         """The same list, with ``image`` as the one of ``numpy`` unless the operator's entry names another."""
         return replace(self, numpy_image=image)
+
+
+def check_environment_name(environment: str) -> None:
+    """Raise :class:`SandboxError` unless ``environment`` can be part of a file name."""
+    if not _NAME.fullmatch(environment):
+        raise SandboxError(f"environment {environment!r}: a name has only lower-case letters, digits and hyphens")
 
 
 SHIPPED: Final = EnvironmentList()

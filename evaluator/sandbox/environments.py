@@ -30,8 +30,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from evaluator.sandbox.box import BOX_SETTINGS_VERSION
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
-from evaluator.sandbox.settings import BOX_SETTINGS_VERSION
 from evaluator.sandbox.trees import tree_digest
 from evaluator.sandbox.types import SandboxError
 

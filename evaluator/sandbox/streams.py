@@ -6,9 +6,9 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import IO, Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
 
 from evaluator.sandbox.types import Dialogue, Ending, Feed, Limits, RunCancelledError
 
@@ -48,67 +48,6 @@ class Capture:
         self.stderr_truncated = self.stderr_truncated or len(data) > room
 
 
-class Outbox:
-    """What one box is sent: first its order's stdin, then what a feed gives. For one thread only.
-
-    At any time it is either ``sending`` (there is a piece), ``listening`` (the feed's turn, see ``wake``) or neither:
-    everything was sent and stdin is to be closed.
-    """
-
-    def __init__(self, stdin: bytes, feed: Feed | None) -> None:
-        """Without ``feed``, ``stdin`` is all."""
-        self._pending = memoryview(stdin)
-        self._feed = feed
-        self.wake: int | None = None if feed is None else feed.watch()
-        self._refill()
-
-    @property
-    def sending(self) -> bool:
-        """Whether there is a piece to send."""
-        return bool(self._pending)
-
-    @property
-    def listening(self) -> bool:
-        """Whether the next thing to wait for is the feed."""
-        return not self._pending and self._feed is not None
-
-    def send(self, write: Callable[[memoryview], int]) -> None:
-        """Give ``write`` the next piece, one only: the other direction and the clock have their turn in between."""
-        self._refill()
-        if self._pending:
-            try:
-                self._pending = self._pending[write(self._pending[:CHUNK]) :]
-            except BlockingIOError:  # full: the feed gave more than it takes, or somebody else filled it
-                return
-            except (BrokenPipeError, ConnectionResetError):  # the program does not want to read, or is gone
-                self.abandon()
-            self._refill()
-
-    def abandon(self) -> None:
-        """Nobody reads any more: forget what was to be sent, and end the feed so that it keeps nothing either."""
-        self._pending = memoryview(b"")
-        if self._feed is not None:
-            self._feed.end()
-            self._feed.take()
-            self._feed = None
-
-    def close(self) -> None:
-        """Abandon it and give the descriptor back."""
-        self.abandon()
-        if self.wake is not None:
-            os.close(self.wake)
-            self.wake = None
-
-    def _refill(self) -> None:
-        """Fetch what the feed has, if it is its turn."""
-        if self._pending or self._feed is None:
-            return
-        data, ended = self._feed.take()
-        self._pending = memoryview(data)
-        if ended:
-            self._feed = None
-
-
 class Ticker:
     """Asks ``probe`` ten times a second and ``cancelled`` twice, however often it is itself called."""
 
@@ -140,37 +79,41 @@ class Ticker:
 
 
 class Pump:
-    """Feeds and drains the three pipes of one child process, without ever blocking on any of them."""
+    """Sends one box what it is to read and takes in what it writes, without ever blocking on either."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture, feed: Feed | None = None
+        self,
+        *,
+        readers: Mapping[int, Callable[[bytes], object]],
+        writer: int,
+        close_writer: Callable[[], object],
+        ended: int,
+        stdin: bytes,
+        capture: Capture,
+        feed: Feed | None,
     ) -> None:
-        """``process`` has pipes for all three streams; ``feed`` is what it is sent after ``stdin``."""
-        if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise ValueError("the process must be started with three pipes")
-        self._streams = (process.stdin, process.stdout, process.stderr)
-        self._stdin: IO[bytes] = process.stdin
-        self._outbox = Outbox(stdin, feed)
+        """Neither blocks nor closes the descriptors that it is given.
+
+        ``readers`` says what takes in the bytes of each descriptor that the box writes to, into ``capture``. The box is
+        sent ``stdin``, then what ``feed`` gives; then ``close_writer`` ends its input. The box is over when ``ended``
+        is at its end, if it is a reader, else when it is readable.
+        """
+        self._readers = readers
+        self._writer = writer
+        self._close_writer = close_writer
+        self._ended = ended
         self._capture = capture
+        self._pending = memoryview(stdin)
+        self._feed = feed
+        self._wake = None if feed is None else feed.watch()
+        self._open = True
         self._selector = selectors.DefaultSelector()
-        self._pidfd = os.pidfd_open(process.pid)
-        self._selector.register(self._pidfd, selectors.EVENT_READ)
-        for stream in self._streams:
-            os.set_blocking(stream.fileno(), False)
-        self._selector.register(process.stdout, selectors.EVENT_READ, capture.add_stdout)
-        self._selector.register(process.stderr, selectors.EVENT_READ, capture.add_stderr)
+        for descriptor in {*readers, ended}:
+            self._selector.register(descriptor, selectors.EVENT_READ)
         self._choose_events()
 
-    def close(self) -> None:
-        """Close everything; the process itself is the caller's to end."""
-        self._selector.close()
-        self._outbox.close()
-        os.close(self._pidfd)
-        for stream in self._streams:
-            _close_quietly(stream)
-
     def run(self, ticker: Ticker) -> Ending | None:
-        """Feed and drain until the process has ended (``None``) or met a limit. Raises RunCancelledError."""
+        """Send and take in until the box is over (``None``) or met a limit. Raises RunCancelledError."""
         while True:
             if self._step(ticker.wait_seconds()):
                 return None
@@ -182,48 +125,117 @@ class Pump:
 
     def drain(self) -> None:
         """Read what is left in the pipes of a box that is dead already, until their end."""
-        self._selector.unregister(self._pidfd)
-        self._outbox.abandon()
-        self._choose_events()
+        self._selector.unregister(self._ended)
+        self._abandon()
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._selector.get_map() and time.monotonic() < deadline:
             self._step(TICK_SECONDS)
 
+    def close(self) -> None:
+        """Nobody talks to the box any more."""
+        self._abandon()
+        self._selector.close()
+        if self._wake is not None:
+            os.close(self._wake)
+
     def _step(self, timeout: float) -> bool:
-        """Serve every pipe that is ready once; true when the process has ended."""
+        """Serve everything that is ready once; true when the box is over."""
         ended = False
         for key, _ in self._selector.select(timeout):
-            if key.fd == self._pidfd:
+            if key.fd in (self._writer, self._wake):
+                self._send()
+            elif key.fd not in self._readers:
                 ended = True
-            elif key.fileobj is self._stdin or key.fd == self._outbox.wake:
-                self._outbox.send(lambda piece: os.write(self._stdin.fileno(), piece))
-                self._choose_events()
             else:
                 with suppress(BlockingIOError):  # a box of the worker's own user can open the pipe as well and empty it
-                    data = os.read(key.fd, CHUNK)
-                    if data:
-                        key.data(data)
-                    else:
-                        self._selector.unregister(key.fileobj)
+                    data = _read(key.fd)
+                    self._readers[key.fd](data)
+                    if not data:
+                        self._selector.unregister(key.fd)
+                        ended = ended or key.fd == self._ended
         return ended
+
+    def _send(self) -> None:
+        """Send the next piece, one only: the other direction and the clock have their turn in between."""
+        self._refill()
+        if self._pending:
+            try:
+                self._pending = self._pending[os.write(self._writer, self._pending[:CHUNK]) :]
+            except BlockingIOError:  # full: the feed gave more than it takes, or somebody else filled it
+                return
+            except (BrokenPipeError, ConnectionResetError):  # the program does not want to read, or is gone
+                self._abandon()
+        self._choose_events()
+
+    def _refill(self) -> None:
+        """Fetch what the feed has, if it is its turn."""
+        if not self._pending and self._feed is not None:
+            data, ended = self._feed.take()
+            self._pending = memoryview(data)
+            if ended:
+                self._feed = None
+
+    def _abandon(self) -> None:
+        """Nobody reads any more: forget what was to be sent, and end the feed so that it keeps nothing either."""
+        self._pending = memoryview(b"")
+        if self._feed is not None:
+            self._feed.end()
+            self._feed.take()
+            self._feed = None
+        self._choose_events()
 
     def _choose_events(self) -> None:
         """Wait for room in stdin only while there is something to send, else for the feed, else for neither."""
-        if not self._stdin.closed:
-            self._watch(self._stdin, selectors.EVENT_WRITE, wanted=self._outbox.sending)
-        if self._outbox.wake is not None:
-            self._watch(self._outbox.wake, selectors.EVENT_READ, wanted=self._outbox.listening)
-        if not self._outbox.sending and not self._outbox.listening:
-            _close_quietly(self._stdin)
+        self._refill()
+        if self._open:
+            self._watch(self._writer, selectors.EVENT_WRITE, wanted=bool(self._pending))
+        if self._wake is not None:
+            self._watch(self._wake, selectors.EVENT_READ, wanted=not self._pending and self._feed is not None)
+        if self._open and not self._pending and self._feed is None:
+            self._open = False
+            with suppress(OSError):  # the other end is gone; our buffers are empty, so nothing can be lost
+                self._close_writer()
 
-    def _watch(self, file: IO[bytes] | int, event: int, *, wanted: bool) -> None:
-        if wanted and file not in self._selector.get_map():
-            self._selector.register(file, event)
-        elif not wanted and file in self._selector.get_map():
-            self._selector.unregister(file)
+    def _watch(self, descriptor: int, event: int, *, wanted: bool) -> None:
+        if wanted and descriptor not in self._selector.get_map():
+            self._selector.register(descriptor, event)
+        elif not wanted and descriptor in self._selector.get_map():
+            self._selector.unregister(descriptor)
 
 
-def _close_quietly(stream: IO[bytes]) -> None:
-    """Close a pipe whose other end may be gone; our buffers are empty, so nothing can be lost."""
-    with suppress(BrokenPipeError):
-        stream.close()
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, CHUNK)
+    except ConnectionResetError:
+        return b""
+
+
+@contextmanager
+def process_pump(
+    process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture, feed: Feed | None
+) -> Iterator[Pump]:
+    """A pump for the three pipes of a child process, which is the caller's to end. It is over when the child is."""
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise ValueError("the process must be started with three pipes")
+    pipes = (process.stdin, process.stdout, process.stderr)
+    sending, out, log = (pipe.fileno() for pipe in pipes)
+    for descriptor in (sending, out, log):
+        os.set_blocking(descriptor, False)
+    ended = os.pidfd_open(process.pid)
+    pump = Pump(
+        readers={out: capture.add_stdout, log: capture.add_stderr},
+        writer=sending,
+        close_writer=process.stdin.close,
+        ended=ended,
+        stdin=stdin,
+        capture=capture,
+        feed=feed,
+    )
+    try:
+        yield pump
+    finally:
+        pump.close()
+        os.close(ended)
+        for pipe in pipes:
+            with suppress(BrokenPipeError):
+                pipe.close()

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -44,17 +45,16 @@ def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Pat
     return shared
 
 
-def readable_mounts(spec: BoxSpec, folder: Path) -> tuple[Mount, ...]:
-    """The mounts of ``spec``, with a copy in ``folder`` in place of every source that not all users can read.
+def readable_mounts(spec: BoxSpec, folder: Path) -> BoxSpec:
+    """``spec``, mounting a copy in ``folder`` in place of every source that not all users can read.
 
     Links are kept as they are: inside the box they lead to what the box has, never to the host's files.
 
     Raises:
         SandboxError: a source is missing, or holds something that is neither file, folder nor link.
     """
-    return tuple(
-        Mount(_staged(mount, folder / str(index), spec.label), mount.target) for index, mount in enumerate(spec.mounts)
-    )
+    staged = [_staged(mount, folder / str(index), spec.label) for index, mount in enumerate(spec.mounts)]
+    return replace(spec, mounts=tuple(map(Mount, staged, (mount.target for mount in spec.mounts))))
 
 
 def _staged(mount: Mount, copy: Path, label: str) -> Path:

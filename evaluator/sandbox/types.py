@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 DISK_IS_FULL: Final = "the host's disk is full"
 HOST_FAILED: Final = "the host failed"
+FAULT: Final = "a fault of the evaluator"
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -28,7 +29,7 @@ class SandboxError(Exception):
     that submitters and visitors read: no path, no name of this machine's.
     """
 
-    def __init__(self, *args: object, public: str = "a fault of the evaluator") -> None:
+    def __init__(self, *args: object, public: str = FAULT) -> None:
         super().__init__(*args)
         self.public = public
 

@@ -159,7 +159,7 @@ class Range:
         self._choice = cache(self._choose)
 
     def fire(self, attack: Attack, way: Way) -> tuple[str, str]:
-        """Outcome and reason. The outcome is ``escaped`` when the attack left a trace, ``infra`` when it was not run."""
+        """Outcome (``escaped`` when the attack left a trace, ``infra`` when it was not run) and reason."""
         for _ in range(TRIES):
             try:
                 outcome, reason = self._grade(attack, way)

@@ -63,7 +63,7 @@ def lock(kind, place):
 
 
 class Pair(NamedTuple):
-    """Two programs in two boxes at once: ``sender`` knows ``SECRET``, ``receiver`` puts what it makes out into ``bits``.
+    """Two programs in two boxes at once: ``sender`` knows ``SECRET``, ``receiver`` puts what it learns into ``bits``.
 
     ``SECRET`` is a text of 64 zeros and ones, all ones where ``exhausts``.
     """

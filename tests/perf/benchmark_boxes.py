@@ -19,10 +19,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environments import prepare_environment
-from evaluator.sandbox.settings import BOX_VARIABLES, INTERPRETER_OPTIONS
 from evaluator.sandbox.types import BoxSpec, Ending, Sandbox, SandboxError
 
 PROGRAM = "import numpy"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.sandbox.settings import check_environment_name, check_spec
+from evaluator.sandbox.box import check_spec
+from evaluator.sandbox.environment_list import check_environment_name
 from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 

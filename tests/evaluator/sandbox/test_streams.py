@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import select
 import struct
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator.sandbox.docker_client import Demultiplexer
-from evaluator.sandbox.streams import Capture, Outbox
+from evaluator.sandbox.streams import Capture, Pump, Ticker
 from evaluator.sandbox.types import Feed, Limits, SandboxError
 
 
@@ -70,20 +72,38 @@ def test_a_closed_feed_wakes_who_waits_and_leaves_no_descriptor() -> None:
     assert descriptors() == before
 
 
-def refuse(piece: memoryview) -> int:
-    raise BrokenPipeError
+@contextmanager
+def pump(feed: Feed, stdin: bytes) -> Iterator[tuple[Pump, int, int]]:
+    """A pump whose box ends when nobody writes to the second pipe any more; with the ends of the box."""
+    (box_reads, writer), (reader, box_writes) = os.pipe(), os.pipe()
+    for descriptor in (reader, writer):
+        os.set_blocking(descriptor, False)
+    capture = Capture(Limits())
+    made = Pump(
+        readers={reader: capture.add_stdout}, writer=writer, close_writer=partial(os.close, writer), ended=reader,
+        stdin=stdin, capture=capture, feed=feed,
+    )  # fmt: skip
+    try:
+        yield made, box_reads, box_writes
+    finally:
+        made.close()
+        os.close(reader)
 
 
-@pytest.mark.parametrize("how", [lambda outbox: outbox.send(refuse), Outbox.abandon, Outbox.close])
-def test_an_abandoned_feed_keeps_nothing(how: Callable[[Outbox], None]) -> None:
+@pytest.mark.parametrize("reads", [False, True], ids=["closes its input", "ends"])
+def test_an_abandoned_feed_keeps_nothing(reads: bool) -> None:
     feed = Feed()
-    outbox = Outbox(b"unread", feed)
     feed.send(b"unread too")
-    how(outbox)
-    assert (outbox.sending, outbox.listening) == (False, False)
+    with pump(feed, b"unread") as (made, box_reads, box_writes):
+        if not reads:
+            os.close(box_reads)
+        os.close(box_writes)
+        ticker = Ticker(probe=lambda: None, cancelled=lambda: False, deadline=time.monotonic() + 10)
+        assert made.run(ticker) is None
+    if reads:
+        os.close(box_reads)
     feed.send(b"more")
     assert feed.take() == (b"", True)
-    outbox.close()
     feed.close()
 
 

@@ -22,7 +22,7 @@ def open_folder(state_dir: Path, request: pytest.FixtureRequest) -> Path:
 
 def readable(source: Path, copies: Path) -> Path:
     spec = BoxSpec(label="test", argv=("python",), mounts=(Mount(source, "/box/a"),))
-    (mount,) = readable_mounts(spec, copies)
+    (mount,) = readable_mounts(spec, copies).mounts
     assert mount.target == "/box/a"
     return mount.source
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evaluator.sandbox.streams import Capture, Pump, Ticker
+from evaluator.sandbox.streams import Capture, Ticker, process_pump
 from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending
 from evaluator.testing.box import frames
 
@@ -94,15 +94,14 @@ def _run(
         env=variables,
         start_new_session=True,
     )
-    pump = Pump(process, stdin=spec.stdin, capture=capture, feed=dialogue.feed if dialogue else None)
-    try:
-        deadline = begin + spec.limits.wall_seconds
-        stopped = pump.run(Ticker(probe=lambda: None, cancelled=cancelled, deadline=deadline))
-        _end(process)
+    feed = dialogue.feed if dialogue else None
+    with process_pump(process, stdin=spec.stdin, capture=capture, feed=feed) as pump:
+        try:
+            deadline = begin + spec.limits.wall_seconds
+            stopped = pump.run(Ticker(probe=lambda: None, cancelled=cancelled, deadline=deadline))
+        finally:
+            _end(process)
         pump.drain()
-    finally:
-        _end(process)
-        pump.close()
     if stopped is None and capture.output_exceeded:
         stopped = Ending.OUTPUT_LIMIT
     return _result(process.returncode, stopped, capture, time.monotonic() - begin)

@@ -1,0 +1,231 @@
+"""What both sandboxes have in common: the rules of an order, what is put into a box, its check, and its cleaning up."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList, check_environment_name
+from evaluator.sandbox.ownership import BoxName
+from evaluator.sandbox.streams import Capture
+from evaluator.sandbox.trees import readable_mounts
+from evaluator.sandbox.types import (
+    FAULT,
+    BoxResult,
+    BoxSpec,
+    Dialogue,
+    Ending,
+    Limits,
+    SandboxError,
+    SandboxUnavailableError,
+)
+
+BOX_SETTINGS_VERSION: Final = 2
+"""Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
+
+INTERPRETER_OPTIONS: Final = ("-I", "-B")
+
+UNPRIVILEGED_ID: Final = 65534
+"""The user and group that the program sees itself as (``nobody`` on Debian)."""
+
+SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
+
+BOX_VARIABLES: Final[dict[str, str]] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",  # noqa: S108  the box's private tmpfs, the only writable place there
+    "TMPDIR": "/tmp",  # noqa: S108
+    "LOGNAME": "box",
+    "LC_ALL": "C.UTF-8",
+    # One thread: sums are then added in one order, and a box has one core anyway.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+}
+
+PROBE: Final = BoxSpec(
+    label="check",
+    argv=("python", "-c", "print('ready')"),
+    mounts=(),
+    limits=Limits(wall_seconds=30.0, cpu_seconds=10),
+)
+"""The trivial box that a sandbox is checked with."""
+
+_MESSAGE_BYTES: Final = 600
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
+
+
+class LocalSandbox(ABC):
+    """The :class:`evaluator.sandbox.types.Sandbox` on this machine, whatever makes its boxes."""
+
+    name: str
+
+    def __init__(self, state_dir: Path, environments: EnvironmentList = SHIPPED) -> None:
+        """Touches nothing yet. ``state_dir`` is where copies of mounts are kept."""
+        self._wanted_state_dir = state_dir
+        self._environments = environments
+        self._checked = False
+
+    def check(self) -> None:
+        """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
+        if self._checked:
+            return
+        try:
+            result = self.run(PROBE)
+        except SandboxUnavailableError:
+            raise
+        except SandboxError as error:
+            reason = f"{self.name} cannot make a box here: {error}"
+            if error.public == FAULT:
+                raise SandboxUnavailableError(reason) from error
+            raise SandboxUnavailableError(reason, public=error.public) from error
+        if result.stdout != b"ready\n":
+            raise SandboxUnavailableError(
+                f"a trivial box of {self.name} ended with {result.ending}, exit code {result.exit_code}: "
+                f"{tail(result.stderr)}"
+            )
+        self._checked = True
+
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
+        """See :meth:`Sandbox.run`."""
+        check_spec(spec)
+        self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
+        name = BoxName.fresh(spec)
+        with self._host_errors(f"box {spec.label}"), self._staging(name) as folder:
+            return self._run(name, readable_mounts(spec, folder), cancelled, dialogue)
+
+    def reap(self, *, keep: Callable[[str], bool]) -> int:
+        """See :meth:`Sandbox.reap`."""
+        staged = {entry.name for entry in self._boxes.iterdir()} if self._boxes.is_dir() else set()
+        left_over = 0
+        for text in {*self._running(), *staged}:
+            name = BoxName.parse(text)
+            if name is not None and name.is_left_over(keep=keep):
+                self._remove(text)
+                shutil.rmtree(self._boxes / text, ignore_errors=True)
+                left_over += 1
+        return left_over
+
+    @contextmanager
+    def _staging(self, name: BoxName) -> Iterator[Path]:
+        """A folder for copies of mounts while the box runs."""
+        folder = self._boxes / str(name)
+        folder.mkdir(parents=True, mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+    @property
+    @abstractmethod
+    def _boxes(self) -> Path:
+        """Where copies of mounts lie, by the boxes' names."""
+
+    @abstractmethod
+    def environment_digest(self, environment: str) -> str:
+        """See :meth:`Sandbox.environment_digest`."""
+
+    @abstractmethod
+    def _host_errors(self, what: str) -> AbstractContextManager[None]:
+        """Turns what the host raises into a :class:`SandboxError`."""
+
+    @abstractmethod
+    def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
+        """Run ``spec``, which is checked and whose mounts every user can read."""
+
+    @abstractmethod
+    def _running(self) -> Iterable[str]:
+        """What carries a box's name besides the copies of its mounts, and perhaps other things' names."""
+
+    @abstractmethod
+    def _remove(self, name: str) -> None:
+        """Kill the box ``name``, if it is there."""
+
+
+def box_result(
+    capture: Capture,
+    limits: Limits,
+    *,
+    stopped: Ending | None,
+    code: int,
+    number: int,
+    out_of_memory: bool,
+    cpu_seconds: float,
+    wall_seconds: float,
+    peak_memory: int | None = None,
+) -> BoxResult:
+    """What came of a box: ``stopped`` by a limit, or ended with exit ``code``, or by signal ``number`` (0: none)."""
+    if stopped is not None:
+        ending, number = stopped, number or int(signal.SIGKILL)
+    elif out_of_memory:
+        ending = Ending.OUT_OF_MEMORY
+    elif number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_seconds >= limits.cpu_seconds):
+        ending = Ending.CPU_TIMEOUT
+    else:
+        ending = Ending.SIGNALLED if number else Ending.EXITED
+    return BoxResult(
+        ending=ending,
+        exit_code=None if number else code,
+        signal=number or None,
+        stdout=bytes(capture.stdout),
+        stderr=bytes(capture.stderr),
+        stderr_truncated=capture.stderr_truncated,
+        wall_seconds=wall_seconds,
+        peak_memory_bytes=peak_memory,
+    )
+
+
+def tail(data: bytes) -> str:
+    """The end of a log as one printable line."""
+    text = data[-_MESSAGE_BYTES:].decode(errors="replace").strip()
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def check_spec(spec: BoxSpec) -> None:
+    """Raise :class:`SandboxError` when ``spec`` breaks the contract of :class:`BoxSpec`."""
+    if not _LABEL.fullmatch(spec.label):
+        raise SandboxError(
+            f"box label {spec.label!r}: use at most 63 lower-case letters, digits and hyphens, no hyphen at the ends"
+        )
+    if not spec.argv or spec.argv[0] != "python":
+        raise SandboxError(f"box {spec.label}: argv must begin with 'python', not {spec.argv[:1]!r}")
+    if any("\0" in argument for argument in spec.argv):
+        raise SandboxError(f"box {spec.label}: an argument holds a NUL byte")
+    check_environment_name(spec.environment)
+    _check_variables(spec)
+    _check_targets(spec)
+
+
+def _check_variables(spec: BoxSpec) -> None:
+    names = [name for name, _ in spec.variables]
+    for name, value in spec.variables:
+        if not _VARIABLE.fullmatch(name):
+            raise SandboxError(
+                f"box {spec.label}: variable {name!r}: a name has only capital letters, digits and underscores"
+            )
+        if _OUR_VARIABLES.fullmatch(name):
+            raise SandboxError(f"box {spec.label}: variable {name} is the sandbox's own: it decides what is started")
+        if "\0" in value:
+            raise SandboxError(f"box {spec.label}: variable {name} holds a NUL byte")
+    if len(set(names)) != len(names):
+        raise SandboxError(f"box {spec.label}: a variable is set twice among {sorted(names)}")
+
+
+def _check_targets(spec: BoxSpec) -> None:
+    targets = [mount.target for mount in spec.mounts]
+    for target in targets:
+        path = PurePosixPath(target)
+        if str(path) != target or ".." in path.parts or path.parts[:2] != ("/", "box") or len(path.parts) < 3:
+            raise SandboxError(f"box {spec.label}: mount target {target!r} is not a plain path below /box/")
+    if len(set(targets)) != len(targets):
+        raise SandboxError(f"box {spec.label}: two mounts have the same target among {sorted(targets)}")
