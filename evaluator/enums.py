@@ -9,7 +9,7 @@ from django.db.models import TextChoices
 from evaluator.judging.labels import Label
 from evaluator.testing.types import Outcome
 
-OUTCOME_CHOICES = [(outcome.value, outcome.value.replace("_", " ")) for outcome in Outcome]
+OUTCOME_CHOICES = [(outcome.value, outcome.words) for outcome in Outcome]
 LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 

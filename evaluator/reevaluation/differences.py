@@ -79,7 +79,7 @@ def _difference(reevaluation: Reevaluation, runs: Iterable[TestRun], counted: di
     return Difference(
         measured=len(new),
         changed=[
-            Change(_name(run, trials), _in_words(before[answer].outcome), _in_words(run.outcome))
+            Change(_name(run, trials), Outcome(before[answer].outcome).words, Outcome(run.outcome).words)
             for answer, run in new.items()
             if run.outcome != before[answer].outcome
         ],
@@ -98,7 +98,3 @@ def _passed(runs: Iterable[TestRun], counted: set[int], trials: int) -> str:
     """Passed and counted tasks as on the board: pass@1 over the trials, without the tasks that are left out."""
     passed = [run for run in runs if run.outcome == Outcome.PASSED and run.implementation.revision.task_id in counted]
     return f"{len(passed) / trials:g}/{len(counted)}"
-
-
-def _in_words(outcome: str) -> str:
-    return outcome.replace("_", " ")

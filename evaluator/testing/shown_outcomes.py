@@ -13,18 +13,6 @@ if TYPE_CHECKING:
 
     from evaluator.models import TestRun
 
-OUTCOME_TEXTS: Final[Mapping[str, str]] = {
-    Outcome.PASSED: "passed",
-    Outcome.WRONG_OUTPUT: "wrong output",
-    Outcome.RAISED: "raised an error",
-    Outcome.TIMEOUT: "timed out",
-    Outcome.OUT_OF_MEMORY: "out of memory",
-    Outcome.OUTPUT_LIMIT: "too much output",
-    Outcome.BAD_PATCH: "bad patch",
-    Outcome.NOT_ATTEMPTED: "not attempted",
-    Outcome.TAMPERING: "tampering",
-    Outcome.INFRA: "infrastructure error",
-}
 _STATE_TEXTS: Final[Mapping[str, str]] = {
     RunState.QUEUED: "waiting",
     RunState.RUNNING: "running",
@@ -52,13 +40,13 @@ def badge_of(run: TestRun | None, *, counts: bool = True) -> Badge:
     if run.state != RunState.DONE:
         return Badge(_STATE_TEXTS[run.state], "pending")
     if run.outcome == Outcome.NOT_ATTEMPTED and not counts:
-        return Badge(OUTCOME_TEXTS[Outcome.NOT_ATTEMPTED], "pending")
+        return Badge(Outcome.NOT_ATTEMPTED.words, "pending")
     return outcome_badge(run.outcome)
 
 
 def outcome_badge(outcome: str) -> Badge:
     """How an outcome of a run or of one case is shown."""
-    return Badge(OUTCOME_TEXTS.get(outcome, outcome), "passed" if outcome == Outcome.PASSED else "failed")
+    return Badge(Outcome(outcome).words, "passed" if outcome == Outcome.PASSED else "failed")
 
 
 def newest(runs: Iterable[TestRun]) -> TestRun | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,18 +19,25 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """How a test run ended. ``INFRA`` is ours and is retried; every other one counts."""
+    """How a test run ended, and the words for it everywhere. Infrastructure errors are none: the run is retried."""
 
-    PASSED = "passed"
-    WRONG_OUTPUT = "wrong_output"
-    RAISED = "raised"
-    TIMEOUT = "timeout"
-    OUT_OF_MEMORY = "out_of_memory"
-    OUTPUT_LIMIT = "output_limit"
-    BAD_PATCH = "bad_patch"
-    NOT_ATTEMPTED = "not_attempted"
-    TAMPERING = "tampering"
-    INFRA = "infra"
+    words: str
+
+    PASSED = "passed", "passed"
+    WRONG_OUTPUT = "wrong_output", "wrong output"
+    RAISED = "raised", "raised an error"
+    TIMEOUT = "timeout", "timed out"
+    OUT_OF_MEMORY = "out_of_memory", "out of memory"
+    OUTPUT_LIMIT = "output_limit", "too much output"
+    BAD_PATCH = "bad_patch", "answer does not apply"
+    NOT_ATTEMPTED = "not_attempted", "not attempted"
+    TAMPERING = "tampering", "tampering"
+
+    def __new__(cls, value: str, words: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.words = words
+        return member
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,12 +203,7 @@ def _tests(entries: QuerySet[Entry]) -> Case:
         When(submission__entry__left_out=tasks, revision__task__slug__in=[each["task"] for each in tasks], then=None)
         for tasks in lists
     ]
-    runs = (
-        TestRun.objects.current()
-        .filter(implementation=OuterRef("pk"), state=RunState.DONE)
-        .exclude(outcome=Outcome.INFRA.value)
-        .order_by("-pk")
-    )
+    runs = TestRun.objects.current().filter(implementation=OuterRef("pk"), state=RunState.DONE).order_by("-pk")
     says = Case(When(outcome=Outcome.PASSED.value, then=Value(Label.CC.value)), default=Value(REST))
     return Case(*left_out, default=Subquery(runs.annotate(says=says).values("says")[:1]), output_field=CharField())
 

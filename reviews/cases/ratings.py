@@ -10,7 +10,6 @@ from django.db.models import BooleanField, Case, F, Q, When
 from evaluator.enums import RunState, WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement, TestRun
-from evaluator.testing.types import Outcome
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def _newest_runs(answers: Collection[int]) -> dict[int, TestRun]:
     runs = (
         TestRun.objects.current()
         .filter(implementation__in=answers, state=RunState.DONE)
-        .exclude(outcome=Outcome.INFRA.value)
         .order_by("pk")
         .only("implementation_id", "outcome", "finished", "supersedes_id")
     )

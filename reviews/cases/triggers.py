@@ -70,7 +70,7 @@ def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
         return []
     found = []
     if _contradict(rating.outcome, rating.label):
-        words = f"the unit tests say {_in_words(rating.outcome)}, the judge {rating.label}"
+        words = f"the unit tests say {Outcome(rating.outcome).words}, the judge {rating.label}"
         found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, words))
     if rating.doubts:
         found.append(NewTrigger(TriggerKind.JUDGE_UNSURE, Severity.UNSURE, "; ".join(rating.doubts)))
@@ -105,7 +105,7 @@ def _against_machines(case: Case, agreed: str) -> list[NewTrigger]:
     if steps > 1:
         found.append(NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words))
     if _contradict(rating.outcome, agreed):
-        tests = f"the unit tests say {_in_words(rating.outcome)}, the annotators {agreed}"
+        tests = f"the unit tests say {Outcome(rating.outcome).words}, the annotators {agreed}"
         found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, tests))
     share = settings.ENVIRONMENT.review_gap_share
     if steps == 1 and drawn(GAP, case.implementation_id, share):
@@ -117,10 +117,6 @@ def _contradict(outcome: str, label: str) -> bool:
     """Whether a test outcome and a label cannot both be right. Crashes and timeouts say nothing of the logic."""
     passed_yet_wrong = outcome == Outcome.PASSED.value and label == Label.LI.value
     return passed_yet_wrong or (outcome == Outcome.WRONG_OUTPUT.value and label == Label.CC.value)
-
-
-def _in_words(outcome: str) -> str:
-    return outcome.replace("_", " ")
 
 
 def consider(implementation: Implementation) -> Case | None:

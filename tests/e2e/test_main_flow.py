@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from evaluator.testing.shown_outcomes import OUTCOME_TEXTS
+from evaluator.testing.types import Outcome
 from tests.e2e.conftest import PRINTED, publish, sign_up, submit_bundle
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     page.evaluate("document.querySelector('#live #progress').style.outline = '1px solid'")
     expect(page.locator("#live .state")).to_have_text("scored", timeout=SCORED_MS)
     assert page.evaluate("window.neverReloaded") is True
-    assert outcomes_shown(page) == {task: OUTCOME_TEXTS[outcome] for task, outcome in instance.outcomes.items()}
+    assert outcomes_shown(page) == {task: Outcome(outcome).words for task, outcome in instance.outcomes.items()}
     passed = sum(outcome == "passed" for outcome in instance.outcomes.values())
 
     publish(page)

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, TestRun
-from evaluator.testing.types import Outcome
 from leaderboard.agreement import estimates
 from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_systems
 from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
@@ -56,7 +55,6 @@ def test_tests_pass_or_fail_and_judges_abstain(version: SuiteVersion) -> None:
     judge = JudgeFactory()
     judged(answered(version, "passed"), judge, "LC")
     judged(answered(version, "timeout"), judge)
-    answered(version, Outcome.INFRA.value)
     open_one = judged(answered(version, "raised"), judge, "CC")
     Judgement.objects.filter(pk=open_one.pk).update(state=WorkState.RUNNING)
     assert said(counted(version)) == {"tests": ["CC", REST, REST], f"judge:{judge.slug}": ["", "LC"]}

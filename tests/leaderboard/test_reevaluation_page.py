@@ -108,7 +108,7 @@ def test_the_difference_stands_on_the_submissions_page_and_in_its_history(client
     decide(Outcome.RAISED)
     text = words_of(client.get(submission.get_absolute_url()))
     assert f"{WHY}. 2 answers measured again, 1 outcome changed, passed tasks 1/2 → 0/2" in text
-    assert f"{slug}: passed timeout" in text
+    assert f"{slug}: passed timed out" in text
     assert "the site re-evaluated it: A better evaluator." in text
 
 

@@ -78,11 +78,11 @@ def test_the_difference_is_published() -> None:
     reevaluation.refresh_from_db()
     why = f"evaluator 1 → {EVALUATOR_VERSION}"
     difference = differences([reevaluation])[reevaluation.pk]
-    assert difference == Difference(3, [Change(slugs[0], "passed", "timeout")], [why], before="2/3", after="1/3")
-    assert difference.text == f"{why}; 1 outcome changed ({slugs[0]} passed → timeout), 2/3 → 1/3"
+    assert difference == Difference(3, [Change(slugs[0], "passed", "timed out")], [why], before="2/3", after="1/3")
+    assert difference.text == f"{why}; 1 outcome changed ({slugs[0]} passed → timed out), 2/3 → 1/3"
     event = AuditEvent.objects.get(verb=Verb.REEVALUATED)
     assert (event.subject_id, event.reason) == (str(submission.pk), "A better evaluator.")
-    assert event.data["changed"] == {slugs[0]: ["passed", "timeout"], "passed tasks": ["2 of 3", "1 of 3"]}
+    assert event.data["changed"] == {slugs[0]: ["passed", "timed out"], "passed tasks": ["2 of 3", "1 of 3"]}
 
 
 def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board() -> None:
