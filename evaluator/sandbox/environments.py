@@ -13,6 +13,7 @@ as the system's.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import importlib.util
@@ -33,7 +34,7 @@ from typing import Final
 from evaluator.sandbox.box import BOX_SETTINGS_VERSION
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
 from evaluator.sandbox.trees import tree_digest
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.types import DISK_IS_FULL, SandboxError
 
 LIBRARIES: Final = "usr/lib/lmr-board"
 """Where shared libraries lie in the root, flat; boxes name it in ``LD_LIBRARY_PATH``."""
@@ -41,6 +42,7 @@ LIBRARIES: Final = "usr/lib/lmr-board"
 NOT_INSTALLED: Final = "the packages of the boxes' environment could not be installed"
 """What visitors read of it: an index or a proxy has a name of this machine's network."""
 
+_NO_SPACE: Final = os.strerror(errno.ENOSPC)
 _STAMP: Final = "environment.json"
 _UNFINISHED: Final = ".unfinished-"
 _INSTALL_SECONDS: Final = 900
@@ -122,6 +124,7 @@ def prepare_environment(
 
     Raises:
         SandboxError: it has no requirements, there is no such interpreter, or a step failed, with its output.
+        OSError: the host failed, for want of space perhaps.
     """
     entry = environments.entry(name)
     if entry.requirements is None:
@@ -159,13 +162,10 @@ def _make(interpreter: Interpreter, requirements: Path, key: str, home: Path) ->
     unfinished = home / f"{_UNFINISHED}{secrets.token_hex(4)}"
     root = unfinished / "root"
     root.mkdir(parents=True)
-    try:
-        install(requirements, target=root / interpreter.packages.lstrip("/"), python=interpreter.executable)
-        _copy_interpreter(interpreter, root)
-        _copy_libraries(interpreter, root)
-        _compile_bytecode(interpreter, root)
-    except OSError as error:
-        raise SandboxError(f"the environment {home.name} cannot be made: {error}") from error
+    install(requirements, target=root / interpreter.packages.lstrip("/"), python=interpreter.executable)
+    _copy_interpreter(interpreter, root)
+    _copy_libraries(interpreter, root)
+    _compile_bytecode(interpreter, root)
     root.chmod(0o755)
     for path in root.rglob("*"):  # everybody may read, nobody write; the owner may delete folders
         path.chmod(0o755 if path.is_dir() else 0o555 if path.stat().st_mode & 0o111 else 0o444)
@@ -247,7 +247,8 @@ def install(lock: Path, *, target: Path, python: Path) -> None:
             failures.append(str(error))
         else:
             return
-    raise SandboxError("\n".join(failures), public=NOT_INSTALLED)
+    reasons = "\n".join(failures)
+    raise SandboxError(reasons, public=DISK_IS_FULL if _NO_SPACE in reasons else NOT_INSTALLED)
 
 
 def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) -> str:

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that takes a sandbox by its name is marked so."""
+    for item in items:
+        for name in {"bubblewrap", "docker"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(name)
+
+
 @pytest.fixture(scope="session")
 def state_dir() -> Path:
     """Where the site's own sandbox keeps its state, so that one environment serves all tests."""

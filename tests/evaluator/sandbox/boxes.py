@@ -6,6 +6,7 @@ import os
 import subprocess
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from evaluator.sandbox.cgroups import GroupStore
@@ -50,18 +51,15 @@ def leftovers(label: str) -> list[str]:
     found = [name for name in GroupStore.of_this_machine().names() if name.startswith(f"{label}.")]
     listing = ["docker", "ps", "--all", "--quiet", "--filter", f"label=lmr-board-box={label}"]
     found += subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
-    return found + _processes(f"marker-{label}")
+    return found + [f"process {pid}: {command}" for pid, command in processes(f"marker-{label}").items()]
 
 
-def _processes(marker: str) -> list[str]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or folder.name == str(os.getpid()):
-            continue
-        try:
+def processes(marker: str) -> dict[int, list[str]]:
+    """The other processes on this machine that have ``marker`` in their command line, by number."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
             command = (folder / "cmdline").read_text(errors="replace")
-        except OSError:
-            continue
-        if marker in command:
-            found.append(f"process {folder.name}: {command}")
+            if marker in command and folder.name != str(os.getpid()):
+                found[int(folder.name)] = command.split("\0")
     return found

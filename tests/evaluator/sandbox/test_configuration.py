@@ -32,14 +32,12 @@ def configure(settings: Any) -> Iterator[Callable[..., None]]:
     configuration._checked.cache_clear()
 
 
-@pytest.mark.bubblewrap
 def test_auto_prefers_bubblewrap(bubblewrap: BubblewrapSandbox, configure: Callable[..., None]) -> None:
     configure(evaluator_sandbox="auto")
     assert configured_sandbox().name == "bubblewrap"
     assert configured_sandbox() is configured_sandbox()
 
 
-@pytest.mark.docker
 @pytest.mark.parametrize(
     "values",
     [
@@ -56,7 +54,6 @@ def test_docker_is_taken(docker: DockerSandbox, configure: Callable[..., None], 
     chosen.close()
 
 
-@pytest.mark.docker
 def test_with_neither_both_reasons_are_reported(docker: DockerSandbox, configure: Callable[..., None]) -> None:
     configure(evaluator_sandbox="auto", sandbox_python=Path("/nowhere/python"), sandbox_image="lmr-board-no-such-image")
     with pytest.raises(SandboxUnavailableError) as caught:

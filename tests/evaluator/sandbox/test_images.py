@@ -1,20 +1,29 @@
-"""Docker images of environments: made from requirements and papers' Dockerfiles, and what boxes take from them."""
+"""``manage.py build_images`` and the images it makes: what is built, and what a failure leaves behind."""
 
 from __future__ import annotations
 
-import importlib
+import fcntl
 import io
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
+from benchmark_tasks.domain.content import put_file
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.enums import BuildState
+from evaluator.models import EnvironmentBuild
 from evaluator.sandbox import images
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
+from evaluator.sandbox.environment_list import REQUIREMENTS, SHIPPED, EnvironmentEntry
 from evaluator.sandbox.images import (
     BuildFailedError,
     PaperSource,
@@ -25,13 +34,19 @@ from evaluator.sandbox.images import (
     main,
     write_context,
 )
-from evaluator.sandbox.types import BoxSpec, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.task_environments import environment_of, paper_environment, why_no_environment
+from evaluator.sandbox.types import Sandbox, SandboxError
 from tests.evaluator.sandbox.boxes import run
 
+# One engine, and images are named by what they hold: two processes would remove each other's.
 pytestmark = pytest.mark.xdist_group("images")
 
 BASE = "lmr-board-test-base"
+
+
 TAG = "lmr-board-test-image"
+
+
 DOCKERFILE = """\
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE}
@@ -42,6 +57,7 @@ WORKDIR /workspace
 COPY . .
 RUN find . -type f | sort; echo "for ${UID}:${GID} in ${DIR}"; printf 'x\\033[31mred\\033[0m\\n'
 """
+
 
 needs_base = pytest.mark.skipif(
     subprocess.run(["docker", "image", "inspect", BASE], capture_output=True, check=False).returncode != 0
@@ -60,7 +76,6 @@ def image(docker: DockerSandbox) -> Iterator[str]:
 
 
 @needs_base
-@pytest.mark.docker
 def test_it_builds_an_image_that_boxes_run_on_and_that_says_what_it_was_made_from(
     state_dir: Path, image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,7 +143,6 @@ def test_a_context_holds_the_repository_the_dockerfile_and_the_ignore_file_alone
 
 
 @needs_base
-@pytest.mark.docker
 def test_a_papers_image_holds_the_sources_but_no_test_and_no_data(
     source: PaperSource, image: str, tmp_path: Path
 ) -> None:
@@ -145,7 +159,6 @@ def test_a_papers_image_holds_the_sources_but_no_test_and_no_data(
 
 
 @needs_base
-@pytest.mark.docker
 def test_a_build_that_takes_too_long_is_ended(source: PaperSource, image: str, tmp_path: Path) -> None:
     source.dockerfile.write_text(f"{DOCKERFILE}RUN sleep 300\n")
     with pytest.raises(BuildFailedError, match=r"took longer than 5 seconds \(BUILD_SECONDS\)") as failed:
@@ -154,88 +167,175 @@ def test_a_build_that_takes_too_long_is_ended(source: PaperSource, image: str, t
     assert not list(tmp_path.glob("paper-*"))
 
 
-PAPERS_OWN = """
-FROM lmr-board-box-numpy
-USER root
-RUN mkdir -p /opt/own/bin /data && cp -L /usr/bin/python3 /opt/own/bin/ && echo seen > /data/file && chmod -R 777 /data
-ENV PATH=/opt/own/bin:$PATH OWN=set HOME=/root
-VOLUME /data
-HEALTHCHECK --interval=1s CMD touch /tmp/healthy
-ENTRYPOINT ["/bin/false"]
-WORKDIR /data
-"""
+PAPER_BASE = "lmr-board-test-numpy"
 
 
-@pytest.fixture
-def client(docker: DockerSandbox) -> Iterator[Any]:
-    """The SDK's client; the SDK has no types."""
-    made = importlib.import_module("docker").from_env()
-    yield made
-    made.close()
+SMALL = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nARG UID\nWORKDIR /workspace\nCOPY . .\n"
 
 
-@pytest.fixture
-def papers_own(client: Any, state_dir: Path) -> Iterator[DockerSandbox]:
-    """A sandbox whose environment ``own`` is an image with a mind of its own."""
-    tag = "lmr-board-test-own"
-    client.images.build(fileobj=io.BytesIO(PAPERS_OWN.encode()), tag=tag, network_mode="none", rm=True)
-    sandbox = DockerSandbox(state_dir, environments=EnvironmentList((EnvironmentEntry("own", image=tag),)))
-    yield sandbox
-    sandbox.close()
-    client.images.remove(tag, force=True)
-
-
-def in_own(sandbox: DockerSandbox, code: str) -> bytes:
-    result = sandbox.run(BoxSpec(label="own", argv=("python", "-c", code), mounts=(), environment="own"))
-    assert result.exit_code == 0, result
-    return result.stdout
-
-
-@pytest.mark.docker
-def test_the_images_own_python_is_started(papers_own: DockerSandbox) -> None:
-    code = (
-        "import os, sys, numpy; print(sys.executable, os.environ['OWN'], os.environ['HOME'], os.getcwd(), os.getuid())"
+@pytest.fixture(scope="session")
+def paper_base(docker: DockerSandbox) -> str:
+    """An image with NumPy whose user is root, as base images of papers are."""
+    docker.check()
+    text = "FROM lmr-board-box-numpy\nUSER root\n"
+    subprocess.run(
+        ["docker", "build", "--tag", PAPER_BASE, "-"], input=text, text=True, capture_output=True, check=True
     )
-    assert in_own(papers_own, code) == b"/opt/own/bin/python3 set /tmp /tmp 65534\n"
+    return PAPER_BASE
 
 
-@pytest.mark.docker
-def test_volumes_of_an_image_are_empty_and_cannot_be_written(papers_own: DockerSandbox, client: Any) -> None:
-    """They would be folders on the host's disk that nothing limits."""
-    before = len(client.volumes.list())
-    code = "import os\ntry: open('/data/x', 'w')\nexcept OSError as error: print(error.strerror, os.listdir('/data'))"
-    assert in_own(papers_own, code) == b"Read-only file system []\n"
-    assert len(client.volumes.list()) == before
+@pytest.fixture
+def paper_task(small_version: SuiteVersion) -> Iterator[TaskRevision]:
+    """``alpha/1`` with a Dockerfile instead of an environment; ``alpha/2`` keeps ``numpy``."""
+    yield with_dockerfile(SMALL)
+    name = paper_environment(TaskRevision.objects.get(task__index=1))
+    if shutil.which("docker"):
+        subprocess.run(["docker", "image", "rm", f"lmr-board-box-{name}"], capture_output=True, check=False)
 
 
-@pytest.mark.docker
-def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerSandbox, state_dir: Path) -> None:
-    environments = EnvironmentList((EnvironmentEntry("own", image="lmr-board-no-such-image"),))
-    sandbox = DockerSandbox(state_dir, environments=environments)
-    expected = r"lmr-board-no-such-image of the environment 'own' is missing: make it with manage\.py build_images"
-    with pytest.raises(SandboxUnavailableError, match=expected) as caught:
-        in_own(sandbox, "pass")
-    with pytest.raises(SandboxUnavailableError, match=expected):
-        sandbox.environment_digest("own")
-    assert caught.value.public == "the environment's image is missing"
-    sandbox.close()
+def with_dockerfile(text: str) -> TaskRevision:
+    TaskRevision.objects.filter(task__index=1).update(environment="", dockerfile_hash=put_file(text.encode()))
+    return TaskRevision.objects.select_related("task__suite", "task__paper").get(task__index=1)
 
 
-@pytest.mark.docker
-def test_an_unknown_runtime_is_refused_with_those_that_are_known(docker: DockerSandbox, state_dir: Path) -> None:
-    sandbox = DockerSandbox(state_dir, runtime="lmr-board-no-such-runtime")
-    with pytest.raises(
-        SandboxUnavailableError,
-        match=r"does not know the runtime 'lmr-board-no-such-runtime' that SANDBOX_RUNTIME names; it has .*runc",
-    ):
-        sandbox.check()
-    sandbox.close()
+def configure(settings: Any, **values: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **values)
 
 
-@pytest.mark.docker
-def test_a_named_runtime_is_used_and_part_of_the_digest(docker: DockerSandbox, state_dir: Path) -> None:
-    sandbox = DockerSandbox(state_dir, runtime="runc")
-    sandbox.check()
-    assert run(sandbox, "print('by runc')").stdout == b"by runc\n"
-    assert sandbox.environment_digest("numpy") != docker.environment_digest("numpy")
-    sandbox.close()
+def command(*arguments: str) -> tuple[str, int]:
+    """What the command prints, and its exit code."""
+    out = io.StringIO()
+    try:
+        call_command("build_images", *arguments, stdout=out)
+    except SystemExit as ended:
+        return out.getvalue(), int(str(ended.code))
+    return out.getvalue(), 0
+
+
+def as_json(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(command("--json", *arguments)[0])
+    return found
+
+
+def test_a_papers_image_is_built_once_and_its_tasks_become_ready(
+    paper_task: TaskRevision, paper_base: str, settings: Any
+) -> None:
+    configure(settings, evaluator_sandbox="docker", base_image=paper_base, build_network="none")
+    name = paper_environment(paper_task)
+    assert why_no_environment(paper_task) == (
+        f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
+    )
+    report = as_json("--task", "alpha/1")
+    assert [(each["name"], each["tasks"], each["what"]) for each in report["environments"]] == [
+        (name, ["small/alpha/1"], "built")
+    ]
+    assert (environment_of(paper_task), why_no_environment(paper_task)) == (name, "")
+    assert [each["what"] for each in as_json("--task", "alpha/*1")["environments"]] == ["unchanged"]
+    build = EnvironmentBuild.objects.get()
+    assert (build.name, build.sandbox, build.state) == (name, "docker", BuildState.BUILT)
+    assert build.image.startswith("sha256:")
+    assert "COPY . ." in build.log
+    assert build.log.splitlines()[-1].startswith("a box of it has Python 3.11")
+    assert [each["what"] for each in as_json("--task", "small/alpha/1", "--again")["environments"]] == ["built"]
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "why", "log"),
+    [
+        ("RUN echo no matching distribution >&2 && exit 3\n", "failed with exit code", "no matching distribution"),
+        ("RUN rm -r /usr/bin/python3*\n", "python", "RUN rm -r /usr/bin/python3*"),
+    ],
+)
+def test_a_failed_build_marks_the_tasks_with_the_logs_end(
+    paper_task: TaskRevision, paper_base: str, settings: Any, dockerfile: str, why: str, log: str
+) -> None:
+    configure(settings, evaluator_sandbox="docker", base_image=paper_base, build_network="none")
+    revision = with_dockerfile(f"{SMALL}{dockerfile}")
+    name = paper_environment(revision)
+    out, code = command("--task", "alpha/1")
+    assert code == 1
+    assert out.splitlines()[0].startswith(f"{name} for docker, 1 task … FAILED after ")
+    assert why in out
+    assert out.splitlines()[-2:] == [
+        "1 environment, 1 failed.",
+        "1 task cannot be measured; their pages show the builds' logs.",
+    ]
+    build = EnvironmentBuild.objects.get()
+    assert build.state == BuildState.FAILED
+    assert log in build.log
+    reason = why_no_environment(revision)
+    assert reason.startswith(f"environment {name} could not be built (manage.py build_images tries again): ")
+    assert reason.endswith(build.log[-50:])
+
+
+def test_on_bubblewrap_a_paper_needs_the_operators_word(
+    paper_task: TaskRevision, bubblewrap: BubblewrapSandbox, settings: Any, tmp_path: Path
+) -> None:
+    configure(settings, evaluator_sandbox="bubblewrap")
+    out, code = command("--task", "alpha/1")
+    assert code == 1
+    assert "is a Docker image, which bubblewrap cannot use: set EVALUATOR_SANDBOX=docker, or give its tasks an" in out
+    (tmp_path / "mine.txt").write_bytes((REQUIREMENTS / "box-numpy.txt").read_bytes())
+    file = tmp_path / "environments.toml"
+    file.write_text('[environments.mine]\nrequirements = "mine.txt"\n[tasks]\n"small/*" = "mine"\n')
+    configure(settings, environments_file=file)
+    assert environment_of(paper_task) == "mine"
+    report = as_json("--suite", "small")
+    assert [(each["name"], each["tasks"], each["what"]) for each in report["environments"]] == [
+        ("numpy", ["small/alpha/2"], "built"),
+        ("mine", ["small/alpha/1"], "built"),
+    ]
+    assert [each["what"] for each in as_json()["environments"]] == ["unchanged", "unchanged"]
+
+
+def test_a_task_without_environment_and_dockerfile_is_told(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    TaskRevision.objects.filter(task__index=1).update(environment="")
+    out, code = command()
+    assert code == 0
+    assert (
+        "left out: small/alpha/1 names no environment and its paper has no Dockerfile: give it one under [tasks] in "
+        "the file that ENVIRONMENTS_FILE names (docs/operating.md)\n1 environment, 0 failed.\n"
+    ) in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "smal"], r"There is no suite 'smal'\. Known: small\."),
+        (
+            ["--suite", "small", "--task", "nope/*"],
+            r"No task of small matches 'nope/\*'; they are written as alpha/1 or ",
+        ),
+        (["--task", "nope/1", "--json"], r"^No task matches 'nope/1'; "),
+    ],
+)
+def test_what_is_not_there_is_a_mistake(arguments: list[str], message: str, small_version: SuiteVersion) -> None:
+    with pytest.raises(CommandError, match=message):
+        command(*arguments)
+
+
+def test_two_builds_at_a_time_are_refused(small_version: SuiteVersion, settings: Any) -> None:
+    folder = Path(settings.DATA_DIR) / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "build_images.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(CommandError, match="Another build_images is running on this data folder"):
+            command()
+
+
+def test_a_suite_without_runnable_task_says_why_nothing_is_built(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    TaskRevision.objects.update(not_runnable_reasons=["no test"])
+    out, code = command("--suite", "small", "--task", "alpha/1")
+    assert code == 0
+    assert ("Nothing to build: none of these tasks can be run.\n  no test: alpha/1\n0 environments, 0 failed.\n") in out
+
+
+def test_tasks_whose_audit_failed_for_want_of_an_environment_get_theirs(
+    small_version: SuiteVersion, real_sandbox: Sandbox
+) -> None:
+    TaskRevision.objects.filter(task__index=1).update(audit_state=AuditState.INCOMPLETE)
+    TaskRevision.objects.filter(task__index=2).update(audit_state=AuditState.FAILED)
+    (environment,) = as_json("--suite", "small")["environments"]
+    assert (environment["name"], environment["tasks"]) == ("numpy", ["small/alpha/1", "small/alpha/2"])

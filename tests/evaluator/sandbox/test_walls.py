@@ -1,19 +1,23 @@
-"""What a program in either sandbox cannot reach, and what it can."""
+"""What a program in either sandbox cannot reach, and what it can; the attacks try the same by force."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evaluator.sandbox import seccomp
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import Ending, Limits, Mount, Sandbox
+from evaluator.sandbox.types import Ending, Limits, Mount, Sandbox, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import order, run
 
 MEBIBYTE = 1024 * 1024
+
 
 # The program tells all that it can see of its box; the attacks (tests/attacks) try to get further.
 SPY = """
@@ -129,7 +133,11 @@ def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(argument) for argument in arguments])
     return "ok" if result >= 0 else errno.errorcode[ctypes.get_errno()]
 """
+
+
 UPPER_HALF = 1 << 32  # the kernel reads an int argument's lower half, and a filter must too
+
+
 DENIED = {
     "EPERM": {
         "keyctl": (250, 0, -3, 0), "add_key": (248, 0, 0, 0), "bpf": (321, 0, 0, 0), "io_uring_setup": (425, 1, 0),
@@ -201,7 +209,6 @@ def test_variables_are_added_and_replaced(sandbox: Sandbox) -> None:
     assert result.stdout == b"['1', \"/tmp/a = 'b'\\n--c\", '2', '']\n", result.stderr
 
 
-@pytest.mark.docker
 def test_the_number_of_files_in_tmp_is_the_orders(docker: DockerSandbox) -> None:
     """Bubblewrap has no such option; there the control group's memory limit holds inodes."""
     code = """
@@ -213,3 +220,18 @@ def test_the_number_of_files_in_tmp_is_the_orders(docker: DockerSandbox) -> None
     """
     result = run(docker, code, limits=Limits(tmpfs_files=100))
     assert result.stdout == b"ENOSPC 99\n"
+
+
+def test_a_library_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    with pytest.raises(SandboxUnavailableError, match=r"libseccomp is missing .*libseccomp2"):
+        seccomp.deny_filter.__wrapped__()
+
+
+def test_a_library_that_does_not_know_a_required_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp, "REQUIRED_CALLS", ("no_such_call",))
+    with pytest.raises(SandboxUnavailableError, match="does not know the kernel call no_such_call"):
+        seccomp.deny_filter.__wrapped__()
