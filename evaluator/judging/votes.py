@@ -12,7 +12,7 @@ from evaluator.judging import judge_budget
 from evaluator.judging.prompt import JudgeInput, build, digest, tokens_of
 from evaluator.providers.calling import CallRejectedError, Order, answered, call, call_key
 from evaluator.providers.types import EndpointSettings, Finish
-from submissions.answers.changes import other_files
+from submissions.domain.shown_changes import other_files
 
 if TYPE_CHECKING:
     import uuid

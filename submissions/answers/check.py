@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from benchmark_tasks.domain.foreign_json import nearest
-from submissions.answers.archives import readable
+from submissions.answers.archives import BUNDLE_LIMITS, readable
 from submissions.answers.bundle import read_bundle
 from submissions.answers.limited import BundleRequest
 from submissions.answers.patches import apply_diff, apply_files, apply_source
@@ -54,7 +54,7 @@ def _serve(given: bytes) -> bytes:
         return _READING.dump_json(BundleReading(manifest=None, answers=try_answers([what], {what.task: how})))
     try:
         with what.open("rb") as file:
-            data = file.read(max(how.limits.upload, how.tree_limits.upload) + 1)
+            data = file.read(max(BUNDLE_LIMITS.upload, how.tree_limits.upload) + 1)
         return _READING.dump_json(check_bundle(data, how, lambda answer: say_place(answer.file)))
     except BundleError as error:
         return _READING.dump_json(BundleReading(None, (), tuple(error.problems), unreadable=True))
@@ -73,7 +73,6 @@ def check_bundle(
         data,
         defaults=request.defaults,
         tasks=request.tree_tasks,
-        limits=request.limits,
         tree_limits=request.tree_limits,
     )
     tasks = request.tasks.get(reading.manifest.suite) if reading.manifest else None

@@ -34,19 +34,15 @@ def paths_in(folder: Path, diff: bytes) -> list[str]:
 
     Raises as :func:`apply_in` does for a diff that is broken.
     """
-    listed = _apply(folder, diff, "--numstat", "-z").decode("utf-8", "surrogateescape")
+    listed = apply_in(folder, diff, "--numstat", "-z").decode("utf-8", "surrogateescape")
     return [entry.split("\t", 2)[2] for entry in listed.split("\0") if entry]
 
 
-def apply_in(folder: Path, diff: bytes) -> None:
-    """Apply ``diff`` to the files in ``folder``.
+def apply_in(folder: Path, diff: bytes, *options: str) -> bytes:
+    """Apply ``diff`` to the files in ``folder``; return what git prints.
 
     Raises ProtectedPathError for a path that leaves the folder, AnswerError for a diff that is broken or does not fit.
     """
-    _apply(folder, diff)
-
-
-def _apply(folder: Path, diff: bytes, *options: str) -> bytes:
     strip = "-p1" if _PREFIXED.search(diff) else "-p0"
     try:
         # --unidiff-zero: hunks without context after them, as models write them, may lie anywhere in the file.

@@ -7,7 +7,7 @@ import pickle
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from submissions.answers.archives import BUNDLE_LIMITS, TREE_LIMITS, ArchiveLimits
+from submissions.answers.archives import TREE_LIMITS, ArchiveLimits
 from submissions.answers.types import (
     AnswerError,
     AppliedAnswer,
@@ -42,12 +42,11 @@ ONE_ANSWER: Final = dataclasses.replace(BUNDLE_CHILD, cpu_seconds=20, wall_secon
 class BundleRequest:
     """What a bundle is held against: the ``tasks`` of every suite that it may name, by suite and task slug.
 
-    ``defaults`` and the limits are those of :func:`submissions.answers.bundle.read_bundle`.
+    ``defaults`` and ``tree_limits`` are those of :func:`submissions.answers.bundle.read_bundle`.
     """
 
     tasks: Mapping[str, Mapping[str, TaskFiles]] = field(default_factory=dict)
     defaults: Manifest | None = None
-    limits: ArchiveLimits = BUNDLE_LIMITS
     tree_limits: ArchiveLimits = TREE_LIMITS
 
     @property

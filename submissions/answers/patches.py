@@ -119,24 +119,17 @@ def apply_source(task: TaskFiles, answer: bytes) -> AppliedAnswer:
 
 
 def apply_files(task: TaskFiles, files: Mapping[str, bytes]) -> AppliedAnswer:
-    """Put whole new contents (repository path to bytes) in the place of the masked files and say what came out.
+    """Put whole new contents (repository path to bytes) in the place of the masked files and return what came out.
 
-    Raises as :func:`apply_diff` does.
+    ``tree_answers`` has set aside what an answer may not change. Raises as :func:`apply_diff` does.
     """
     repository = task.repository
     tree = read_tree(repository)
     changes = []
     for path, content in files.items():
-        reason = path_problem(path, tree, task.goal, task.protection) or below_a_file(path, files)
-        if reason:
-            raise _protected(path, reason)
-        if len(content) > MAX_FILE_BYTES:
-            raise AnswerError(f"{path} grows beyond {MAX_FILE_BYTES // 1024} KB.")
         pristine = (repository / path).read_bytes() if path in tree.entries else None
         if pristine != content:
             changes.append(_Change(path=path, old=pristine, new=content))
-    if len(changes) > MAX_CHANGED_FILES:
-        raise AnswerError(f"{len(changes)} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
     if not changes:
         raise AnswerError("Nothing in the masked repository is changed.")
     return _applied(task, changes, ProtectedPathError)

@@ -2,7 +2,7 @@
 
 A paper may have several tasks, some in one file. Each gets what was changed, except that the other tasks' goals are as
 masked: so one task's score does not depend on what was written for another. What may not be changed is set aside and
-said; the answer counts without it, since agents touch tests for honest reasons too, and the pristine test decides.
+reported; the answer counts without it, since agents touch tests for honest reasons too, and the pristine test decides.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def noise_of_content(path: str, content: bytes, *, is_new: bool) -> str:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        # A program that is no longer text is a bad answer, and is said to be one where it is applied.
+        # A program that is no longer text is a bad answer, and is reported as one where it is applied.
         return "" if path.lower().endswith(".py") else BINARY
     return "empty new files" if is_new and not content.strip() and not path.lower().endswith(".py") else ""
 

@@ -31,7 +31,7 @@ def limit(user: User) -> int:
 
 
 def used_today(user: User) -> int:
-    """Submissions since midnight UTC. Cancelled ones are given back, and held ones, since those are faults of ours."""
+    """Submissions since midnight UTC. Cancelled ones are given back, and those that an infrastructure error holds."""
     given_back = [SubmissionState.CANCELLED, SubmissionState.HELD]
     return _today(user).exclude(state__in=given_back).count()
 

@@ -10,7 +10,7 @@ import json
 import zipfile
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.python_source import same_definition
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 _EPOCH = (2026, 1, 1, 0, 0, 0)
+
+_Answer: TypeAlias = tuple[str | None, str]
+"""The source of an answer, None where the task is left out, and its outcome."""
 
 
 class SampleKind(StrEnum):
@@ -47,14 +50,6 @@ class Sample:
         return read_bundle(self.content).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class SampleAnswer:
-    """One answer of a sample; no source means that the task is left out."""
-
-    source: str | None
-    outcome: str
-
-
 def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
     """A bundle for ``version`` with the golden answers, the masked stubs, or a mixture of right and wrong ones.
 
@@ -75,49 +70,47 @@ def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
         raise SuiteNotOpenError(msg)
     answers = {revision: _answer(kind, revision, number) for number, revision in enumerate(revisions)}
     expected = dict.fromkeys(version.revisions.values_list("task__slug", flat=True), "not_attempted")
-    expected |= {revision.task.slug: answer.outcome for revision, answer in answers.items()}
+    expected |= {revision.task.slug: outcome for revision, (_, outcome) in answers.items()}
     return Sample(content=_zip(kind, version, answers), expected=expected)
 
 
-def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> SampleAnswer:
+def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> _Answer:
     if kind is SampleKind.GOLDEN:
-        return SampleAnswer(golden_definition(revision), "passed")
+        return (golden_definition(revision), "passed")
     if kind is SampleKind.STUB:
         return _stub(revision)
     return MIXTURE[number % len(MIXTURE)](revision)
 
 
-def _stub(revision: TaskRevision) -> SampleAnswer:
+def _stub(revision: TaskRevision) -> _Answer:
     """The masked definition, with a message: exactly the masked one would change nothing and be refused as such."""
     source = revision.masked_source.replace("raise NotImplementedError", 'raise NotImplementedError("left unwritten")')
-    return SampleAnswer(source, "bad_patch" if same_definition(source, revision.masked_source) else "raised")
+    return (source, "bad_patch" if same_definition(source, revision.masked_source) else "raised")
 
 
-def _rewritten(revision: TaskRevision) -> SampleAnswer:
+def _rewritten(revision: TaskRevision) -> _Answer:
     """A right answer that is not the golden one."""
-    return SampleAnswer(shipped_sample(revision, "alternative") or golden_definition(revision), "passed")
+    return (shipped_sample(revision, "alternative") or golden_definition(revision), "passed")
 
 
-def _mistaken(revision: TaskRevision) -> SampleAnswer:
+def _mistaken(revision: TaskRevision) -> _Answer:
     """A plausible mistake that runs; the stub where the suite ships none."""
     wrong = shipped_sample(revision, "wrong")
-    return SampleAnswer(wrong, "wrong_output") if wrong else _stub(revision)
+    return (wrong, "wrong_output") if wrong else _stub(revision)
 
 
-def _undefined_name(revision: TaskRevision) -> SampleAnswer:
+def _undefined_name(revision: TaskRevision) -> _Answer:
     """Forgets to define a helper: it parses, and raises when it is called."""
-    return SampleAnswer(
-        revision.masked_source.replace("raise NotImplementedError", "return compute_as_in_the_paper()"), "raised"
-    )
+    return (revision.masked_source.replace("raise NotImplementedError", "return compute_as_in_the_paper()"), "raised")
 
 
-def _cut_off(revision: TaskRevision) -> SampleAnswer:
+def _cut_off(revision: TaskRevision) -> _Answer:
     """An answer that a token limit cut: it does not parse."""
-    return SampleAnswer(f"{revision.masked_source.rstrip()}\n    result = compute(\n", "bad_patch")
+    return (f"{revision.masked_source.rstrip()}\n    result = compute(\n", "bad_patch")
 
 
-def _left_out(revision: TaskRevision) -> SampleAnswer:  # noqa: ARG001 - the others' signature
-    return SampleAnswer(None, "not_attempted")
+def _left_out(revision: TaskRevision) -> _Answer:  # noqa: ARG001 - the others' signature
+    return (None, "not_attempted")
 
 
 MIXTURE = (
@@ -125,7 +118,7 @@ MIXTURE = (
 )  # fmt: skip
 
 
-def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, SampleAnswer]) -> bytes:
+def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, _Answer]) -> bytes:
     manifest = {
         "suite": version.suite.slug,
         "suite_version": version.number,
@@ -138,10 +131,9 @@ def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, Sa
         "notes": "Made by manage.py sample_bundle to show that the evaluator tells right from wrong.",
     }
     files = {"submission.json": json.dumps(manifest, indent=2) + "\n"}
-    for revision, answer in answers.items():
-        if answer.source is not None:
-            task = revision.task
-            files[f"answers/{task.paper.slug}/{task.index}/answer.py"] = answer.source
+    for revision, (source, _) in answers.items():
+        if source is not None:
+            files[f"answers/{revision.task.slug}/answer.py"] = source
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():

@@ -30,10 +30,7 @@ class SealError(Exception):
 
 
 def seal(key: str, *, secrets: Sequence[str], context: bytes) -> str:
-    """``key`` as a text that only ``secrets`` and the same ``context`` open. Raises :class:`SealError`."""
-    if not secrets:
-        msg = "There is no secret to seal with."
-        raise SealError(msg)
+    """``key`` as a text that only ``secrets`` and the same ``context`` open."""
     derived = _derived(secrets[0])
     nonce = os.urandom(_NONCE_BYTES)
     box = nonce + AESGCM(derived).encrypt(nonce, key.encode(), context)
@@ -61,7 +58,7 @@ def unseal(sealed: str, *, secrets: Sequence[str], context: bytes) -> str:
 
 def sealed_with_first(sealed: str, *, secrets: Sequence[str]) -> bool:
     """Whether the secret that seals now has sealed this text."""
-    return bool(secrets) and sealed.startswith(f"{_FORM}.{_identifier(_derived(secrets[0]))}.")
+    return sealed.startswith(f"{_FORM}.{_identifier(_derived(secrets[0]))}.")
 
 
 def _derived(secret: str) -> bytes:

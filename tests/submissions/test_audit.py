@@ -1,16 +1,18 @@
-"""The append-only record of who did what."""
+"""The append-only record of who did what, and who may see and manage which submission."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 
 from benchmark_tasks.models import SuiteVersion
+from submissions.domain.access import may_manage, visible_to
 from submissions.domain.audit import history, record
 from submissions.domain.operators import local_operator
-from submissions.enums import Verb
+from submissions.enums import Verb, Visibility
 from submissions.models import AuditEvent
 from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import SubmissionFactory
@@ -72,3 +74,15 @@ def test_an_import_leaves_an_event_and_one_that_changes_nothing_leaves_none() ->
     version = SuiteVersion.objects.get(suite__slug="mine")
     event = history(version).get()
     assert (event.verb, event.actor, event.subject_text) == (Verb.IMPORTED, None, str(version))
+
+
+NOBODY = AnonymousUser()
+
+
+def test_who_sees_and_who_manages(alice: User, bob: User, maintainer: User) -> None:
+    made = {visibility: SubmissionFactory(owner=alice, visibility=visibility) for visibility in Visibility}
+    seen = {user: {found.visibility for found in visible_to(user)} for user in (alice, maintainer, bob, NOBODY)}
+    own, others = set(Visibility), {Visibility.PUBLISHED}
+    assert seen == {alice: own, maintainer: own, bob: others, NOBODY: others}
+    managing = [may_manage(user, made[Visibility.PUBLISHED]) for user in seen]
+    assert managing == [True, True, False, False]

@@ -105,3 +105,8 @@ def test_the_list_says_what_an_upload_is_good_for(
     upload.report["answers"] = [{"applies": each} for each in applies]
     upload.save()
     assert f"; {said}</li>" in as_alice.get(ADDRESS).content.decode()
+
+
+def test_a_page_has_25_submissions(as_alice: Client, alice: User) -> None:
+    SubmissionFactory.create_batch(26, owner=alice)
+    assert [len(names(as_alice, query)) for query in ("", "?page=2")] == [25, 1]

@@ -19,7 +19,7 @@ from submissions.domain.uploads import described_by
 from submissions.exceptions import SubmissionError
 from submissions.models import Implementation, Submission, Upload
 from tests.benchmark_tasks.factories import FILES, GOLDEN_1, GOLDEN_DOUBLE_BODY, GOLDEN_SCORE_BODY, MASKED, STUB
-from tests.submissions.factories import checked_by_worker, zipped
+from tests.submissions.factories import BROKEN, RIGHT, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,3 +132,18 @@ def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: py
     ]
     with pytest.raises(CommandError, match="is not a file or a folder"):
         call_command("validate", str(tmp_path / "none"))
+
+
+def test_validate_ends_with_1_for_what_is_refused(
+    tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sent.zip"
+    file.write_bytes(bundle({"alpha/1": BROKEN, "alpha/9": RIGHT}))
+    with pytest.raises(SystemExit) as ended:
+        call_command("validate", str(file))
+    assert ended.value.code == 1
+    assert [line[:52] for line in capsys.readouterr().out.splitlines()] == [
+        "refused: alpha/9 answers/alpha/9/answer.py: Unknown ",
+        "bad_patch if sent: alpha/1 answers/alpha/1/answer.py",
+        "cannot be submitted: 0 of 2 answers apply",
+    ]

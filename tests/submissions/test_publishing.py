@@ -132,7 +132,11 @@ def test_showing_again_restores_what_the_owner_had_made_of_it(
         publish(mine, alice)
     if before == Visibility.WITHDRAWN:
         publishing.withdraw(submission=mine, actor=alice, reason="wrong model")
+    with pytest.raises(WrongStateError, match="cannot be shown again"):
+        publishing.unhide(submission=mine, actor=maintainer, reason="reviewed")
     publishing.hide(submission=mine, actor=maintainer, reason="under review")
+    with pytest.raises(WrongStateError, match="cannot be hidden"):
+        publishing.hide(submission=mine, actor=maintainer, reason="again")
     publishing.unhide(submission=mine, actor=maintainer, reason="reviewed")
     assert mine.visibility == before
 

@@ -153,9 +153,11 @@ def test_submitting_in_a_loop_without_a_quota_ends(
 
 
 @pytest.mark.usefixtures("few_checks")
-def test_one_account_does_not_close_another(alice: User, bob: User) -> None:
+def test_one_account_does_not_close_another_and_the_hour_renews_it(alice: User, bob: User) -> None:
     for _ in range(3):
         quotas.count_check(alice)
     with pytest.raises(QuotaExceededError, match=TOO_MANY):
         quotas.count_check(alice)
     quotas.count_check(bob)
+    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        quotas.count_check(alice)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 
 from submissions.domain import submitting, uploads
 from submissions.domain.audit import history
@@ -230,3 +231,19 @@ def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: S
     Path(upload.file.path).unlink()
     with pytest.raises(WrongStateError, match="in another window"):
         submitting.submit_upload(upload=upload)
+
+
+def test_files_are_stored_before_the_transaction(
+    alice: User, tmp_path: Path, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copying takes long, and SQLite has one writer."""
+    inside: list[int] = []
+    save = submitting._save
+
+    def noting(*given: Any) -> None:
+        inside.append(len(connection.savepoint_ids))
+        save(*given)
+
+    monkeypatch.setattr(submitting, "_save", noting)
+    submit(alice, tmp_path, zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"}))
+    assert inside == [0, 0]

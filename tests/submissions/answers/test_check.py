@@ -9,7 +9,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
 from submissions.answers.check import check_bundle, try_answers
 from submissions.answers.limited import BundleRequest
-from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity, TaskFiles
+from submissions.answers.types import AnswerKind, Manifest, RawAnswer, Severity, TaskFiles
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
@@ -41,27 +41,6 @@ def sent(form: str, answers: dict[str, bytes]) -> bytes:
     files = {"submission.json": json.dumps(MANIFEST).encode()}
     files |= {f"answers/{task}/answer.py": text for task, text in answers.items()}
     return make_zip(files) if form == "zip" else make_tar(files)
-
-
-def test_every_problem_of_every_answer_is_listed(tasks: dict[str, TaskFiles]) -> None:
-    test_file = b"--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n"
-    answers = (
-        answer("dop/1", b"def f(x): pass\n"),
-        answer("dpo/1", RIGHT),
-        answer("dpo/1", b"def f(x):\n    return (\n", trial=2),
-        answer("dpo/1", test_file, trial=3, kind=AnswerKind.DIFF),
-    )
-    begun: list[RawAnswer] = []
-    tried = try_answers(answers, tasks, begun.append)
-    assert begun == list(answers)
-    assert [answer.applied.files for answer in tried if answer.applied] == [{"a.py": "def f(x): return x\n"}]
-    unknown, broken, protected = (answer.problem for answer in tried if answer.problem)
-    message = "Unknown task 'dop/1'; did you mean 'dpo/1'?"
-    assert unknown == Problem(Severity.REFUSE, message, "dop/1", "answers/dop/1/1")
-    message = "The answer is not valid Python: '(' was never closed"
-    assert broken == Problem(Severity.BAD_ANSWER, message, "dpo/1", "answers/dpo/1/2", 2)
-    assert (protected.severity, protected.file) == (Severity.REFUSE, "answers/dpo/1/3")
-    assert protected.message.startswith("test_x.py is protected (tests, configuration and what Python loads by itself")
 
 
 def test_answers_that_grow_beyond_the_limit_together_are_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tarfile
+import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -179,10 +180,21 @@ def test_every_bound_is_held(limits: ArchiveLimits, message: str, tasks: dict[st
     assert caught.value.problems[-1].message.startswith(message)
 
 
-def test_changed_python_is_bounded_in_all(tasks: dict[str, TaskFiles]) -> None:
-    many = {f"src/part_{number}.py": os.urandom(500_000).hex().encode() for number in range(9)}
-    message = "The changed Python files hold more than 8 MB; send the answers alone."
-    assert refusals(tree(many), tasks)[-1][1] == message
+@pytest.mark.parametrize(("suffix", "what", "size"), [("py", "Python files", "8 MB"), ("txt", "files", "32 MB")])
+def test_what_is_changed_is_bounded_in_all(tasks: dict[str, TaskFiles], suffix: str, what: str, size: str) -> None:
+    half = os.urandom(500_000).hex().encode()
+    many = {f"src/part_{number}.{suffix}": half for number in range(34)}
+    data = make_zip(tree(many), compression=zipfile.ZIP_STORED)
+    message = f"The changed {what} hold more than {size}; send the answers alone."
+    assert refusals(data, tasks)[-1][1] == message
+
+
+def test_paths_that_are_too_long_or_too_deep_are_passed_over(tasks: dict[str, TaskFiles]) -> None:
+    long, deep = f"src/{'a' * 200}.py", f"src/{'a/' * 8}b.py"
+    reading = read(tree({"src/scores.py": CHANGED, long: b"A = 1\n", deep: b"B = 1\n"}), tasks)
+    assert list(answer_of(reading).files) == ["src/scores.py"]
+    (message,) = passed_over(reading)
+    assert message.startswith("Passed over as no part of an answer - files with very long paths: 2 (")
 
 
 # The maker of archives, not the reader, cuts a name at its first NUL and cannot write what is then empty.

@@ -1,9 +1,13 @@
+"""Applying a diff or a definition to a masked repository."""
+
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +16,14 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.patches import apply_diff, apply_source
 from submissions.answers.protection import Protection
+from submissions.answers.trees import scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
 
 GOAL = Goal("dpo/1", "pkg/goal.py", "f")
 STUB = "import os\n\n\ndef f(x):\n    raise NotImplementedError\n\n\nY = 1\n"
@@ -289,3 +300,24 @@ def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: p
     with contextlib.suppress(AnswerError):
         apply_diff(task_of(repository), diff.encode())
     assert list(scratch.iterdir()) == []
+
+
+def test_a_scratch_folder_is_removed_whatever_lies_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept.txt").write_text("kept")
+    with scratch_folder(tmp_path) as folder:
+        monkeypatch.chdir(folder)
+        # Deeper than a path can be written, and than shutil.rmtree recurses.
+        for _ in range(1500):
+            os.mkdir("nested")  # noqa: PTH102 - relative, step by step
+            os.chdir("nested")
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY))
+        os.chdir(tmp_path)
+        closed = folder / "closed" / "inner"
+        closed.mkdir(parents=True)
+        (closed / "link").symlink_to(outside)
+        closed.chmod(0)
+        closed.parent.chmod(0o500)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["outside"]
+    assert (outside / "kept.txt").read_text() == "kept"

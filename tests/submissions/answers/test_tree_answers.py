@@ -13,7 +13,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers.check import apply_answer
 from submissions.answers.patches import apply_files
 from submissions.answers.tree_answers import TreeFolder, answers_of, with_line_ends_of
-from submissions.answers.types import AnswerError, AnswerKind, Problem, ProtectedPathError, RawAnswer, TaskFiles
+from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer, TaskFiles
 from tests.submissions.answers.tree_makers import IN_TEST, SCORES, read, task_files, tree
 
 FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
@@ -199,40 +199,28 @@ def task(tmp_path: Path) -> TaskFiles:
 
 
 @pytest.mark.parametrize(
-    ("hostile", "parent"),
+    ("hostile", "reason"),
     [
-        ({"other.py/x.txt": b"x\n"}, "other.py"),
-        ({"link/x.txt": b"x\n"}, "link"),
-        ({"new.py": b"x = 1\n", "new.py/x.txt": b"x\n"}, "new.py"),
-        ({"new.py/x.txt": b"x\n", "new.py": b"x = 1\n"}, "new.py"),
+        ({"other.py/x.txt": b"x\n"}, "lies below other.py, which is no folder"),
+        ({"link/x.txt": b"x\n"}, "lies below link, which is no folder"),
+        ({"new.py": b"x = 1\n", "new.py/x.txt": b"x\n"}, "lies below new.py, which is no folder"),
+        ({"new.py/x.txt": b"x\n", "new.py": b"x = 1\n"}, "lies below new.py, which is no folder"),
+        ({"a" * 256 + ".txt": b"x\n"}, "has a path of more than 200 characters"),
+        ({"a/" * 8 + "x.txt": b"x\n"}, "has a path of more than 8 parts"),
     ],
 )
-def test_it_is_refused_in_an_answer_and_set_aside_in_a_tree(
-    task: TaskFiles, hostile: dict[str, bytes], parent: str
-) -> None:
-    changed = {"model.py": RIGHT, **hostile}
-    with pytest.raises(ProtectedPathError, match=f"lies below {parent}, which is no folder"):
-        apply_files(task, changed)
-    folder = TreeFolder(place="01-Alpha/repo", changed=changed, protected={})
+def test_what_no_disk_takes_is_set_aside(task: TaskFiles, hostile: dict[str, bytes], reason: str) -> None:
+    folder = TreeFolder(
+        place="01-Alpha/repo", changed={"model.py": RIGHT, "parts/x.txt": b"x\n", **hostile}, protected={}
+    )
     ((answer,), _) = answers_of(folder, {"alpha/1": task})
-    assert [aside.file for aside in answer.aside] == [name for name in hostile if "/" in name]
-    assert f"lies below {parent}, which is no folder" in answer.aside[0].message
-    assert not any("/" in name for name in answer.files)
-    assert apply_files(task, answer.files).files["model.py"] == RIGHT.decode()
+    assert [aside.file for aside in answer.aside] == [name for name in hostile if name != "new.py"]
+    assert reason in answer.aside[0].message
+    expected = {"model.py", "parts/x.txt", *(["new.py"] if "new.py" in hostile else [])}
+    assert set(apply_files(task, answer.files).files) == expected
 
 
-def test_a_new_folder_is_fine(task: TaskFiles) -> None:
-    assert set(apply_files(task, {"model.py": RIGHT, "parts/x.txt": b"x\n"}).files) == {
-        "model.py",
-        "parts/x.txt",
-    }
-
-
-def test_a_name_that_no_disk_takes_is_refused_and_set_aside(task: TaskFiles) -> None:
-    name = "a" * 256 + ".txt"
-    changed = {"model.py": RIGHT, name: b"x\n"}
-    with pytest.raises(ProtectedPathError, match="has a path of more than 200 characters"):
-        apply_files(task, changed)
-    folder = TreeFolder(place="01-Alpha/repo", changed=changed, protected={})
-    ((answer,), _) = answers_of(folder, {"alpha/1": task})
-    assert list(answer.files) == ["model.py"]
+def test_more_than_200_changed_files_are_a_bad_answer(tasks: dict[str, TaskFiles]) -> None:
+    many = {f"src/n{number}.py": b"N = 1\n" for number in range(200)}
+    made, _ = answers(tree({"src/scores.py": FIRST, **many}), tasks)
+    assert made["alpha/1"].wrong == "201 files are changed; at most 200 are allowed."

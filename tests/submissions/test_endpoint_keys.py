@@ -1,7 +1,8 @@
-"""``manage.py rotate_endpoint_keys``: a new secret in front, and old ones that are gone."""
+"""Keys at rest: who opens them, what does not, and ``manage.py rotate_endpoint_keys``."""
 
 from __future__ import annotations
 
+import base64
 import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from submissions.domain import endpoints
+from submissions.endpoints.sealing import SealError, seal, unseal
 from submissions.models import Endpoint
 from tests.submissions.endpoints.factories import DESCRIBED, KEY
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from submissions.models import User
+
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "o" * 40, "n" * 40
@@ -72,3 +75,41 @@ def test_from_the_file_to_a_configured_secret(settings: Settings, alice: User, d
     (data_dir / "endpoint_key").unlink()
     endpoint.refresh_from_db()
     assert endpoints.key_of(endpoint) == KEY
+
+
+HERE = b"7 https://api.example.org:443"
+
+
+def test_what_was_sealed_opens_again() -> None:
+    sealed = seal("sk-secret", secrets=[OLD], context=HERE)
+    assert unseal(sealed, secrets=[OLD], context=HERE) == "sk-secret"
+    assert "sk-secret" not in sealed
+    assert b"sk-secret" not in base64.urlsafe_b64decode(sealed.split(".")[2])
+
+
+@pytest.mark.parametrize("elsewhere", [b"8 https://api.example.org:443", b"7 https://api.example.net:443", b""])
+def test_another_endpoint_or_origin_does_not_open_it(elsewhere: bytes) -> None:
+    sealed = seal("sk-secret", secrets=[OLD], context=HERE)
+    with pytest.raises(SealError, match="belongs to another endpoint or address"):
+        unseal(sealed, secrets=[OLD], context=elsewhere)
+
+
+def test_a_secret_that_is_gone_is_named_by_its_number_only() -> None:
+    sealed = seal("sk-secret", secrets=[OLD], context=HERE)
+    with pytest.raises(SealError) as caught:
+        unseal(sealed, secrets=[NEW], context=HERE)
+    assert sealed.split(".")[1] in str(caught.value)
+    assert OLD not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["", "x", "2.a.b", "1..", "1.abc", "sk-secret"])
+def test_another_form_is_refused(form: str) -> None:
+    with pytest.raises(SealError, match="form that this version does not know"):
+        unseal(form, secrets=[OLD], context=HERE)
+
+
+def test_a_changed_text_is_refused() -> None:
+    head, _, box = seal("sk-secret", secrets=[OLD], context=HERE).rpartition(".")
+    for changed in (f"{head}.{'A' * len(box)}", f"{head}.AAAA", f"{head}.=", f"{head}.\N{GREEK SMALL LETTER ALPHA}"):
+        with pytest.raises(SealError, match="does not open"):
+            unseal(changed, secrets=[OLD], context=HERE)
