@@ -136,7 +136,7 @@ def _sorted(changes: Changes, task: TaskFiles) -> tuple[dict[str, bytes], dict[s
     aside = dict(changes.refused)
     for path, content in changes.changed.items():
         is_new = path not in masked.entries
-        why = path_problem(path, masked, task.goal, task.protection)
+        why = path_problem(path, masked, task.goal)
         noise = (is_new and noise_of_name(path)) or noise_of_content(path, content, is_new=is_new)
         if not why and noise:
             why = f"is one of: {noise}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from submissions.answers.archives import FOLDER, LINK, MAX_FILE_BYTES, entries, readable, shown_name
 from submissions.answers.manifest import MANIFEST_FILE
-from submissions.answers.protection import Protection, too_long, unsafe_name
+from submissions.answers.protection import is_protected_name, too_long, unsafe_name
 from submissions.answers.tree_answers import CACHES, TreeFolder, answers_of, noise_of_content, noise_of_name, remarks_on
 from submissions.answers.trees import read_tree
 from submissions.answers.types import BundleError, Problem, Severity, closed_message, paper_slug, refuse
@@ -248,7 +248,7 @@ def _compare_file(paper: _Paper, path: str, entry: Entry, limits: ArchiveLimits,
         noise = noise_of_content(path, content, is_new=not paper.has(path))
     if noise:
         paper.noise[noise].append(path)
-    elif paper.has(path) and path not in paper.goal_files and Protection().is_protected_name(path):
+    elif paper.has(path) and path not in paper.goal_files and is_protected_name(path):
         kept["protected"] += len(content)
         paper.protected[path] = content if kept["protected"] <= _MAX_PROTECTED_BYTES else None
     else:
@@ -280,8 +280,7 @@ def _noise_of(path: str, name: str, paper: _Paper, limits: ArchiveLimits) -> str
         return ""
     if too_long(path):
         return _LONG_PATHS
-    is_protected = Protection().is_protected_name(path)
-    return "new tests, configuration or compiled files" if is_protected else noise_of_name(path)
+    return "new tests, configuration or compiled files" if is_protected_name(path) else noise_of_name(path)
 
 
 def _listed(names: Sequence[str], most: int) -> str:

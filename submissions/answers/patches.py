@@ -22,7 +22,7 @@ from benchmark_tasks.domain.python_source import (
 from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.git_tool import apply_in, paths_in, unified_diff
 from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
-from submissions.answers.protection import too_long, unsafe_name
+from submissions.answers.protection import is_protected_name, shadowed_module, too_long, unsafe_name
 from submissions.answers.splice import goal_in, splice
 from submissions.answers.trees import Tree, copy_tree, read_tree, scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.domain.goals import Goal
-    from submissions.answers.protection import Protection
     from submissions.answers.types import TaskFiles
 
 MAX_DIFF_BYTES = 1024 * 1024
@@ -61,7 +60,7 @@ def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
     Raises ProtectedPathError when the result touches anything protected, AnswerError when the diff is broken, does
     not fit, changes nothing, or leaves Python that does not parse or has no goal definition.
     """
-    repository, goal, protection = task.repository, task.goal, task.protection
+    repository = task.repository
     diff = _checked_text(diff)
     with scratch_folder() as scratch:
         tree = scratch / "tree"
@@ -77,7 +76,7 @@ def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
         paths = after.changed_from(before)
         _refuse_new_folders(before, after)
         for path in paths:
-            _refuse_protected(path, before, after, goal, protection)
+            _refuse_protected(path, before, after, task.goal)
         if len(paths) > MAX_CHANGED_FILES:
             raise AnswerError(f"The diff changes {len(paths)} files; at most {MAX_CHANGED_FILES} are allowed.")
         changes = [_change(path, repository, tree, after) for path in paths]
@@ -135,16 +134,16 @@ def apply_files(task: TaskFiles, files: Mapping[str, bytes]) -> AppliedAnswer:
     return _applied(task, changes, ProtectedPathError)
 
 
-def path_problem(path: str, masked: Tree, goal: Goal, protection: Protection) -> str:
+def path_problem(path: str, masked: Tree, goal: Goal) -> str:
     """Why an answer may not change or add the file ``path``, or an empty text."""
     reason = unsafe_name(path)
     if not reason and path in masked.entries and not masked.entries[path].is_regular:
         reason = "is a link or special file"
     if not reason:
         reason = below_a_file(path, masked.entries)
-    if not reason and path != goal.file and protection.is_protected_name(path):
+    if not reason and path != goal.file and is_protected_name(path):
         reason = _IS_PROTECTED
-    return reason or ("" if path in masked.entries else _new_name_reason(path, masked, goal, protection))
+    return reason or ("" if path in masked.entries else _new_name_reason(path, masked, goal))
 
 
 def below_a_file(path: str, files: Collection[str]) -> str:
@@ -191,27 +190,19 @@ def _protected(path: str, reason: str) -> ProtectedPathError:
     return ProtectedPathError(f"{shown} {reason}; take it out of the diff.", file=shown)
 
 
-def _refuse_protected(path: str, before: Tree, after: Tree, goal: Goal, protection: Protection) -> None:
-    reason = unsafe_name(path) or _entry_reason(path, before, after)
-    if not reason and path != goal.file and protection.is_protected_name(path):
-        reason = _IS_PROTECTED
-    if not reason and path not in before.entries:
-        reason = _new_name_reason(path, before, goal, protection)
+def _refuse_protected(path: str, before: Tree, after: Tree, goal: Goal) -> None:
+    reason = path_problem(path, before, goal)
+    old, new = before.entries.get(path), after.entries.get(path)
+    if not reason and new is not None:
+        if not new.is_regular:
+            reason = "is a link or special file"
+        elif new.is_executable != (old is not None and old.is_executable):
+            reason = "changes its file mode"
     if reason:
         raise _protected(path, reason)
 
 
-def _entry_reason(path: str, before: Tree, after: Tree) -> str:
-    """What is wrong with the kind or mode of a changed path."""
-    old, new = before.entries.get(path), after.entries.get(path)
-    if (old is not None and not old.is_regular) or (new is not None and not new.is_regular):
-        return "is a link or special file"
-    if new is not None and new.is_executable != (old is not None and old.is_executable):
-        return "changes its file mode"
-    return ""
-
-
-def _new_name_reason(path: str, before: Tree, goal: Goal, protection: Protection) -> str:
+def _new_name_reason(path: str, before: Tree, goal: Goal) -> str:
     """What is wrong with the name of an added file beside the names that were there."""
     if reason := too_long(path):
         return reason
@@ -223,7 +214,7 @@ def _new_name_reason(path: str, before: Tree, goal: Goal, protection: Protection
         if twin != partial:
             return f"differs from {twin} only in the case of letters"
     bases = {"", goal.file.rpartition("/")[0]}
-    module = protection.shadowed_module(path, bases=bases)
+    module = shadowed_module(path, bases=bases)
     if module and not _was_shadowed(module, bases, before):
         return f"would hide the installed module {module!r}"
     return ""
@@ -276,7 +267,7 @@ def _applied(task: TaskFiles, changes: list[_Change], outside_goal: Callable[...
         result = (task.repository / goal.file).read_bytes()
     found = goal_in(result, goal, subject=f"After the change {goal.file}")
     masked = None if pristine is None else goal_in(pristine, goal)
-    if masked is not None and task.protection.is_protected_name(goal.file):
+    if masked is not None and is_protected_name(goal.file):
         check_goal_alone(masked, found, goal, outside_goal)
     # Beside any other change of code the golden function is another answer: a helper may be shadowed.
     is_alone = all(_is_same_code(change) for change in changes if change.path != goal.file) and (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -27,7 +26,7 @@ INSTALLED_MODULES = frozenset(
         *("torch", "torchaudio", "torchvision"),
     )
 )
-"""Import names that a box may have installed; an environment's own list can be given instead."""
+"""Import names that a box may have installed."""
 
 _STANDARD_MODULES = frozenset(name.lower() for name in sys.stdlib_module_names)
 _MODULE_SUFFIXES = (".py", ".pyi")
@@ -38,37 +37,30 @@ MAX_PATH_DEPTH = 8
 _UNSAFE_CHARACTERS = frozenset('\\:"*?<>|')
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """The rules for one environment: protected names, and the modules that nothing new may shadow."""
+def is_protected_name(path: str) -> bool:
+    """Whether the file ``path`` (relative, forward slashes) is protected by its own name or a folder's."""
+    *folders, name = path.lower().split("/")
+    if any(folder in PROTECTED_FOLDERS or folder == ".git" for folder in folders):
+        return True
+    return any(fnmatchcase(name, pattern) for pattern in PROTECTED_NAMES)
 
-    names: tuple[str, ...] = PROTECTED_NAMES
-    folders: tuple[str, ...] = PROTECTED_FOLDERS
-    installed_modules: frozenset[str] = field(default=INSTALLED_MODULES)
 
-    def is_protected_name(self, path: str) -> bool:
-        """Whether the file ``path`` (relative, forward slashes) is protected by its own name or a folder's."""
-        *folders, name = path.lower().split("/")
-        if any(folder in self.folders or folder == ".git" for folder in folders):
-            return True
-        return any(fnmatchcase(name, pattern) for pattern in self.names)
+def shadowed_module(path: str, *, bases: Collection[str]) -> str:
+    """The installed or standard module that a new file ``path`` hides from code run in one of ``bases``, or ``""``.
 
-    def shadowed_module(self, path: str, *, bases: Collection[str]) -> str:
-        """The installed or standard module that a new file ``path`` hides from code run in one of ``bases``, or ``""``.
-
-        ``bases`` are folders that are on the import path (``""`` is the repository's root).
-        """
-        for base in bases:
-            prefix = f"{base}/" if base else ""
-            if not path.startswith(prefix):
-                continue
-            first, _, rest = path[len(prefix) :].partition("/")
-            if not rest and not first.lower().endswith(_MODULE_SUFFIXES):
-                continue
-            module = first if rest else PurePosixPath(first).stem
-            if module.lower() in _STANDARD_MODULES or module.lower() in self.installed_modules:
-                return module
-        return ""
+    ``bases`` are folders that are on the import path (``""`` is the repository's root).
+    """
+    for base in bases:
+        prefix = f"{base}/" if base else ""
+        if not path.startswith(prefix):
+            continue
+        first, _, rest = path[len(prefix) :].partition("/")
+        if not rest and not first.lower().endswith(_MODULE_SUFFIXES):
+            continue
+        module = first if rest else PurePosixPath(first).stem
+        if module.lower() in _STANDARD_MODULES or module.lower() in INSTALLED_MODULES:
+            return module
+    return ""
 
 
 def unsafe_name(path: str) -> str:

@@ -18,6 +18,7 @@ from benchmark_tasks.domain.python_source import SourceError, same_code, without
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import with_goal_of
 from submissions.answers.patches import MAX_CHANGED_FILES, below_a_file, path_problem
+from submissions.answers.protection import is_protected_name
 from submissions.answers.trees import Tree, read_tree
 from submissions.answers.types import (
     AnswerError,
@@ -182,7 +183,7 @@ def _answer(making: _Making) -> RawAnswer | None:
 
 def _take(path: str, content: bytes, making: _Making) -> None:
     """Add the changed file ``path`` to the answer, as far as it may belong to it."""
-    reason = path_problem(path, making.masked, making.goal, making.task.protection)
+    reason = path_problem(path, making.masked, making.goal)
     reason = reason or below_a_file(path, making.folder.changed)
     if reason:
         making.set_aside(path, f"Not applied: it {reason}.", content)
@@ -192,7 +193,7 @@ def _take(path: str, content: bytes, making: _Making) -> None:
         content = with_line_ends_of(pristine, content)
         for other in making.others:
             content = _restored(path, pristine, content, other, making)
-        if path == making.goal.file and making.task.protection.is_protected_name(path):
+        if path == making.goal.file and is_protected_name(path):
             content = _goal_alone(path, pristine, content, making)
     if content != pristine:
         making.files[path] = content

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.protection import Protection
 
 LARGEST_TRIAL = 20
 _PAPER = re.compile(r"(?:[0-9]+-)?([a-z0-9][a-z0-9._-]{0,79})")
@@ -168,7 +167,6 @@ class TaskFiles:
 
     goal: Goal
     repository: Path
-    protection: Protection = field(default_factory=Protection)
     closed: str = ""
     reference: Path | None = None
     paper_folder: str = ""

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.patches import apply_diff, apply_source
-from submissions.answers.protection import Protection
 from submissions.answers.trees import scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 
@@ -53,8 +52,8 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def task_of(repository: Path, goal: Goal = GOAL, protection: Protection | None = None) -> TaskFiles:
-    return TaskFiles(goal=goal, repository=repository, protection=protection or Protection())
+def task_of(repository: Path) -> TaskFiles:
+    return TaskFiles(goal=GOAL, repository=repository)
 
 
 def edit(path: str, old: str, new: str) -> str:
@@ -167,6 +166,7 @@ PROTECTED: dict[str, tuple[str, str]] = {
     "backslash": (add('pkg\\x.py'), 'pkg\\x.py has one of the characters'),
     "trailing dot": (add("pkg/x.py."), "pkg/x.py. has a part that begins or ends with a space or ends with a dot"),
     "case twin": (add("pkg/Goal.py"), "pkg/Goal.py differs from pkg/goal.py only in the case of letters"),
+    "below what was a file": (delete("pkg/helper.py") + add("pkg/helper.py/x.py"), "lies below pkg/helper.py, which"),
     "path that can hardly be removed": (add("a/" * 1500 + "x.py"), "... has a path of more than 200 characters"),
 }  # fmt: skip
 
@@ -250,15 +250,6 @@ def test_git_in_a_repository_around_and_its_settings_do_not_matter(
     applied = apply_diff(task_of(repository), diff.encode())
     assert applied.files == {"pkg/goal.py": SOLVED.replace("return x", "return x  "), "pkg/new.py": "A = 1\n"}
     assert "--- a/pkg/goal.py\n+++ b/pkg/goal.py\n@@ -2,7" in applied.diff
-
-
-def test_the_installed_modules_can_be_given(repository: Path) -> None:
-    protection = Protection(installed_modules=frozenset({"flash_attn"}))
-    assert apply_diff(task_of(repository, protection=protection), add("numpy.py").encode()).files == {
-        "numpy.py": "A = 1\n"
-    }
-    with pytest.raises(ProtectedPathError, match="'flash_attn'"):
-        apply_diff(task_of(repository, protection=protection), add("flash_attn/x.py").encode())
 
 
 def test_a_source_answer_becomes_a_diff(repository: Path) -> None:
