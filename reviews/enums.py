@@ -59,7 +59,7 @@ NEWEST_CLOSED: Final = (CaseState.AGREED, CaseState.FINAL)
 class TriggerKind(TextChoices):
     """Why a case was opened, or goes to an adjudicator (JUDGING, section 4)."""
 
-    HUMANS_DIFFER = "humans_differ", "the annotators differ"
+    ANNOTATORS_DIFFER = "humans_differ", "the annotators differ"
     JUDGE_OPPOSES = "judge_opposes", "annotators and judge are two steps apart"
     TESTS_OPPOSE = "tests_oppose", "a label contradicts the unit tests"
     JUDGE_UNSURE = "judge_unsure", "the judge is split, abstained or suspects influence"

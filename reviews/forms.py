@@ -61,7 +61,7 @@ class RolesForm(forms.Form):
     active = forms.BooleanField(
         required=False,
         label="Active",
-        help_text="Without this tick the person labels nothing; what was labelled stays.",
+        help_text="Without this tick the reviewer labels nothing; what was labelled stays.",
     )
     reason = _reason("Kept with the change, seen by maintainers.")
 

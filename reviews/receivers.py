@@ -29,15 +29,9 @@ def review_if_needed(implementation: Implementation, **_: Any) -> None:
     transaction.on_commit(partial(triggers.consider, implementation), robust=True)
 
 
-@receiver(submission_scored)
+@receiver([submission_scored, submission_reevaluated])
 def review_submission(submission: Submission, **_: Any) -> None:
-    """Open the cases of a newly scored submission: it may have been judged, and published, before its last run."""
-    transaction.on_commit(partial(triggers.consider_submission, submission.pk), robust=True)
-
-
-@receiver(submission_reevaluated)
-def review_again(submission: Submission, **_: Any) -> None:
-    """Look at the new outcomes once they are stored. What people have labelled stays as it is."""
+    """Open cases once a submission is measured, or measured again. What annotators have labelled stays as it is."""
     transaction.on_commit(partial(triggers.consider_submission, submission.pk), robust=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.urls import include, path
 
-from reviews.views import deciding, guidelines, home, labelling, people, profile, record
+from reviews.views import deciding, guidelines, home, labelling, profile, record, reviewers
 
 if TYPE_CHECKING:
     from django.urls import URLPattern
@@ -24,10 +24,10 @@ _PAGES: Final[list[URLPattern]] = [
     path("guidelines/edit/", guidelines.edit, name="review_guidelines_edit"),
     path("guidelines/<int:number>/", guidelines.revision, name="review_guideline"),
     path("guidelines/<int:number>/read/", guidelines.read, name="review_guidelines_read"),
-    path("people/", people.people, name="review_people"),
-    path("people/<int:pk>/", people.person, name="review_person"),
-    path("people/invite/", people.invite, name="review_invite"),
-    path("people/invitations/<int:pk>/revoke/", people.revoke, name="review_invitation_revoke"),
+    path("people/", reviewers.listed, name="review_people"),
+    path("people/<int:pk>/", reviewers.one, name="review_person"),
+    path("people/invite/", reviewers.invite, name="review_invite"),
+    path("people/invitations/<int:pk>/revoke/", reviewers.revoke, name="review_invitation_revoke"),
     path("next/", labelling.review_claim, name="review_claim"),
     path("label/<int:pk>/", labelling.label, name="label"),
     path("label/<int:pk>/paper/", labelling.label_paper, name="label_paper"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import transaction
@@ -17,7 +16,6 @@ from reviews.labelling.findings import LABELS, LONGEST_NOTE
 from reviews.labelling.locking import require_guidelines_read
 from reviews.models import Assignment, Case, Decision, Review
 from reviews.people import guidelines
-from reviews.signals import case_closed
 from submissions.domain.audit import record
 from submissions.enums import Verb
 
@@ -41,8 +39,8 @@ def decide(*, assignment: Assignment, label: str, reasons: Sequence[str], note: 
     The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
     taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`IncompleteError` for what is
     incomplete; :class:`NotReadyError` before the own blind label is locked and when the guidelines have changed;
-    :class:`LeaseLostError` when the case is decided already, or not this person's any more: what was typed is then in
-    the draft.
+    :class:`LeaseLostError` when the case is decided already, or somebody else's by now: what was typed is then in the
+    draft.
     """
     given = _clean(label, reasons, note)
     try:
@@ -99,7 +97,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
             data={"label": given.label, "reasons": given.reasons},
         )
         flags.flag_task(decision)
-        transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
+        states.announce(case)
     assignment.refresh_from_db(fields=["state", "lease_until", "ended"])
     return decision
 

@@ -1,4 +1,4 @@
-"""Appeals against a label, and ending a review by hand."""
+"""Appeals against a label."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django.db import transaction
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from reviews.cases import states, voiding
+from reviews.cases import states
 from reviews.cases.triggers import NewTrigger, open_case, store_triggers
-from reviews.enums import NEWEST_CLOSED, OPEN, CaseKind, CaseState, Severity, TriggerKind
+from reviews.enums import NEWEST_CLOSED, CaseKind, CaseState, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, Trigger
 from submissions.domain.access import may_manage
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SHORTEST_EVIDENCE: Final = 30
 LONGEST_EVIDENCE: Final = 5000
-SHORTEST_REASON: Final = 10
 
 _OVER: Final = (CaseState.VOID, CaseState.REOPENED)
 """A newest round in these takes nothing more. An import may leave one reopened: files hold no round that is open."""
@@ -56,28 +55,6 @@ def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Cas
             data={"case": case.pk, "round": case.round},
         )
     return case
-
-
-def void(*, actor: User, case: Case, reason: str) -> None:
-    """End a review whose measurement or code cannot be judged, such as after a fault of ours. Labels stay stored.
-
-    Raises :class:`NotAllowedError` for others than maintainers, :class:`ReviewError` without a reason of
-    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` when the case is void already, or an older round.
-    """
-    if not actor.is_staff:
-        msg = "Only maintainers make a case void."
-        raise NotAllowedError(msg)
-    words = reason.strip()
-    if len(words) < SHORTEST_REASON:
-        msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the case."
-        raise ReviewError(msg)
-    with transaction.atomic():
-        ended = case.kind != CaseKind.PRACTICE and voiding.end(case, what=words, allowed=(*OPEN, *NEWEST_CLOSED))
-        if not ended:
-            case.refresh_from_db()
-            msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be made void. Reload the page."
-            raise WrongStateError(msg)
-        record(verb=Verb.VOIDED, subject=case, actor=actor, reason=words)
 
 
 def _require_appellant(actor: User, implementation: Implementation) -> None:
@@ -129,7 +106,7 @@ def _heard(newest: Case | None, implementation: Implementation, evidence: str, a
         raise WrongStateError(msg)
     if not states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round"):
         return _opened(None)
-    voiding.tell(newest)
+    states.announce(newest)
     return _opened(open_case(newest.implementation_id, [found], round_=newest.round + 1, raised_by=actor.pk))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -12,7 +11,6 @@ from reviews.cases import states
 from reviews.cases.triggers import after_labels, store_triggers
 from reviews.enums import TO_LABEL, CaseKind, CaseState, FinalSource, Role
 from reviews.models import Case, Review
-from reviews.signals import case_closed
 
 if TYPE_CHECKING:
     from reviews.models import Reviewer
@@ -41,7 +39,7 @@ def close_if_labelled(case: Case, *, reviewer: Reviewer | None = None) -> None:
             )
         else:
             _close_or_dispute(case, labels, reviewer)
-            transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
+            states.announce(case)
 
 
 def _close_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) -> None:

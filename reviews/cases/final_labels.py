@@ -28,12 +28,12 @@ class FinalLabel:
 
 
 def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None) -> dict[int, FinalLabel]:
-    """Answer's id -> its final label: decision, else two that agree, else a person's, else the ``judge``'s.
+    """Answer's id -> its final label: decision, else two that agree, else a single annotator's, else the ``judge``'s.
 
     The newest closed round counts, so that an appeal changes nothing before it is closed. Answers on which nobody
     has said anything, or of which the judge abstained, are missing. Three queries, however many answers.
     """
-    found = human_labels(implementation_ids)
+    found = reviewed_labels(implementation_ids)
     if judge is None:
         return found
     judged = Judgement.objects.filter(
@@ -44,8 +44,8 @@ def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None)
     return found
 
 
-def human_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
-    """The final labels that people gave; two queries.
+def reviewed_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
+    """The final labels that annotators and adjudicators gave; two queries.
 
     Labels of open cases count nowhere, since somebody is to label the same answer blind.
     """

@@ -47,7 +47,7 @@ def _flag(decision: Decision, reason: ReasonCode) -> TaskFlag:
                 reason=reason.label,
                 data={"case": decision.case_id, "revision": revision.number},
             )
-            transaction.on_commit(partial(_tell, revision))
+            transaction.on_commit(partial(_announce, revision))
     return flag
 
 
@@ -79,7 +79,7 @@ def lift(*, actor: User, flag: TaskFlag, reason: str) -> None:
             reason=words,
             data={"case": flag.decision.case_id, "revision": flag.revision.number},
         )
-        transaction.on_commit(partial(_tell, flag.revision))
+        transaction.on_commit(partial(_announce, flag.revision))
 
 
 def raised_flags() -> QuerySet[TaskFlag]:
@@ -96,5 +96,5 @@ def flags_of(revision_ids: Iterable[int]) -> dict[int, list[TaskFlag]]:
     return dict(found)
 
 
-def _tell(revision: TaskRevision) -> None:
+def _announce(revision: TaskRevision) -> None:
     task_flagged.send(sender=TaskFlag, revision=revision)

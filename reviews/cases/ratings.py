@@ -21,7 +21,7 @@ _SHOWN: Final = F("implementation__submission__suite_version__suite__shown_judge
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer's newest test outcome (empty: none, or a fault of ours) and its judge's verdict.
+    """One answer's newest test outcome (empty: none, or an infrastructure error) and its judge's verdict.
 
     ``label`` is empty when the judge abstained or has not ``decided``; ``doubts`` says in words why it is unsure.
     ``measured`` is when the outcome was found, ``again`` whether by a re-evaluation.

@@ -6,9 +6,7 @@ shown apart, never ranked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import cycle
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
@@ -30,9 +28,6 @@ from reviews.models import Case, Trigger
 from submissions.enums import Api, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from benchmark_tasks.models import SuiteVersion, TaskRevision
     from submissions.models import Implementation, Submission
 
 SYSTEM: Final = "Sample: disputed answers"
@@ -43,8 +38,7 @@ COUNT: Final = 10
 CC, LC, LI = Label.CC, Label.LC, Label.LI
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """What the scripted judge says of an answer: its votes (None abstains), one vote's point, and how urgent it is.
 
     ``severity`` is what the site's triggers would give, once the unit tests have said what they will.
@@ -54,34 +48,30 @@ class Script:
     point: str
     severity: Severity
 
-    @property
-    def label(self) -> Label | None:
-        """What more than half of the votes say."""
-        return majority(self.votes)
-
 
 # The order mixes kinds and severities, so that the first ten cases show everything.
-RIGHT: Final = (
+_RIGHT = (
     Script((LI, LI, LI), "It is built in another way than the reference.", Severity.CONTRADICTION),
     Script((CC, CC, CC), "Every step has its counterpart in the reference.", Severity.AUDIT),
     Script((CC, LC, LI, CC, LC), "Whether the edge cases are handled alike is hard to see.", Severity.UNSURE),
     Script((LC, LC, LC), "One order of steps differs.", Severity.GAP),
 )
-WRONG: Final = (
+_WRONG = (
     Script((CC, CC, CC), "The steps look the same as those of the reference.", Severity.CONTRADICTION),
     Script((LC, LI, LI, LC, None), "The idea is there, and at least one step does something else.", Severity.UNSURE),
     Script((LI, LI, LI), "A step of the method is another one.", Severity.AUDIT),
     Script((LC, LC, LC), "The idea is right, one detail is not.", Severity.AUDIT),
 )
-RENAMED: Final = (
+_RENAMED = (
     Script((CC, CC, CC), "Only names differ from the reference.", Severity.AUDIT),
     Script((None, None, None), "", Severity.UNSURE),
     Script((CC, CC, LC, CC, CC), "Names say nothing here, the steps are the same.", Severity.UNSURE),
 )
+SCRIPTS: Final = {1: _RIGHT, 2: _WRONG, 3: _RENAMED}
+"""By trial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(NamedTuple):
     """What :func:`sample_disputes` did: cases ``opened`` now, and cases that are there altogether."""
 
     submission: Submission
@@ -109,51 +99,35 @@ def sample_disputes(*, suite: str, count: int = COUNT) -> Sampled:
 
 
 def _submit(suite: str) -> Submission:
+    """For each task that ships samples: a right answer, a plausible mistake, and the golden function renamed."""
     version = version_of(suite)
     if version is None:
         msg = f"There is no suite {suite!r}; run manage.py load_catalogue first."
         raise ReviewError(msg)
-    answers = _answers(version)
+    answers: dict[tuple[str, int], str] = {}
+    for revision in runnable_revisions_of(version):
+        right, wrong = shipped_sample(revision, "alternative"), shipped_sample(revision, "wrong")
+        if right is not None and wrong is not None:
+            sources = (right, wrong, with_other_names(golden_definition(revision)))
+            answers |= {(revision.task.slug, trial): source for trial, source in enumerate(sources, 1) if source}
     if not answers:
         msg = f"The suite {suite!r} ships no samples (alternative_N.py and wrong_N.py), so there is nothing to submit."
         raise ReviewError(msg)
     return submit_answers(version=version, answers=answers, system=SYSTEM, notes=NOTES, publish=True)
 
 
-def _answers(version: SuiteVersion) -> dict[tuple[str, int], str]:
-    """(task slug, trial) to source: a right answer, a plausible mistake, and the golden one under other names."""
-    made: dict[tuple[str, int], str] = {}
-    for revision in runnable_revisions_of(version):
-        for trial, source in enumerate(_sources(revision), 1):
-            if source:
-                made[revision.task.slug, trial] = source
-    return made
-
-
-def _sources(revision: TaskRevision) -> Sequence[str | None]:
-    right, wrong = shipped_sample(revision, "alternative"), shipped_sample(revision, "wrong")
-    if right is None or wrong is None:
-        return ()
-    return right, wrong, with_other_names(golden_definition(revision))
-
-
 def _mixed(submission: Submission) -> list[tuple[Implementation, Script]]:
-    """The answers with their scripts, kinds in turn and no task twice before every task was met."""
+    """The answers with their scripts: kinds in turn, and three in a row of three tasks."""
     answers = submission.implementations.filter(attempted=True).select_related("revision__task__paper", "submission")
-    by_trial: dict[int, list[Implementation]] = {1: [], 2: [], 3: []}
+    rows: dict[int, list[Implementation]] = {trial: [] for trial in SCRIPTS}
     for answer in answers.order_by("revision__task__paper__folder_name", "revision__task__index"):
-        by_trial[answer.trial].append(answer)
-    scripted = {
-        trial: list(zip(by_trial[trial], cycle(scripts), strict=False))
-        for trial, scripts in ((1, RIGHT), (2, WRONG), (3, RENAMED))
-    }
-    longest = max(len(pairs) for pairs in scripted.values())
-    # Shifted, so that three answers in a row are of three tasks.
+        rows[answer.trial].append(answer)
+    longest = max(map(len, rows.values()))
     return [
-        pairs[(turn + (trial - 1) * 3) % longest]
+        (rows[trial][place], scripts[place % len(scripts)])
         for turn in range(longest)
-        for trial, pairs in scripted.items()
-        if (turn + (trial - 1) * 3) % longest < len(pairs)
+        for trial, scripts in SCRIPTS.items()
+        if (place := (turn + (trial - 1) * 3) % longest) < len(rows[trial])
     ]
 
 
@@ -172,31 +146,31 @@ def _open(answer: Implementation, script: Script) -> bool:
 
 
 def _judge(answer: Implementation, script: Script) -> None:
-    now = timezone.now()
+    label = majority(script.votes)
     judgement, made = Judgement.objects.get_or_create(
         implementation=answer,
         config=scripted_judge(),
         defaults={
             "state": WorkState.DONE,
-            "finished": now,
+            "finished": timezone.now(),
             "input_digest": digest(shown_of(answer)),
-            "label": script.label.value if script.label else "",
-            "abstained": script.label is None,
+            "label": label or "",
+            "abstained": label is None,
             "split": is_split(script.votes),
         },
     )
     if not made:
         return
-    for sample, label in enumerate(script.votes, 1):
-        severity = "minor" if label is CC else "major"
-        findings = [{"point": script.point, "severity": severity, "lines": ""}] if label else []
+    for sample, voted in enumerate(script.votes, 1):
+        severity = "minor" if voted is CC else "major"
+        findings = [{"point": script.point, "severity": severity, "lines": ""}] if voted else []
         JudgeVote.objects.create(
             judgement=judgement,
             sample=sample,
-            label=label.value if label else "",
-            abstention="" if label else Abstention.INVALID,
+            label=voted or "",
+            abstention="" if voted else Abstention.INVALID,
             findings=findings,
-            rationale=[script.point, "This vote was made up for a sample; no model was asked."] if label else [],
+            rationale=[script.point, "This vote was made up for a sample; no model was asked."] if voted else [],
         )
 
 

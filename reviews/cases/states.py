@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
 from reviews.models import Case, CaseEvent
+from reviews.signals import case_closed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,6 +48,11 @@ def move(
     for name, value in fields.items():
         setattr(case, name, value)
     return True
+
+
+def announce(case: Case) -> None:
+    """Send ``case_closed`` after commit."""
+    transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
 
 
 def note(case: Case, *, before: str, after: str, reviewer: Reviewer | None = None, what: str = "") -> None:

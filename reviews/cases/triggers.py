@@ -18,7 +18,7 @@ from evaluator.testing.types import Outcome
 from reviews.cases import states
 from reviews.cases.ratings import Rating, ratings_of, steps_between
 from reviews.cases.sampling import drawn
-from reviews.cases.voiding import is_revivable, revive, tell, voided_at
+from reviews.cases.voiding import is_revivable, revive, voided_at
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from submissions.enums import Kind, SubmissionState, Visibility
@@ -89,7 +89,7 @@ def after_labels(case: Case, labels: tuple[str, str]) -> list[NewTrigger]:
     found = []
     if one != other:
         severity = Severity.CONFLICT if steps_between(one, other) > 1 else Severity.CONTRADICTION
-        found.append(NewTrigger(TriggerKind.HUMANS_DIFFER, severity, f"{min(labels)} against {max(labels)}"))
+        found.append(NewTrigger(TriggerKind.ANNOTATORS_DIFFER, severity, f"{min(labels)} against {max(labels)}"))
     else:
         found += _against_machines(case, one)
     if case.triggers.filter(kind=TriggerKind.APPEAL).exists():
@@ -249,7 +249,7 @@ def _dispute_if_two_steps(case: Case, judge: str, known: set[str]) -> None:
             closed=None,
         ):
             store_triggers(case, [NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words)])
-            tell(case)
+            states.announce(case)
 
 
 def _after_void(case: Case, found: list[NewTrigger], rating: Rating) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
@@ -10,14 +9,19 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.enums import LIVE, OPEN, AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import LIVE, NEWEST_CLOSED, OPEN, AssignmentState, CaseKind, CaseState, Role
+from reviews.exceptions import ReviewError
 from reviews.models import Assignment, Case, CaseEvent
-from reviews.signals import case_closed
-from submissions.enums import Kind
+from submissions.domain.audit import record
+from submissions.enums import Kind, Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from submissions.models import User
+
+SHORTEST_REASON: Final = 10
 _NOT_PUBLIC: Final = "its submission is not public any more"
 
 
@@ -31,8 +35,30 @@ def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool
             return False
         held = Assignment.objects.filter(case=case, state__in=LIVE)
         held.update(state=AssignmentState.RETURNED, lease_until=None, ended=timezone.now())
-        tell(case)
+        states.announce(case)
     return True
+
+
+def void(*, actor: User, case: Case, reason: str) -> None:
+    """End a review that cannot be judged, such as after an infrastructure error. Labels stay stored.
+
+    Raises :class:`NotAllowedError` for others than maintainers, :class:`ReviewError` without a reason of
+    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` when the case is void already, or an older round.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers make a case void."
+        raise NotAllowedError(msg)
+    words = reason.strip()
+    if len(words) < SHORTEST_REASON:
+        msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the case."
+        raise ReviewError(msg)
+    with transaction.atomic():
+        ended = case.kind != CaseKind.PRACTICE and end(case, what=words, allowed=(*OPEN, *NEWEST_CLOSED))
+        if not ended:
+            case.refresh_from_db()
+            msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be made void. Reload the page."
+            raise WrongStateError(msg)
+        record(verb=Verb.VOIDED, subject=case, actor=actor, reason=words)
 
 
 def end_of_submission(submission_id: int) -> int:
@@ -77,11 +103,6 @@ def revive(case: Case) -> bool:
     if labels >= case.labels_wanted:
         after = CaseState.DISPUTED
     return states.move(case, allowed=[CaseState.VOID], after=after, what="its submission is public again")
-
-
-def tell(case: Case) -> None:
-    """Send ``case_closed`` after commit."""
-    transaction.on_commit(partial(case_closed.send, sender=Case, case=case))
 
 
 def _newest_voiding(case: Case) -> CaseEvent | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
     """What ``user`` has to label, or may take up again after it expired or was handed back. Practice is not in it.
 
-    Everything known of these answers is hidden from that person: outcomes, judgements, labels, and their other cases.
+    Everything known of these answers is hidden from ``user``: outcomes, judgements, labels, and their other cases.
     """
     if not isinstance(user, User):
         return Assignment.objects.none()

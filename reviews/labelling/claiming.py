@@ -1,6 +1,6 @@
 """Taking a case to work on, keeping it, and letting go of it.
 
-A person works on one case at a time. Whoever takes one holds it by a lease, which heartbeats renew; nobody else gets
+A reviewer works on one case at a time. Whoever takes one holds it by a lease, which heartbeats renew; nobody else gets
 that place until the lease has run out *and* was ended by :func:`expire`, so a late heartbeat loses nothing. Drafts
 outlive every ending.
 """
@@ -33,7 +33,7 @@ CANDIDATES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """How many cases wait for one person. ``mine``: held, or let go of and still to be taken up again."""
+    """How many cases wait for one reviewer. ``mine``: held, or let go of and still to be taken up again."""
 
     mine: int
     unclaimed: int
@@ -124,7 +124,7 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 def _in_order(reviewer: Reviewer, role: Role) -> list[int]:
     """Ids of the first cases for ``reviewer``: by severity, then day, then at random, as drawn when they were made.
 
-    What the person handed back comes last. A repeat stands among the most severe: it would tell what it is by coming
+    What the reviewer handed back comes last. A repeat stands among the most severe: it would tell what it is by coming
     always first, and never come by its own severity while anything else waits.
     """
     cases = workable(reviewer, role)

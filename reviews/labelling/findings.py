@@ -54,7 +54,7 @@ def clean_label(
         errors["confidence"] = "Say how sure you are."
     located: list[Finding] = []
     for number, row in enumerate(findings):
-        if not any(str(row[field]).strip() for field in ("start", "end", "text", "error_class")):
+        if not has_words(row):
             continue
         try:
             located.append(_finding(row, lines))
@@ -65,6 +65,11 @@ def clean_label(
     if errors or confidence is None:
         raise IncompleteError(errors)
     return Given(label, confidence, located, note)
+
+
+def has_words(row: Mapping[str, Any]) -> bool:
+    """Whether anything was typed into a finding."""
+    return any(str(row[name]).strip() for name in ("start", "end", "text", "error_class"))
 
 
 def _finding(row: Mapping[str, Any], lines: Mapping[str, int]) -> Finding:

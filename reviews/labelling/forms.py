@@ -8,7 +8,7 @@ from django import forms
 
 from evaluator.enums import LABEL_CHOICES
 from reviews.enums import Confidence, ErrorClass, FindingSide
-from reviews.labelling.findings import LONGEST_NOTE, LONGEST_TEXT, MAX_FINDINGS
+from reviews.labelling.findings import LONGEST_NOTE, LONGEST_TEXT, MAX_FINDINGS, has_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,8 +117,3 @@ class LabelForm(forms.Form):
         """Every sentence, in the order of the page."""
         lists = [*self.errors.values(), *(errors for form in self.findings.forms for errors in form.errors.values())]
         return [str(text) for errors in lists for text in errors] + [str(e) for e in self.findings.non_form_errors()]
-
-
-def has_words(row: Mapping[str, str]) -> bool:
-    """Whether anything was typed into a finding."""
-    return any(row[name].strip() for name in ("start", "end", "text", "error_class"))

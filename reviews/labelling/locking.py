@@ -100,7 +100,7 @@ def _lock(case: Case, held: Assignment, given: Given, active_seconds: float) -> 
 
 
 def _require_place(case: Case, held: Assignment) -> None:
-    """Raises :class:`LeaseLostError` when ``case`` takes no label from this person any more."""
+    """Raises :class:`LeaseLostError` when ``case`` takes no label from this reviewer any more."""
     if case.kind == CaseKind.PRACTICE and case.state != CaseState.VOID:
         return
     if held.state in LIVE:

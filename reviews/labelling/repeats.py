@@ -1,4 +1,4 @@
-"""Showing somebody an answer again after a while, to see how steady one person's labels are."""
+"""Showing somebody an answer again after a while, to see how steady an annotator's labels are."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _REPEAT: Final = "repeat"
 
 
 def plan_repeat(review: Review) -> Case | None:
-    """Have the same person label the answer once more if ``review`` is drawn for it; the new case, else ``None``.
+    """Have the same annotator label the answer once more if ``review`` is drawn for it; the new case, else ``None``.
 
-    Only annotators' labels of real items are drawn, at random and once for each person and answer. Idempotent.
+    Only annotators' labels of real items are drawn, at random and once for each annotator and answer. Idempotent.
     """
     repeatable = review.role == Role.ANNOTATOR and review.case.kind == CaseKind.REVIEW and review.reviewer.user_id
     if not repeatable or not drawn(_REPEAT, review.pk, settings.ENVIRONMENT.review_repeat_share):

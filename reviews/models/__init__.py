@@ -1,9 +1,9 @@
-"""What humans say."""
+"""Cases, the labels and decisions on them, and the reviewers who give these."""
 
 from reviews.models.cases import Assignment, Case, CaseEvent, Trigger
 from reviews.models.guidelines import GuidelineReading, GuidelineRevision
 from reviews.models.labels import Decision, Review, TaskFlag
-from reviews.models.people import Conflict, Invitation, Reviewer
+from reviews.models.reviewers import Conflict, Invitation, Reviewer
 
 __all__ = [
     "Assignment",

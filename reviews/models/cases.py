@@ -19,7 +19,7 @@ from reviews.enums import (
     Severity,
     TriggerKind,
 )
-from reviews.models.people import Reviewer
+from reviews.models.reviewers import Reviewer
 from submissions.models import Implementation
 from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
@@ -112,7 +112,7 @@ class Trigger(AppendOnly):
 
 
 class Assignment(models.Model):
-    """Who works on a case, held by ``token`` until ``lease_until``. At most one per person and case, ever.
+    """Who works on a case, held by ``token`` until ``lease_until``. At most one per reviewer and case, ever.
 
     ``draft`` is what was typed, ``draft_version`` counts its saves; both outlive the lease. ``active_seconds`` is time
     in which the page was in front and used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from reviews.models.people import Reviewer
+from reviews.models.reviewers import Reviewer
 from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 

@@ -1,4 +1,4 @@
-"""What people said: blind labels, decisions, and the tasks that decisions put in doubt."""
+"""What reviewers say: blind labels, decisions, and the tasks that decisions put in doubt."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evaluator.enums import LABEL_CHOICES
 from reviews.enums import Confidence, ReasonCode, Role
 from reviews.models.cases import Assignment, Case
 from reviews.models.guidelines import GuidelineRevision
-from reviews.models.people import Reviewer
+from reviews.models.reviewers import Reviewer
 from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 
 class Review(AppendOnly):
-    """One person's locked blind label of one case.
+    """A reviewer's locked blind label of one case.
 
     ``findings`` lists ``{side, start, end, text, error_class}``: 1-based lines of the candidate's or the golden
     function as they are shown, both ends included; ``error_class`` may be empty. Agreement uses annotators' only.

@@ -6,20 +6,18 @@ import hashlib
 import tomllib
 import uuid
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
 from evaluator.judging.labels import Label
 from reviews.cases.calibration import submit_answers, submitted_before, version_of
 from reviews.cases.states import move, note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.labelling.holding import lease_end
 from reviews.models import Assignment, Case, Review
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ def next_practice(reviewer: Reviewer) -> Assignment | None:
 
     Nobody else waits for a practice item, so a lease that ran out, or an item handed back, is simply taken up again.
     """
-    until = timezone.now() + timedelta(seconds=settings.ENVIRONMENT.review_lease_seconds)
+    until = lease_end()
     for case in _not_labelled(reviewer):
         with transaction.atomic():
             assignment, _ = Assignment.objects.select_for_update().get_or_create(

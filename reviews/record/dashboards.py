@@ -65,7 +65,7 @@ class Pairs:
 
 @dataclass(slots=True)
 class Work:
-    """What one person has done. Comparisons are of closed cases only; ``seconds`` is the median of active time."""
+    """What one reviewer has done. Comparisons are of closed cases only; ``seconds`` is the median of active time."""
 
     reviewer: Reviewer
     labels: int = 0
@@ -138,9 +138,9 @@ def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") 
     return found.select_related(suite).prefetch_related(Prefetch("events", events)).order_by("-pk")
 
 
-def work(people: Iterable[Reviewer]) -> list[Work]:
-    """What each of ``people`` has done, in their order. Four queries, however many they are."""
-    rows = {person.pk: Work(person) for person in people}
+def work(reviewers: Iterable[Reviewer]) -> list[Work]:
+    """What each of ``reviewers`` has done, in their order. Four queries, however many they are."""
+    rows = {reviewer.pk: Work(reviewer) for reviewer in reviewers}
     # With what is compared and nothing else: notes and findings may be long.
     columns = ("case__kind", "case__implementation_id", "case__state", "reviewer_id", "role", "label")
     said = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case").order_by("locked", "pk")
@@ -191,7 +191,7 @@ def _compare(rows: dict[int, Work], labels: Iterable[Review]) -> None:
         row.peers, row.decided, row.again = peers[person], decided[person], again[person]
 
 
-def people_at_work() -> list[Reviewer]:
+def everybody_at_work() -> list[Reviewer]:
     """Everybody who labels, decides, or has done so. One query."""
     active = Q(active=True) & (Q(is_annotator=True) | Q(is_adjudicator=True))
     said = Q(pk__in=Review.objects.values("reviewer")) | Q(pk__in=Decision.objects.values("adjudicator"))

@@ -14,7 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.cases import adjudicating, appeals, flags
+from reviews.cases import adjudicating, flags, voiding
 from reviews.cases.evidence import evidence
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LeaseLostError
@@ -157,7 +157,7 @@ def case_void(request: HttpRequest, pk: int) -> HttpResponse:
     return _because(
         request,
         title="End this review without a label",
-        act=lambda reason: appeals.void(actor=actor, case=case, reason=reason),
+        act=lambda reason: voiding.void(actor=actor, case=case, reason=reason),
         done="The review has ended without a label.",
     )
 

@@ -45,6 +45,6 @@ def reviewers_only(view: View) -> View:
 
 
 def user_of(request: HttpRequest) -> User:
-    """Whoever asks, on pages that only people with an account reach."""
+    """Whoever asks, on pages that only the signed-in reach."""
     assert isinstance(request.user, User)  # noqa: S101 - for the type checker: the guards have seen to it
     return request.user

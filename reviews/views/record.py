@@ -39,12 +39,12 @@ def review_dashboard(request: HttpRequest) -> HttpResponse:
     if reviewer is None and not user.is_staff:
         raise Http404
     closed = unlocked_answers(user)
-    people = dashboards.people_at_work() if user.is_staff else [reviewer] if reviewer else []
+    listed = dashboards.everybody_at_work() if user.is_staff else [reviewer] if reviewer else []
     context: dict[str, Any] = {
         # Of a single waiting case its urgency, and why it is there, would tell something.
         "queue": dashboards.queue(closed=closed, by_severity=reviewer is None),
         "reasons": dashboards.reasons(closed=closed) if reviewer is None else [],
-        "work": dashboards.work(people),
+        "work": dashboards.work(listed),
         "reviewer": reviewer,
         "closed": bool(closed),
     }

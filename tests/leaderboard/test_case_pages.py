@@ -92,7 +92,7 @@ class TestPage:
         judged(answer, JudgeFactory(name="Other Judge"), "LI")
         TestRunFactory(implementation=answer, done="wrong_output", reason="1 of 4 cases failed")
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
-        Trigger.objects.create(case=case, kind=TriggerKind.HUMANS_DIFFER)
+        Trigger.objects.create(case=case, kind=TriggerKind.ANNOTATORS_DIFFER)
         text = text_of(page(client, case))
         for shown in (
             "logically incorrect, the final label of this round (adjudicator&#x27;s decision)",

@@ -14,8 +14,8 @@ from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.models import TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.board.results import results_of_task
-from reviews.cases.appeals import void
 from reviews.cases.flags import flag_task
+from reviews.cases.voiding import void
 from reviews.enums import CaseState
 from reviews.models import TaskFlag
 from submissions.enums import Kind, Visibility

@@ -181,7 +181,7 @@ def record_of_everything() -> list[Case]:
 
     final = closed_case(given[1], 2, state=CaseState.FINAL, label="LI", source=FinalSource.DECISION)
     Trigger.objects.create(case=final, kind=TriggerKind.JUDGE_UNSURE)
-    Trigger.objects.create(case=final, kind=TriggerKind.HUMANS_DIFFER)
+    Trigger.objects.create(case=final, kind=TriggerKind.ANNOTATORS_DIFFER)
     reviewed(final, one, "CC", note='=HYPERLINK("x")', **at)
     reviewed(final, two, "LC", note='-1\nsays "two", über 漢字\r\nlines', **at)
     reviewed(final, third, "LI", role=Role.ADJUDICATOR, note="@SUM(1)", **at)

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluator.models import TestRun
-from reviews.cases.appeals import appeal, void
-from reviews.cases.final_labels import human_labels
+from reviews.cases.appeals import appeal
+from reviews.cases.final_labels import reviewed_labels
+from reviews.cases.voiding import void
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Severity, TriggerKind
 from reviews.exceptions import ReviewError
 from reviews.models import Case, CaseEvent, Trigger
@@ -129,7 +130,7 @@ class TestClosedCases:
         assert (new.round, new.state, new.severity, new.labels_wanted) == (2, "queued", 60, 2)
         assert heard == [old]
         assert CaseEvent.objects.get(case=old).what == "an appeal opened the next round"
-        final = human_labels([answer.pk])[answer.pk]
+        final = reviewed_labels([answer.pk])[answer.pk]
         assert (final.label, final.source, final.case) == ("LI", "agreed", old)
 
     def test_nobody_appeals_twice_against_one_round(self, answer: Implementation, maintainer: User) -> None:

@@ -60,7 +60,7 @@ def test_each_step_leaves_an_event() -> None:
 @pytest.mark.parametrize(
     ("labels", "outcome", "kind", "severity"),
     [
-        (["CC", "LI"], "", TriggerKind.HUMANS_DIFFER, Severity.CONFLICT),
+        (["CC", "LI"], "", TriggerKind.ANNOTATORS_DIFFER, Severity.CONFLICT),
         (["LI"], "passed", TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION),
     ],
 )

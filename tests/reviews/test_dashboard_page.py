@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
-from reviews.record.dashboards import Pairs, Work, cases, people_at_work, queue, reasons, work
+from reviews.record.dashboards import Pairs, Work, cases, everybody_at_work, queue, reasons, work
 from reviews.record.exporting import export
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
@@ -162,7 +162,7 @@ class TestWork:
         ReviewerFactory(pseudonym="C", active=False)
         ReviewerFactory(pseudonym="D", annotator=False)
         adjudicator = ReviewerFactory(pseudonym="E", annotator=False, adjudicator=True)
-        assert people_at_work() == [active, former, adjudicator]
+        assert everybody_at_work() == [active, former, adjudicator]
 
 
 def page(client: Client, user: User | None, address: str = ADDRESS) -> str:

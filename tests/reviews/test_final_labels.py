@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.cases.final_labels import final_labels, human_labels
+from reviews.cases.final_labels import final_labels, reviewed_labels
 from reviews.enums import CaseKind, CaseState, Role
 from reviews.models import Case
 from tests.leaderboard.judging import JudgeFactory, judged
@@ -79,7 +79,7 @@ class TestAnnotators:
         case = labelled(answer, *labels, state=state)
         if state == CaseState.VOID:
             decide(case, "LI")
-        assert (final(answer, judge), human_labels([answer.pk])) == (BY_JUDGE, {})
+        assert (final(answer, judge), reviewed_labels([answer.pk])) == (BY_JUDGE, {})
 
     def test_a_single_label_where_one_was_wanted_beats_the_judge(
         self, answer: Implementation, judge: JudgeConfig
@@ -137,4 +137,4 @@ def test_queries_do_not_grow(judge: JudgeConfig, number: int, django_assert_num_
     with django_assert_num_queries(3):
         assert {label.label for label in final_labels(numbers, judge).values()} == {"LC"}
     with django_assert_num_queries(2):
-        assert human_labels(numbers).keys() == set(numbers)
+        assert reviewed_labels(numbers).keys() == set(numbers)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Submit sample answers with scripted votes, open a case for each, and make the practice round."""
 
-    help = "Open sample cases, on answers of the site's own making, for people to try reviewing out with."
+    help = "Open sample cases, on answers of the site's own making, to try reviewing out with."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which suite, and how many cases."""

@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reviews.enums import CaseKind
 from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
-from reviews.people import invitations, practice, reviewers
+from reviews.people import invitations, practice
+from reviews.people.reviewers import set_roles
 from reviews.views.guards import maintainers_only, user_of
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError
@@ -37,7 +38,7 @@ def _address(**_arguments: int) -> str:
 @never_cache
 @maintainers_only
 @require_safe
-def people(request: HttpRequest) -> HttpResponse:
+def listed(request: HttpRequest) -> HttpResponse:
     """All reviewers and the newest invitations. A new invitation's link is shown here once."""
     return _page(request, link=request.session.pop(_LINK, ""))
 
@@ -76,22 +77,22 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @maintainers_only
 @require_http_methods(["GET", "HEAD", "POST"])
-def person(request: HttpRequest, pk: int) -> HttpResponse:
+def one(request: HttpRequest, pk: int) -> HttpResponse:
     """One reviewer: profile, history, and changing the roles."""
-    reviewer = get_object_or_404(_listed(), pk=pk)
+    reviewer = get_object_or_404(_with_activity(), pk=pk)
     if request.method != "POST":
-        return _person(request, reviewer, RolesForm.of(reviewer))
+        return _one(request, reviewer, RolesForm.of(reviewer))
     form = RolesForm(request.POST)
 
     def change() -> str:
-        returned = reviewers.set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
+        returned = set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
         what = "the roles are changed; the item at hand went back to the queue" if returned else "the roles are changed"
         return f"{reviewer.public_name}: {what}."
 
-    return perform(request, change, back="review_people", form=form, again=lambda: _person(request, reviewer, form))
+    return perform(request, change, back="review_people", form=form, again=lambda: _one(request, reviewer, form))
 
 
-def _person(request: HttpRequest, reviewer: Reviewer, form: RolesForm) -> HttpResponse:
+def _one(request: HttpRequest, reviewer: Reviewer, form: RolesForm) -> HttpResponse:
     context = {
         "reviewer": reviewer,
         "form": form,
@@ -116,7 +117,7 @@ def _what(data: dict[str, Any]) -> str:
     return ", ".join(changed or [f"as {' and '.join(data.get('roles', []))}"])
 
 
-def _listed() -> QuerySet[Reviewer]:
+def _with_activity() -> QuerySet[Reviewer]:
     """Reviewers with ``labels`` (practice left out), ``last_label`` and ``last_taken``."""
     taken = Assignment.objects.filter(reviewer=OuterRef("pk")).order_by().values("reviewer")
     counted = ~Q(reviews__case__kind=CaseKind.PRACTICE)
@@ -129,7 +130,7 @@ def _listed() -> QuerySet[Reviewer]:
 
 def _page(request: HttpRequest, *, link: str = "", form: InviteForm | None = None) -> HttpResponse:
     """The list; ``form`` is an invitation that was refused."""
-    rows: list[Any] = list(_listed().order_by("-active", "pseudonym"))
+    rows: list[Any] = list(_with_activity().order_by("-active", "pseudonym"))
     newest = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
     context = {
         "rows": [(row, max(filter(None, (row.last_label, row.last_taken)), default=None)) for row in rows],
