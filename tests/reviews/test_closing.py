@@ -1,23 +1,57 @@
-"""What locked labels mean for their case: the next annotator, agreement, or an adjudicator."""
+"""A case from state to state: moves, what its labels mean for it, ending it and taking it up again."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
+from evaluator.models import TestRun
+from reviews.cases import states, voiding
 from reviews.cases.closing import close_if_labelled
-from reviews.enums import CaseKind, CaseState, FinalSource, Role, Severity, TriggerKind
+from reviews.cases.triggers import consider
+from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
 from tests.evaluator.factories import TestRunFactory
-from tests.reviews.factories import case_of, ready, reviewed
+from tests.reviews.factories import ReviewerFactory, assigned, case_of, rated, ready, reviewed, shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evaluator.models import JudgeConfig
     from reviews.models import Reviewer
 
 pytestmark = pytest.mark.django_db
+WAITING = [CaseState.QUEUED, CaseState.LEASED]
+
+
+def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
+    case, reviewer, now = case_of(), ReviewerFactory(), timezone.now()
+    facts: dict[str, Any] = {"reviewer": reviewer, "what": "the labels agree", "label": "LC", "closed": now}
+    assert states.move(case, allowed=WAITING, after=CaseState.AGREED, **facts)
+    stored = Case.objects.get()
+    for each in (case, stored):
+        assert (each.state, each.label, each.closed) == (CaseState.AGREED, "LC", now)
+    event = CaseEvent.objects.get()
+    assert (event.before, event.after, event.reviewer, event.what) == ("queued", "agreed", reviewer, "the labels agree")
+
+
+def test_a_move_from_another_state_changes_nothing() -> None:
+    case = case_of(state=CaseState.FINAL)
+    assert not states.move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED, severity=60)
+    assert (case.state, case.severity, Case.objects.get().state) == (CaseState.FINAL, 10, CaseState.FINAL)
+    assert not CaseEvent.objects.exists()
+
+
+def test_a_row_that_was_read_before_somebody_else_moved_it_moves_nothing() -> None:
+    case = case_of()
+    Case.objects.update(state=CaseState.LEASED)
+    assert not states.move(case, allowed=WAITING, after=CaseState.ONE_LABEL)
+    assert Case.objects.get().state == CaseState.LEASED
+    assert states.move(states.hold(case.pk), allowed=WAITING, after=CaseState.ONE_LABEL)
+    assert Case.objects.get().state == CaseState.ONE_LABEL
 
 
 def closed_case(*labels: str, outcome: str = "", **facts: Any) -> Case:
@@ -47,14 +81,6 @@ def test_as_many_equal_labels_as_are_wanted_close_the_case(
     done = state == CaseState.AGREED
     assert (case.state, case.label, case.source) == (state, "LC" if done else "", source)
     assert (case.closed is not None, heard) == (done, [case] if done else [])
-
-
-def test_each_step_leaves_an_event() -> None:
-    closed_case("LC", "LC", state=CaseState.ONE_LABEL)
-    assert list(CaseEvent.objects.values_list("before", "after", "what")) == [
-        ("one_label", "two_labels", "label locked"),
-        ("two_labels", "agreed", "the labels agree"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +130,86 @@ def test_a_repeat_ends_without_a_label_of_its_own(
     assert (case.closed is not None, heard) == (True, [])
 
 
-@pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL, CaseState.VOID, CaseState.DISPUTED])
-def test_a_case_that_is_past_labelling_stays_as_it_is(state: CaseState) -> None:
-    assert closed_case("CC", "LI", state=state).state == state
+@pytest.mark.parametrize(
+    ("state", "kind"), [("agreed", "review"), ("void", "review"), ("disputed", "review"), ("queued", "practice")]
+)
+def test_practice_and_what_is_past_labelling_stays_as_it_is(state: str, kind: str) -> None:
+    assert closed_case("CC", "LI", state=state, kind=kind).state == state
     assert not CaseEvent.objects.exists()
 
 
-def test_practice_stays_as_it_is() -> None:
-    assert closed_case("CC", kind=CaseKind.PRACTICE, known_label="CC", state=CaseState.QUEUED).state == CaseState.QUEUED
+def test_only_a_new_measurement_opens_the_next_round(settings: Any, judge: JudgeConfig) -> None:
+    shares(settings, audit=0)
+    answer = rated(judge, "passed", "LI")
+    voiding.end(case_of(answer), what="the environment was broken")
+    consider(answer)
+    assert [case.state for case in Case.objects.all()] == ["void"]
+    old = TestRun.objects.get()
+    later = timezone.now() + timedelta(minutes=1)
+    TestRunFactory(implementation=answer, done="passed", seed_epoch=2, supersedes=old, finished=later)
+    case = consider(answer)
+    assert case is not None
+    assert (case.round, case.state, case.triggers.get().kind) == (2, "queued", "tests_oppose")
+
+
+@pytest.mark.parametrize(("labels", "state"), [([], "queued"), (["LI"], "one_label"), (["LI", "CC"], "disputed")])
+def test_what_was_withdrawn_for_a_moment_goes_on_where_it_was_left(
+    settings: Any, judge: JudgeConfig, labels: list[str], state: str
+) -> None:
+    shares(settings, audit=0)
+    answer = rated(judge, "passed", "LI")
+    case = case_of(answer)
+    for label in labels:
+        reviewed(case, ReviewerFactory(), label)
+    assert voiding.end_of_submission(answer.submission_id) == 1
+    assert consider(answer) == case
+    case.refresh_from_db()
+    assert (case.state, case.round, case.reviews.count()) == (state, 1, len(labels))
+
+
+def test_one_that_wanted_one_label_and_has_it_was_disputed() -> None:
+    case = case_of(labels_wanted=1)
+    reviewed(case, ReviewerFactory(), "LI")
+    voiding.end(case, what="x")
+    assert voiding.revive(case) is True
+    assert (case.state, voiding.revive(case)) == ("disputed", False)
+
+
+def test_leases_end_and_labels_stay() -> None:
+    case = case_of(state=CaseState.ADJUDICATING)
+    held = assigned(case, ReviewerFactory(), state=AssignmentState.EVIDENCE, draft={"note": "so far"})
+    done = reviewed(case, ReviewerFactory(), "LC").assignment
+    assert done is not None
+    assert voiding.end(case, what="x" * 300) is True
+    assert voiding.end(case, what="again") is False
+    held.refresh_from_db()
+    done.refresh_from_db()
+    assert (held.state, held.lease_until, held.draft) == ("returned", None, {"note": "so far"})
+    assert (done.state, case.reviews.count(), case.state) == ("done", 1, "void")
+    assert CaseEvent.objects.get().what == "x" * 200
+
+
+@pytest.mark.parametrize("kind", [CaseKind.REPEAT, CaseKind.PRACTICE])
+def test_repeats_end_and_go_on_and_practice_is_left_alone(kind: CaseKind) -> None:
+    case = case_of(kind=kind, reserved_for=ReviewerFactory())
+    submission = case.implementation.submission_id
+    repeats = kind == CaseKind.REPEAT
+    assert voiding.end_of_submission(submission) == repeats
+    case.refresh_from_db()
+    assert case.state == (CaseState.VOID if repeats else CaseState.QUEUED)
+    assert voiding.revive_asked_for(submission) == repeats
+    case.refresh_from_db()
+    assert case.state == CaseState.QUEUED
+
+
+def test_a_repeat_that_a_maintainer_ended_stays_void() -> None:
+    case = case_of(kind=CaseKind.REPEAT, reserved_for=ReviewerFactory())
+    voiding.end(case, what="the environment was broken")
+    assert voiding.revive_asked_for(case.implementation.submission_id) == 0
+
+
+@pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED])
+def test_what_is_closed_stays_when_its_submission_goes(state: CaseState) -> None:
+    case = case_of(state=state, label="CC")
+    assert voiding.end_of_submission(case.implementation.submission_id) == 0
+    assert (Case.objects.get().state, Case.objects.get().label) == (state, "CC")

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
-from reviews.models import Assignment, Conflict, Invitation, Reviewer, Trigger
+from reviews.models import Assignment, Conflict, Reviewer, Trigger
 from reviews.people.invitations import accept, invite
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
@@ -27,7 +27,7 @@ from tests.reviews.factories import (
     ready,
     reviewed,
 )
-from tests.submissions.factories import PASSWORD, SystemFactory, UserFactory
+from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -118,42 +118,6 @@ class TestReviewers:
         reviewed(case_of(kind=CaseKind.PRACTICE), annotator, "LC", active_seconds=60)
         reviewed(case_of(), ready(), "CC", active_seconds=100)
         assert home(client, annotator).context["today"] == {"labels": 2, "minutes": 3}
-
-
-class TestJoining:
-    @pytest.fixture
-    def address(self, maintainer: User) -> str:
-        """The link of an invitation."""
-        return reverse("review_join", args=[invite(actor=maintainer, annotator=True, adjudicator=False)[1]])
-
-    def test_looking_makes_nobody_and_accepting_leads_home_once(self, client: Client, address: str) -> None:
-        dana = UserFactory(username="dana")
-        client.force_login(dana)
-        text = text_of(client.get(address))  # type: ignore[arg-type]
-        assert ("as annotator" in text, "Accept as dana" in text) == (True, True)
-        assert (Reviewer.objects.count(), Invitation.objects.filter(used=None).count()) == (0, 1)
-        response = client.post(address, follow=True)
-        made = Reviewer.objects.get()
-        assert (response.redirect_chain, made.user) == ([(HOME, 302)], dana)
-        assert f"Others will know you as {made.pseudonym}" in response.content.decode()
-        assert client.get(address)["Location"] == HOME
-        client.force_login(UserFactory())
-        for response in (client.get(address), client.post(address)):
-            assert (response.status_code, "has been used" in response.content.decode()) == (410, True)
-        assert Reviewer.objects.count() == 1
-
-    def test_who_is_signed_out_comes_back(self, client: Client, address: str) -> None:
-        assert f'href="/accounts/login/?next={address}"' in client.get(address).content.decode()
-        assert client.post(address)["Location"] == f"/accounts/login/?next={address}"
-        typed = {"login": UserFactory().username, "password": PASSWORD, "next": address}
-        assert client.post("/accounts/login/", typed)["Location"] == address
-        assert not Reviewer.objects.exists()
-
-    def test_a_link_that_gives_nothing_new_or_is_wrong(self, client: Client, address: str, reviewer: Reviewer) -> None:
-        client.force_login(reviewer.user)  # type: ignore[arg-type]
-        response = client.post(address)
-        assert (response.status_code, "stays valid for somebody else" in response.content.decode()) == (409, True)
-        assert client.get(f"{address[:-2]}/").status_code == 404
 
 
 @pytest.mark.parametrize("address", [HOME, "/reviews/dashboard/", "/reviews/people/", "/reviews/people/{}/", PROFILE])

@@ -15,7 +15,6 @@ from reviews.models import Assignment, Case, Invitation, Reviewer
 from reviews.people.conflicts import add_conflict, remove_conflict
 from reviews.people.invitations import accept, invite
 from reviews.people.reviewers import update_profile
-from submissions.exceptions import QuotaExceededError
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, ready, reviewed
 from tests.submissions.factories import UserFactory
@@ -60,48 +59,6 @@ class TestList:
         assert ("annotator, adjudicator" in text, "none: labels were imported" in text) == (True, True)
         page = response.content.decode() + as_maintainer.get(f"{PEOPLE}{busy.pk}/").content.decode()
         assert (">LI<" in page, "marker-note" in page) == (False, False)
-
-
-class TestInviting:
-    @pytest.fixture(autouse=True)
-    def prepared(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """Whether the practice round was asked for. It cannot be made here, which no invitation waits for."""
-        asked = list[bool]()
-
-        def fail() -> None:
-            asked.append(True)
-            raise QuotaExceededError("No submission is left.")
-
-        monkeypatch.setattr("reviews.people.practice.ensure_practice", fail)
-        return asked
-
-    def test_the_link_is_shown_once_and_works(self, as_maintainer: Client, prepared: list[bool]) -> None:
-        page = as_maintainer.post(INVITE, {"annotator": "on", "note": "for Dana"}, follow=True).content.decode()
-        link = re.search(r'value="http://testserver(/reviews/join/[\w-]+/)"', page)
-        assert link is not None
-        assert ("no practice items yet: No submission is left." in page, prepared) == (True, [True])
-        again = as_maintainer.get(PEOPLE).content.decode()
-        assert (link[1] in again, "for Dana" in again) == (False, True)
-        dana = UserFactory()
-        as_maintainer.force_login(dana)
-        as_maintainer.post(link[1])
-        made = Reviewer.objects.get()
-        assert (made.user, made.is_annotator, made.is_adjudicator) == (dana, True, False)
-
-    def test_without_a_role_nothing_is_made(self, as_maintainer: Client) -> None:
-        response = as_maintainer.post(INVITE, {"note": "for Dana"})
-        page = response.content.decode()
-        assert (response.status_code, "Choose at least one role." in page) == (422, True)
-        assert ('value="for Dana"' in page, Invitation.objects.exists()) == (True, False)
-
-    def test_revoking(self, as_maintainer: Client, maintainer: User) -> None:
-        invitation, secret = invite(actor=maintainer, annotator=True, adjudicator=False)
-        address = reverse("review_invitation_revoke", args=[invitation.pk])
-        assert address in as_maintainer.get(PEOPLE).content.decode()
-        assert "works no more" in as_maintainer.post(address, follow=True).content.decode()
-        page = as_maintainer.post(address, follow=True).content.decode()
-        assert ("used or revoked already" in page, f'action="{address}"' in page) == (True, False)
-        assert as_maintainer.get(reverse("review_join", args=[secret])).status_code == 410
 
 
 class TestRoles:

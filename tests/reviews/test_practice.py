@@ -1,26 +1,31 @@
-"""The practice round: five answers with known labels, met in order by everybody, and the page of the known label."""
+"""Before the first item: profile, guidelines and practice; and the cases to try reviewing out with."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.models import TestRun
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge, TestRun
 from evaluator.testing.evaluate import evaluate_next
-from reviews.enums import AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.labelling.locking import lock
-from reviews.models import Assignment, Case
-from reviews.people import practice
+from reviews.models import Assignment, Case, CaseEvent, Reviewer, Trigger
+from reviews.people import guidelines, practice
 from reviews.people.practice import ensure_practice, next_practice, practice_cases, progress, remaining
+from reviews.people.readiness import MissingStepError, require_ready, what_is_missing
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.evaluator.conftest import lmr_mini, real_sandbox  # noqa: F401 - fixtures
-from tests.reviews.factories import FINDING, ReviewerFactory, case_of, reviewed
+from tests.reviews.factories import FINDING, ReviewerFactory, case_of, guideline, ready, reviewed
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -33,6 +38,51 @@ if TYPE_CHECKING:
     from reviews.models import Reviewer
 
 pytestmark = pytest.mark.django_db
+
+
+def test_a_newcomer_is_asked_for_three_steps_in_order_until_each_is_done() -> None:
+    case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
+    reviewer: Reviewer = ReviewerFactory(affiliation="")
+    steps = what_is_missing(reviewer)
+    assert [(step.name, step.address) for step in steps] == [
+        *(("profile", "/reviews/profile/"), ("guidelines", "/reviews/guidelines/"), ("practice", "/reviews/")),
+    ]
+    assert steps[2].sentence == "Label 1 practice item with known answers."
+    asked = []
+    for number in range(3):
+        with pytest.raises(MissingStepError) as caught:
+            require_ready(reviewer, Role.ANNOTATOR)
+        asked.append(caught.value.address)
+        if number == 0:
+            reviewer.affiliation = "none"
+            reviewer.save()
+        elif number == 1:
+            guidelines.acknowledge(reviewer)
+            held = reviewer.assignments.create(case=case, state=AssignmentState.ACTIVE)
+        else:
+            held.delete()
+            reviewed(case, reviewer, "CC")
+    require_ready(reviewer, Role.ANNOTATOR)
+    assert (asked, what_is_missing(reviewer)) == ([step.address for step in steps], [])
+
+
+def test_changed_guidelines_ask_for_their_difference() -> None:
+    reviewer = ready()
+    guideline(2)
+    guideline(3)
+    with pytest.raises(MissingStepError, match="what is new in revision 3") as caught:
+        require_ready(reviewer, Role.ANNOTATOR)
+    assert caught.value.address == "/reviews/guidelines/3/?since=1"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [({}, "You are not an adjudicator"), ({"adjudicator": True, "active": False}, "not an active adjudicator")],
+)
+def test_a_role_that_one_does_not_have(facts: dict[str, bool], said: str) -> None:
+    with pytest.raises(MissingStepError, match=said) as caught:
+        require_ready(ready(**facts), Role.ADJUDICATOR)
+    assert caught.value.address == "/reviews/"
 
 
 @pytest.fixture(autouse=True)
@@ -208,3 +258,67 @@ def test_the_tests_agree_with_the_known_labels(lmr_mini: SuiteVersion, real_sand
         "bertscore/1": "wrong_output",
         "neuralcrf/1": "wrong_output",
     }
+
+
+def run(*options: str) -> str:
+    out = io.StringIO()
+    call_command("sample_disputes", *options, stdout=out)
+    return out.getvalue()
+
+
+def sample_cases() -> list[Case]:
+    return list(Case.objects.filter(kind=CaseKind.REVIEW).select_related("implementation__revision__task"))
+
+
+def test_a_newcomer_gets_mixed_cases_and_the_practice_round_once(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+    said = run()
+    submission = Submission.objects.get(system__name="Sample: disputed answers")
+    assert said.splitlines()[:2] == [
+        f"Sample cases: 10 (10 opened), on submission {submission.pk}.",
+        "Practice items: 5.",
+    ]
+    assert "/reviews/people/" in said
+    cases = sample_cases()
+    assert (len(cases), {case.state for case in cases}) == (10, {CaseState.QUEUED})
+    assert {case.severity for case in cases} >= {Severity.CONTRADICTION, Severity.UNSURE, Severity.AUDIT}
+    assert {case.implementation.trial for case in cases} == {1, 2, 3}
+    assert len({case.implementation.revision.task.slug for case in cases}) >= 8
+    assert set(Trigger.objects.values_list("kind", "inclusion_probability")) == {(TriggerKind.SAMPLE, 1.0)}
+    assert CaseEvent.objects.filter(case__in=cases, before="", after=CaseState.QUEUED).count() == 10
+    assert (submission.kind, submission.publish_when_scored) == (Kind.CALIBRATION, True)
+    assert submission.implementations.filter(attempted=True, answer_error={}).count() == 27
+    assert run().startswith("Sample cases: 10 (already there)")
+    assert run("--count", "27").startswith("Sample cases: 27 (17 opened)")
+    assert (len(sample_cases()), Submission.objects.count()) == (27, 2)
+    assert Case.objects.filter(kind=CaseKind.PRACTICE).count() == 5
+
+
+def test_scripted_votes_are_plainly_not_a_models_and_give_the_severities(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+    """Right answers called LI and wrong ones called CC contradict the tests; split and abstaining votes are unsure."""
+    run("--count", "27")
+    judge = JudgeConfig.objects.get()
+    assert (judge.name, judge.active, ShownJudge.objects.exists()) == ("Scripted sample judge", False, False)
+    assert JudgeVote.objects.filter(calls__isnull=False).count() == 0
+    for case in sample_cases():
+        judgement = Judgement.objects.get(implementation=case.implementation_id, config=judge)
+        assert judgement.votes.count() in {3, 5}
+        assert judgement.input_digest
+        wrong = case.implementation.trial == 2
+        opposes = judgement.label == ("CC" if wrong else "LI") and not judgement.split
+        assert (case.severity == Severity.CONTRADICTION) == opposes
+        assert (case.severity == Severity.UNSURE) == (judgement.split or judgement.abstained)
+
+
+def test_what_cannot_be_made_is_said(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+    TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
+    with pytest.raises(CommandError, match=r"not made: The tasks of 'lmr-mini' cannot be audited.* audit_tasks"):
+        run()
+    TaskRevision.objects.update(audit_state=AuditState.PASSED)
+    for options, said in (
+        (["--count", "28"], "The samples were not made: 28 cases are more than the 27 answers"),
+        (["--suite", "nowhere"], r"There is no suite 'nowhere'; run manage\.py load_catalogue first"),
+        (["--count", "0"], "--count must be at least 1"),
+    ):
+        with pytest.raises(CommandError, match=said):
+            run(*options)
+    assert not sample_cases()

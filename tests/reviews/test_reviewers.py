@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection
-from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
-from reviews.models import Assignment, Case, Invitation, Reviewer
+from reviews.models import Assignment, Case, Reviewer
 from reviews.people import conflicts, reviewers
-from reviews.people.invitations import accept, invite, revoke, unused_pseudonym
 from reviews.people.reviewers import open_cases
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError
@@ -28,126 +24,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def secret_of(maintainer: User, **roles: Any) -> str:
-    return invite(actor=maintainer, **{"annotator": True, "adjudicator": False, **roles})[1]
-
-
-class TestInvitations:
-    def test_a_link_makes_a_reviewer(self, maintainer: User) -> None:
-        invitation, secret = invite(actor=maintainer, annotator=True, adjudicator=True, note="for Dana")
-        days = (invitation.expires - timezone.now()).total_seconds() / 86400
-        assert (len(secret) >= 43, secret in str(vars(invitation)), 13.9 < days <= 14) == (True, False, True)
-        person = UserFactory()
-        made = accept(user=person, secret=secret)
-        invitation.refresh_from_db()
-        assert (made.user, made.is_annotator, made.is_adjudicator, made.active) == (person, True, True, True)
-        assert (invitation.used_by, invitation.used is not None) == (made, True)
-        assert list(AuditEvent.objects.order_by("pk").values_list("verb", "actor")) == [
-            (Verb.INVITED, maintainer.pk),
-            (Verb.JOINED, person.pk),
-        ]
-
-    def test_the_same_person_may_accept_twice_and_nobody_else(self, maintainer: User) -> None:
-        secret, person = secret_of(maintainer), UserFactory()
-        assert accept(user=person, secret=secret) == accept(user=person, secret=secret)
-        with pytest.raises(ReviewError, match="has been used: each link works once"):
-            accept(user=UserFactory(), secret=secret)
-        assert Reviewer.objects.count() == 1
-
-    @pytest.mark.parametrize(
-        ("facts", "said"),
-        [
-            ({"revoked": timezone.now()}, "was taken back"),
-            ({"expires": timezone.now()}, "has expired: links last 14 days"),
-        ],
-        ids=["revoked", "expired"],
-    )
-    def test_what_is_not_valid_any_more_makes_nobody(self, maintainer: User, facts: dict[str, Any], said: str) -> None:
-        secret = secret_of(maintainer)
-        Invitation.objects.update(**facts)
-        with pytest.raises(ReviewError, match=said):
-            accept(user=UserFactory(), secret=secret)
-        assert not Reviewer.objects.exists()
-
-    def test_a_wrong_secret_is_nobodys(self, maintainer: User) -> None:
-        with pytest.raises(ReviewError, match="no such invitation"):
-            accept(user=UserFactory(), secret=secret_of(maintainer)[:-1])
-
-    def test_a_second_link_adds_its_role(self, maintainer: User, reviewer: Reviewer) -> None:
-        assert reviewer.user is not None
-        secret = secret_of(maintainer, annotator=False, adjudicator=True)
-        assert accept(user=reviewer.user, secret=secret) == reviewer
-        reviewer.refresh_from_db()
-        assert (reviewer.is_annotator, reviewer.is_adjudicator) == (True, True)
-
-    def test_a_link_that_gives_nothing_new_stays_for_others(self, maintainer: User, reviewer: Reviewer) -> None:
-        assert reviewer.user is not None
-        secret = secret_of(maintainer)
-        with pytest.raises(ReviewError, match="it stays valid for somebody else"):
-            accept(user=reviewer.user, secret=secret)
-        assert accept(user=UserFactory(), secret=secret).is_annotator
-
-    def test_who_was_ended_does_not_come_back_by_a_link(self, maintainer: User) -> None:
-        ended = ReviewerFactory(active=False)
-        with pytest.raises(ReviewError, match="ended by a maintainer"):
-            accept(user=ended.user, secret=secret_of(maintainer, adjudicator=True))
-        assert Invitation.objects.filter(used=None).exists()
-
-    def test_only_maintainers_invite_and_revoke_once_and_not_after_use(self, maintainer: User) -> None:
-        with pytest.raises(NotAllowedError):
-            invite(actor=UserFactory(), annotator=True, adjudicator=True)
-        with pytest.raises(ReviewError, match="at least one role"):
-            invite(actor=maintainer, annotator=False, adjudicator=False)
-        invitation, _ = invite(actor=maintainer, annotator=True, adjudicator=False)
-        with pytest.raises(NotAllowedError):
-            revoke(actor=UserFactory(), invitation=invitation)
-        revoke(actor=maintainer, invitation=invitation)
-        used, secret = invite(actor=maintainer, annotator=True, adjudicator=False)
-        accept(user=UserFactory(), secret=secret)
-        for ended in (invitation, used):
-            with pytest.raises(ReviewError, match="used or revoked already"):
-                revoke(actor=maintainer, invitation=ended)
-        assert AuditEvent.objects.filter(verb=Verb.INVITATION_REVOKED).count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_people_with_one_link_one_wins() -> None:
-    secret = secret_of(UserFactory(is_staff=True))
-    people, outcomes, ready_both = [UserFactory(), UserFactory()], list[str](), threading.Barrier(2)
-
-    def try_it(person: User) -> None:
-        try:
-            ready_both.wait(timeout=20)
-            accept(user=person, secret=secret)
-            outcomes.append("in")
-        except ReviewError as error:
-            outcomes.append(str(error)[:28])
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=try_it, args=(person,)) for person in people]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["This invitation has been use", "in"]
-    assert Reviewer.objects.count() == 1
-
-
 class TestPeople:
     def test_who_reviews(self, reviewer: Reviewer) -> None:
         ended = ReviewerFactory(active=False)
         assert reviewer.user is not None
         assert reviewers.reviewer_of(reviewer.user) == reviewer
         assert [reviewers.reviewer_of(user) for user in (ended.user, UserFactory(), AnonymousUser())] == [None] * 3
-
-    def test_pseudonyms_tell_no_order_and_none_is_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert len(unused_pseudonym().split()) == 3
-        ReviewerFactory(pseudonym="Amber Heron 10")
-        draws = iter(["Amber", "Heron", "Amber", "Wren"])
-        monkeypatch.setattr("random.SystemRandom.choice", lambda _self, _of: next(draws))
-        monkeypatch.setattr("random.SystemRandom.randrange", lambda _self, start, _stop: start)
-        assert unused_pseudonym() == "Amber Wren 10"
 
     def test_changing_roles_hands_back_what_is_held(self, maintainer: User) -> None:
         reviewer = ready(adjudicator=True)
@@ -182,22 +64,6 @@ class TestPeople:
         reviewer.refresh_from_db()
         assert not reviewer.is_adjudicator
 
-    def test_a_profile_is_stored_and_hands_back_what_is_now_in_conflict(self) -> None:
-        reviewer = ready()
-        answer = answers(system=SystemFactory(organisation="ALPHA lab"))[0]
-        held = assigned(case_of(answer, state=CaseState.LEASED), reviewer)
-        given: dict[str, Any] = {"reviewer": reviewer, "shows_name": True, "expertise": "NLP", "confirmed": True}
-        for name, affiliation, said in ((" Dana  Doe ", " ", "or “none”"), ("", "Alpha", "take the tick below away")):
-            with pytest.raises(ReviewError, match=said):
-                reviewers.update_profile(name=name, affiliation=affiliation, **given)
-        assert reviewers.update_profile(name=" Dana  Doe ", affiliation="Alpha  Lab", **given) == 1
-        reviewer.refresh_from_db()
-        held.refresh_from_db()
-        assert (reviewer.public_name, reviewer.affiliation, reviewer.expertise) == ("Dana Doe", "Alpha Lab", "NLP")
-        assert held.state == AssignmentState.RETURNED
-        changed = [event.data.get("changed") for event in AuditEvent.objects.all()]
-        assert ["affiliation", "conflicts_confirmed", "expertise", "name", "shows_name"] in changed
-
 
 class TestConflicts:
     def test_declaring_one_hands_back_only_what_it_concerns(self, annotator: Reviewer) -> None:
@@ -228,12 +94,6 @@ class TestConflicts:
         assert not reviewer.conflicts.exists()
         changes = [event.data["conflict"] for event in AuditEvent.objects.order_by("pk")]
         assert changes == [{"before": "", "after": "Alpha Lab"}, {"before": "Alpha Lab", "after": ""}]
-
-    def test_systems_that_are_not_public_cannot_be_chosen(self, reviewer: Reviewer) -> None:
-        public = answers()[0].submission.system
-        answers(published=False)
-        reported, mine = SystemFactory(owner=None), SystemFactory(owner=reviewer.user)
-        assert set(conflicts.systems_to_choose(reviewer)) == {public, reported, mine}
 
 
 class TestOpenCases:

@@ -1,4 +1,4 @@
-"""What opens a case, and what sends two labels to an adjudicator."""
+"""What opens a case, by rule or by a draw, and what sends two labels to an adjudicator."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from evaluator.models import TestRun
 from reviews.cases import voiding
+from reviews.cases.sampling import drawn
 from reviews.cases.triggers import (
     NewTrigger,
     after_labels,
@@ -36,6 +37,23 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig
 
 pytestmark = pytest.mark.django_db
+ROWS = range(1, 4001)
+
+
+def taken(purpose: str, share: float) -> set[int]:
+    return {pk for pk in ROWS if drawn(purpose, pk, share)}
+
+
+def test_draws_keep_their_share_repeat_and_are_independent(settings: Any) -> None:
+    settings.SECRET_KEY = "a-key-for-drawing"
+    first, half = taken("audit", 0.1), taken("audit", 0.5)
+    # 400 expected, standard deviation 19; 1000 for both purposes, standard deviation 27.
+    assert 340 < len(first) < 460
+    assert 900 < len(half & taken("repeat", 0.5)) < 1100
+    assert taken("audit", 0.1) == first < half
+    assert (taken("audit", 0.0), taken("audit", 1.0)) == (set(), set(ROWS))
+    settings.SECRET_KEY = "another-key"
+    assert taken("audit", 0.1) != first
 
 
 @pytest.fixture(autouse=True)
