@@ -89,29 +89,23 @@ def _squeezed(text: str) -> str:
 
 
 def _heard(newest: Case | None, implementation: Implementation, evidence: str, actor: User) -> Case:
-    found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, evidence)
-    if newest is None or newest.state in _OVER:
-        round_ = newest.round + 1 if newest else 1
-        return _opened(open_case(implementation.pk, [found], round_=round_, raised_by=actor.pk))
-    before = list(newest.triggers.order_by("pk"))
-    if newest.state not in NEWEST_CLOSED:
+    """The case that hears the appeal: the newest round while it is open, else the next one."""
+    found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, evidence, raised_by=actor.pk)
+    before = list(newest.triggers.order_by("pk")) if newest else []
+    if newest and newest.state in NEWEST_CLOSED:
+        # The first trigger of a round is what opened it: such an appeal was against the round before.
+        if any(trigger.kind == TriggerKind.APPEAL and trigger.raised_by_id == actor.pk for trigger in before[1:]):
+            msg = "Your appeal was heard in this round already. Somebody else may bring new evidence."
+            raise WrongStateError(msg)
+        states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round")
+        states.announce(newest)
+    elif newest and newest.state not in _OVER:
         if any(trigger.kind == TriggerKind.APPEAL for trigger in before):
             msg = "An appeal against this label is being looked at already. Wait for its decision."
             raise WrongStateError(msg)
-        store_triggers(newest, [found], raised_by=actor.pk)
+        store_triggers(newest, [found])
         return newest
-    # The first trigger of a round is what opened it: such an appeal was against the round before.
-    if any(trigger.kind == TriggerKind.APPEAL and trigger.raised_by_id == actor.pk for trigger in before[1:]):
-        msg = "Your appeal was heard in this round already. Somebody else may bring new evidence."
-        raise WrongStateError(msg)
-    if not states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round"):
-        return _opened(None)
-    states.announce(newest)
-    return _opened(open_case(newest.implementation_id, [found], round_=newest.round + 1, raised_by=actor.pk))
-
-
-def _opened(case: Case | None) -> Case:
-    """The case. Raises :class:`WrongStateError` where there is none: somebody was faster."""
+    case = open_case(implementation.pk, [found], round_=newest.round + 1 if newest else 1)
     if case is None:
         msg = "The review of this answer has changed just now. Reload the page and look whether you still appeal."
         raise WrongStateError(msg)

@@ -31,24 +31,26 @@ SHORTEST_REASON: Final = 10
 
 def flag_task(decision: Decision) -> list[TaskFlag]:
     """Flag the task revision for each of ``decision``'s reasons that finds it bad. Idempotent, audited."""
-    reasons = [ReasonCode(code) for code in decision.reasons]
-    return [_flag(decision, reason) for reason in reasons if reason.flags_task]
-
-
-def _flag(decision: Decision, reason: ReasonCode) -> TaskFlag:
+    flags = []
     revision = decision.case.implementation.revision
-    with transaction.atomic():
-        flag, is_new = TaskFlag.objects.get_or_create(decision=decision, reason=reason, defaults={"revision": revision})
-        if is_new:
-            record(
-                verb=Verb.TASK_FLAGGED,
-                subject=revision.task,
-                actor=decision.adjudicator.user,
-                reason=reason.label,
-                data={"case": decision.case_id, "revision": revision.number},
+    for reason in map(ReasonCode, decision.reasons):
+        if not reason.flags_task:
+            continue
+        with transaction.atomic():
+            flag, is_new = TaskFlag.objects.get_or_create(
+                decision=decision, reason=reason, defaults={"revision": revision}
             )
-            transaction.on_commit(partial(_announce, revision))
-    return flag
+            if is_new:
+                record(
+                    verb=Verb.TASK_FLAGGED,
+                    subject=revision.task,
+                    actor=decision.adjudicator.user,
+                    reason=reason.label,
+                    data={"case": decision.case_id, "revision": revision.number},
+                )
+                transaction.on_commit(partial(_announce, revision))
+        flags.append(flag)
+    return flags
 
 
 def lift(*, actor: User, flag: TaskFlag, reason: str) -> None:

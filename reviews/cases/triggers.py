@@ -42,12 +42,16 @@ _UNLABELLED: Final = (CaseState.QUEUED, CaseState.LEASED)
 
 @dataclass(frozen=True, slots=True)
 class NewTrigger:
-    """A reason for review. ``inclusion_probability`` is 1 for what is always reviewed, less for a random sample."""
+    """A reason for review. ``inclusion_probability`` is 1 for what is always reviewed, less for a random sample.
+
+    ``raised_by`` is the id of the user who appealed.
+    """
 
     kind: TriggerKind
     severity: Severity
     detail: str = ""
     inclusion_probability: float = 1.0
+    raised_by: int | None = None
 
 
 def eligible() -> QuerySet[Implementation]:
@@ -182,26 +186,21 @@ def _review_cases() -> QuerySet[Case]:
     )
 
 
-def open_case(
-    answer: int, found: Sequence[NewTrigger], *, round_: int = 1, raised_by: int | None = None
-) -> Case | None:
-    """Open a round for the answer with this id; ``None`` when somebody else has just done so.
-
-    ``raised_by`` is the id of the user who appealed. Raises nothing for a lost race.
-    """
+def open_case(answer: int, found: Sequence[NewTrigger], *, round_: int = 1) -> Case | None:
+    """Open a round for the answer with this id; ``None`` when somebody else has just done so."""
     try:
         with transaction.atomic():
             case = Case.objects.create(
                 implementation_id=answer, round=round_, severity=max(trigger.severity for trigger in found)
             )
             states.note(case, before="", after=CaseState.QUEUED, what="opened")
-            store_triggers(case, found, raised_by=raised_by)
+            store_triggers(case, found)
     except IntegrityError:
         return None
     return case
 
 
-def store_triggers(case: Case, found: Iterable[NewTrigger], *, raised_by: int | None = None) -> None:
+def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
     """Add triggers to a case and raise its severity. A kind that it already has is not stored twice, but counts."""
     made = list(found)
     Trigger.objects.bulk_create(
@@ -211,7 +210,7 @@ def store_triggers(case: Case, found: Iterable[NewTrigger], *, raised_by: int | 
                 kind=trigger.kind,
                 detail=trigger.detail,
                 inclusion_probability=trigger.inclusion_probability,
-                raised_by_id=raised_by if trigger.kind == TriggerKind.APPEAL else None,
+                raised_by_id=trigger.raised_by,
             )
             for trigger in made
         ],

@@ -16,7 +16,7 @@ from reviews.labelling import claiming, drafts, holding, items, repeats
 from reviews.labelling.findings import Given, clean_label
 from reviews.models import Assignment, Review
 from reviews.people import guidelines
-from reviews.people.readiness import MissingStepError, what_is_missing
+from reviews.people.readiness import MissingStepError, unread_guidelines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,10 +56,9 @@ def lock(
 
 def require_guidelines_read(reviewer: Reviewer) -> None:
     """Raises :class:`NotReadyError`, with the page to go to, while the guidelines in force are unread."""
-    for step in what_is_missing(reviewer):
-        if step.name == "guidelines":
-            msg = f"{step.sentence} What you typed is kept as a draft; send it afterwards."
-            raise MissingStepError(msg, address=step.address)
+    if step := unread_guidelines(reviewer):
+        msg = f"{step.sentence} What you typed is kept as a draft; send it afterwards."
+        raise MissingStepError(msg, address=step.address)
 
 
 def _locked_before(case: Case, held: Assignment, given: Given) -> Review | None:

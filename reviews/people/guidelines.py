@@ -40,11 +40,6 @@ def current() -> GuidelineRevision:
         return GuidelineRevision.objects.latest("number")
 
 
-def shown(revision: GuidelineRevision) -> Rendered:
-    """A revision as safe HTML."""
-    return rendered(revision.text)
-
-
 @lru_cache(maxsize=16)
 def rendered(text: str) -> Rendered:
     """Guidelines as safe HTML."""

@@ -32,28 +32,20 @@ class MissingStepError(NotReadyError):
 
 def what_is_missing(reviewer: Reviewer) -> list[Missing]:
     """What is to be done before the next item, in order; empty for who is ready."""
-    steps = (_profile(reviewer), _guidelines(reviewer), _practice(reviewer))
-    return [step for step in steps if step is not None]
+    missing = []
+    if not reviewer.affiliation:
+        sentence = "Complete your profile: where you work, and whose answers you must not label."
+        missing.append(Missing("profile", sentence, reverse("review_profile")))
+    if step := unread_guidelines(reviewer):
+        missing.append(step)
+    if left := practice.remaining(reviewer):
+        sentence = f"Label {left} practice item{'' if left == 1 else 's'} with known answers."
+        missing.append(Missing("practice", sentence, reverse("reviews")))
+    return missing
 
 
-def require_ready(reviewer: Reviewer, role: Role) -> None:
-    """Let pass who may label in this role now. Raises :class:`MissingStepError`, with the page to go to."""
-    if not reviewer.active or role not in reviewer.roles:
-        msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
-        raise MissingStepError(msg, address=reverse("reviews"))
-    missing = what_is_missing(reviewer)
-    if missing:
-        raise MissingStepError(missing[0].sentence, address=missing[0].address)
-
-
-def _profile(reviewer: Reviewer) -> Missing | None:
-    if reviewer.affiliation:
-        return None
-    sentence = "Complete your profile: where you work, and whose answers you must not label."
-    return Missing("profile", sentence, reverse("review_profile"))
-
-
-def _guidelines(reviewer: Reviewer) -> Missing | None:
+def unread_guidelines(reviewer: Reviewer) -> Missing | None:
+    """The step of reading the guidelines in force, or how they differ from those read before."""
     revision = guidelines.unread(reviewer)
     if revision is None:
         return None
@@ -65,9 +57,11 @@ def _guidelines(reviewer: Reviewer) -> Missing | None:
     return Missing("guidelines", sentence, f"{address}?since={before.number}")
 
 
-def _practice(reviewer: Reviewer) -> Missing | None:
-    left = practice.remaining(reviewer)
-    if not left:
-        return None
-    sentence = f"Label {left} practice item{'' if left == 1 else 's'} with known answers."
-    return Missing("practice", sentence, reverse("reviews"))
+def require_ready(reviewer: Reviewer, role: Role) -> None:
+    """Let pass who may label in this role now. Raises :class:`MissingStepError`, with the page to go to."""
+    if not reviewer.active or role not in reviewer.roles:
+        msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
+        raise MissingStepError(msg, address=reverse("reviews"))
+    missing = what_is_missing(reviewer)
+    if missing:
+        raise MissingStepError(missing[0].sentence, address=missing[0].address)

@@ -61,7 +61,7 @@ def _shown(request: HttpRequest, asked: GuidelineRevision, since: GuidelineRevis
     reviewer = reviewer_of(request.user)
     unread = domain.unread(reviewer) if reviewer else None
     revisions = list(GuidelineRevision.objects.defer("text").select_related("created_by"))
-    rendered = domain.shown(asked)
+    rendered = domain.rendered(asked.text)
     context = {
         "revision": asked,
         "in_force": revisions[0].number == asked.number,

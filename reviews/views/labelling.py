@@ -332,7 +332,7 @@ def _page_context(request: HtmxRequest, assignment: Assignment, form: LabelForm 
             (keys[action], key.does) for action, key in KEYS.items() if item.other_changes or action != "pane_changes"
         ],
         "guideline": guideline,
-        "guideline_html": mark_safe(guidelines.shown(guideline).body),  # noqa: S308 - the renderer cleans it
+        "guideline_html": mark_safe(guidelines.rendered(guideline.text).body),  # noqa: S308 - the renderer cleans it
         "is_practice": assignment.case.kind == CaseKind.PRACTICE,
         "is_blind_adjudication": assignment.role == Role.ADJUDICATOR,
         "lease_seconds": settings.ENVIRONMENT.review_lease_seconds,

@@ -9,11 +9,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from evaluator.testing.shown_outcomes import PrivateCases
 from reviews.cases.evidence import evidence, shown_tests, shuffled
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role, TriggerKind
-from reviews.models import Assignment, Case, Decision, Review, TaskFlag, Trigger
+from reviews.models import Assignment, Case, Decision, TaskFlag, Trigger
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, vote
 from tests.leaderboard.showing import text_of
@@ -61,16 +62,6 @@ def test_labels_have_letters_findings_their_lines_and_nobody_a_name(adjudicator:
         assert review.reviewer.pseudonym not in repr(shown)
 
 
-def test_long_findings_are_cut(adjudicator: Reviewer) -> None:
-    made = case_of(state=CaseState.ADJUDICATING)
-    reviewed(made, ready(), "LI", findings=[{**FINDING, "start": 1, "end": 30}])
-    assignment = reviewed(made, adjudicator, "CC", role=Role.ADJUDICATOR).assignment
-    lines = [f"line {number}" for number in range(1, 31)]
-    assert assignment is not None
-    (_, label), *_ = evidence(assignment, candidate="\n".join(lines), golden="")["labels"]
-    assert label.findings[0].quoted == "\n".join([*lines[:12], "…"])
-
-
 def test_the_order_is_stable_and_differs_between_readers_and_cases() -> None:
     """With two labels each order comes up about half the time: among twenty never only one."""
     made = case_of()
@@ -81,12 +72,6 @@ def test_the_order_is_stable_and_differs_between_readers_and_cases() -> None:
     orders = [[review.label for review in shuffled(listed, made, reader)] for reader in readers]
     assert {tuple(order) for order in orders} == {("LI", "CC"), ("CC", "LI")}
     assert orders == [[review.label for review in shuffled(reversed(listed), made, reader)] for reader in readers]
-
-
-def test_before_the_own_label_is_locked_there_is_no_evidence(adjudicator: Reviewer) -> None:
-    early = assigned(case_of(), adjudicator, role=Role.ADJUDICATOR)
-    with pytest.raises(Review.DoesNotExist):
-        evidence(early, **CODE)
 
 
 def test_failed_public_cases_are_shown_and_private_ones_counted() -> None:
@@ -179,6 +164,8 @@ class TestEvidence:
         text = text_of(response)
         for shown in ("Annotator A", "Annotator B", "A marked note.", "Your blind label", "1 of 4 differ"):
             assert shown in text
+        explained = [words for reason in ReasonCode for words in (reason.label.capitalize(), reason.when)]
+        assert [words for words in explained if escape(words) not in response.content.decode()] == []
         assert "A judge&#x27;s marked reason." in text
         assert [hidden for hidden in HIDDEN if hidden in response.content.decode()] == []
         assert "no-store" in response["Cache-Control"]
@@ -279,16 +266,13 @@ class TestMaintainers:
         return any(states)
 
     def test_it_takes_a_reason_and_leads_back_to_this_site_only(self, as_maintainer: Any, action: str) -> None:
-        refused = as_maintainer.post(action, {"reason": " ", "next": "//evil.example/"})
-        assert (refused.status_code, "This field is required." in text_of(refused), self.done()) == (422, True, False)
-        assert f'href="{reverse("reviews")}"' in refused.content.decode()
+        for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:alert(1)"):
+            refused = as_maintainer.post(action, {"reason": " ", "next": elsewhere})
+            page = refused.content.decode()
+            assert (refused.status_code, "This field is required." in page, self.done()) == (422, True, False)
+            assert f'<a href="{reverse("reviews")}">Back</a>' in page
         taken = as_maintainer.post(action, {"reason": "The environment was broken.", "next": "/cases/"})
         assert (taken.status_code, taken["Location"], self.done()) == (302, "/cases/", True)
-
-    @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
-    def test_it_leads_nowhere_else(self, as_maintainer: Any, action: str, elsewhere: str) -> None:
-        response = as_maintainer.post(action, {"reason": "The test was mended.", "next": elsewhere})
-        assert response["Location"] == reverse("reviews")
 
     def test_nobody_else_may(self, client: Client, case: Case, action: str, adjudicator: Reviewer) -> None:
         for user in (case.implementation.submission.owner, adjudicator.user):

@@ -89,6 +89,13 @@ def test_the_draft_of_a_lost_item_is_kept(assignment: Assignment, state: str, wh
     assert (stored.draft, stored.draft_version, stored.state) == (DRAFT, 1, state)
 
 
+def test_an_adjudicator_keeps_at_the_evidence_what_is_typed(adjudicator: Reviewer) -> None:
+    """What explains a decision is saved as it is typed, though the blind label is locked."""
+    at_evidence = labelled(case_of(), adjudicator, "CC", role=Role.ADJUDICATOR)
+    assert save_draft(assignment=at_evidence, draft={"note": "Equation 3."}, version=0) == 1
+    assert (Assignment.objects.get().draft, at_evidence.state) == ({"note": "Equation 3."}, AssignmentState.EVIDENCE)
+
+
 def test_what_is_locked_has_no_draft(annotator: Reviewer) -> None:
     locked = labelled(case_of(), annotator, "CC")
     with pytest.raises(LeaseLostError, match="locked"):
