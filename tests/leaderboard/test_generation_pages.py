@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from evaluator.enums import GenerationState, WorkState
+from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation
 from submissions.enums import Visibility
-from submissions.models import Submission
+from submissions.models import Endpoint, Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
 from tests.leaderboard.showing import address_of, words_of
 from tests.submissions.factories import UserFactory
@@ -153,3 +153,45 @@ def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> No
     assert raw["Content-Disposition"] == f'attachment; filename="call-{call.pk}-response.json"'
     assert json.loads(raw.content) == call.response
     assert json.loads(as_alice.get(where, {"raw": "request"}).content) == CHAT_REQUEST
+
+
+def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE, DONE, HELD, QUEUED)
+    first, second, third, _ = requests(run)
+    AnswerRequest.objects.filter(pk=first.pk).update(note="Took the only block.", cuts=[{"part": "references"}])
+    AnswerRequest.objects.filter(pk=second.pk).update(taken=AnswerTaken.REFUSED, note="It said no.")
+    AnswerRequest.objects.filter(pk=third.pk).update(reason="The answer was lost twice.")
+    text = words_of(part(as_alice, run))
+    assert "Took the only block. Left out of the prompt: references." in text
+    assert "refused It said no." in text
+    assert "The answer was lost twice." in text
+
+
+def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED, state=GenerationState.PAUSED)
+    response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
+    assert (response.status_code, 'value="7"' in response.content.decode()) == (422, True)
+    assert "greater than or equal to 1000" in words_of(response)
+    run.refresh_from_db()
+    assert run.state == GenerationState.PAUSED
+
+
+def test_a_held_run_says_why_and_what_to_do(as_alice: Client, alice: User) -> None:
+    run = asked(alice, HELD, state=GenerationState.HELD, reason="The provider does not take the key.")
+    page = part(as_alice, run)
+    assert "The provider does not take the key." in words_of(page)
+    assert f'href="/endpoints/{run.endpoint_id}/change/#id_key"' in page.content.decode()
+    Endpoint.objects.all().delete()
+    assert "Its endpoint was deleted" in words_of(part(as_alice, run))
+
+
+def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    request = requests(run)[0]
+    called(request, key="k", state=CallState.IN_DOUBT, message="The connection broke.")
+    called(request, key="k", number=2)
+    called(request, key="other", state=CallState.IN_DOUBT)
+    text = words_of(as_alice.get(address_of(request.implementation, "answer_calls")))
+    assert "Call 1 in doubt, repeated once The connection broke." in text
+    assert "Call 2 sending 2 answered" in text
+    assert "Call 3 in doubt, not repeated" in text

@@ -96,8 +96,22 @@ class TestList:
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
 
+    def test_the_empty_page_says_how_to_get_one(self, client: Client) -> None:
+        response = client.get("/judges/")
+        assert "No judge is configured, so nothing is judged yet." in text_of(response)  # type: ignore[arg-type]
+        assert 'href="/docs/judging/"' in response.content.decode()
+
 
 class TestPage:
+    def test_health_is_shown_check_by_check_also_one_that_broke_off(self, client: Client) -> None:
+        config = JudgeFactory()
+        checked(config)
+        checked(config, summary={}, results=[], error="The provider said <no>.")
+        page = client.get(config.get_absolute_url()).content.decode()
+        assert "dpo/1 &lt;b&gt;golden&lt;/b&gt;" in page
+        assert "The provider said &lt;no&gt;." in page
+        assert page.count('class="health"') == 2
+
     def test_shows_its_prompt_and_prices_and_not_its_address(self, client: Client) -> None:
         config = JudgeFactory(price_input=Decimal("2.5"), price_output=Decimal(10))
         page = client.get(config.get_absolute_url()).content.decode()

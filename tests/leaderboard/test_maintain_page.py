@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -131,3 +132,32 @@ def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: U
         ("?subject=nothing", set()),
     ):
         assert set(re.findall("reason of ([a-z]+)", text_of(as_maintainer, query))) == shown
+
+
+def test_the_queue_in_numbers_and_what_runs_wait_for(as_maintainer: Client) -> None:
+    submissions = [held_submission(), held_submission()]
+    for submission in submissions:
+        infra(TestRun.objects.get(implementation__submission=submission, state=RunState.HELD), "/srv/x is full")
+    infra(TestRun.objects.filter(state=RunState.DONE)[0], "over long ago")
+    old = TestRunFactory(implementation=with_answers(submissions[0], 1)[0])
+    TestRun.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(hours=3))
+    text = text_of(as_maintainer)
+    assert "1 waiting, 0 running, 2 held, 2 done" in text
+    assert "Oldest waiting 3 hours ago" in text
+    assert "/srv/x is full 2 runs, last met just now" in text
+    assert f"submissions {submissions[0].pk}, {submissions[1].pk}" in text
+    assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
+
+
+def test_events_come_in_pages_that_keep_the_filter(as_maintainer: Client) -> None:
+    AuditEventFactory.create_batch(51, verb=Verb.CANCELLED)
+    page = as_maintainer.get(f"{ADDRESS}?verb=cancelled").content.decode()
+    assert "51 events, newest first" in page
+    assert "?verb=cancelled&amp;page=2" in page
+    assert len(as_maintainer.get(f"{ADDRESS}?verb=cancelled&page=2").context["events"].object_list) == 1
+
+
+def test_only_what_is_held_is_retried(as_maintainer: Client) -> None:
+    response = as_maintainer.post(reverse("maintain_retry"), {"submission": SubmissionFactory().pk})
+    assert response.status_code == 422
+    assert "Only a held submission can be retried." in response.content.decode()

@@ -131,3 +131,22 @@ def test_old_results_can_still_be_opened(client: Client) -> None:
     other = scored("passed")
     foreign = TestRun.objects.get(implementation__submission=other)
     assert client.get(address, {"run": foreign.pk}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"task": "nothing/here/1"}, "There is no task nothing/here/1."),
+        ({"submission": "99"}, "There is no submission 99"),
+        ({"suite": "nothing", "task": "here/1"}, "There is no suite nothing."),
+    ],
+)
+def test_a_choice_that_names_nothing_says_so(as_maintainer: Client, query: dict[str, str], message: str) -> None:
+    response = as_maintainer.get(ADDRESS, query)
+    assert (response.status_code, response.context["planned"]) == (200, False)
+    assert message in words_of(response)
+
+
+def test_a_reason_is_needed(as_maintainer: Client) -> None:
+    response = confirmed(as_maintainer, scored("passed", evaluator="1"), reason="")
+    assert (response.status_code, Reevaluation.objects.exists()) == (422, False)

@@ -267,3 +267,18 @@ def test_maintainers_lift_it_on_the_tasks_page_whatever_became_of_the_case(
     response = client.post(action, {"reason": "The tolerance was mended.", "next": here}, follow=True)
     assert response.redirect_chain == [(here, 302)]
     assert ("The flag is lifted" in response.content.decode(), "In doubt" in response.content.decode()) == (True, False)
+
+
+def test_a_weak_test_says_so_and_why(client: Client) -> None:
+    weakness = "weak test: it caught only 1 of 2 seeded bugs (50 %), 80 % are wanted"
+    one_task(audit_state=AuditState.WEAK, audit={**AUDIT, "weakness": weakness})
+    page = client.get(ADDRESS).content.decode()
+    assert "Weak test: it caught only 1 of 2 seeded bugs" in page
+    assert "left out of the board’s numbers" in page
+
+
+def test_a_task_outside_the_version_says_so(client: Client) -> None:
+    old = one_task()
+    SuiteVersionFactory(suite=old.suite, number=2, seed_epoch=old.seed_epoch, tasks=1)
+    assert "not part of the shown suite version" in client.get(ADDRESS).content.decode()
+    assert "not part of the shown suite version" not in client.get(f"{ADDRESS}?version=1").content.decode()
