@@ -1,4 +1,4 @@
-"""How accounts behave here, where allauth leaves a choice."""
+"""What this site decides for allauth: open sign-up, login attempts, letters."""
 
 from __future__ import annotations
 

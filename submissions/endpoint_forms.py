@@ -1,4 +1,4 @@
-"""What people type about model endpoints. A key is read here and never given back."""
+"""The form of a model endpoint. It reads a key and never sends one back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission's closed vocabularies."""
+"""The choices of this room's fields: states, kinds, visibility, verbs of audit events."""
 
 from __future__ import annotations
 

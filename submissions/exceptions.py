@@ -1,4 +1,4 @@
-"""What can be refused in this room. Every message is written for the person who reads it."""
+"""Refusals of this room. Every message is written for the person who reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type about submissions. Forms read and check; the verbs are in ``domain``."""
+"""Forms about submissions. They read and check; the verbs are in ``domain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a function of ours on foreign bytes in a child process with hard limits: a hostile file costs one child."""
+"""Run a trusted function on foreign bytes in a child process with hard limits: a hostile file costs one child."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def answer(limits_text: str, act: Callable[[bytes], Any]) -> None:
     Import what ``act`` needs before: the limits close the way to more files.
     """
     limits = ChildLimits(**json.loads(limits_text))
-    os.nice(10)  # whoever looks at pages meanwhile comes first
+    os.nice(10)  # page requests come first
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     # The hard limit is a second later: at it the kernel kills without saying why.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))

@@ -1,4 +1,4 @@
-"""What this room does on news from the lower one."""
+"""Record in the audit events what ``benchmark_tasks`` reports by signals."""
 
 from __future__ import annotations
 

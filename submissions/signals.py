@@ -1,4 +1,4 @@
-"""News from this room for the higher ones. Receivers only queue work after commit."""
+"""Signals of this room, for the higher ones. Receivers only queue work after commit."""
 
 from __future__ import annotations
 

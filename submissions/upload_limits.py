@@ -1,4 +1,4 @@
-"""How large an upload may be, and bounding what a request may write to disk before any of our code looks at it."""
+"""How large an upload may be, also of what a request writes to disk before any view runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading ``answer.py``: the goal's one definition, and the imports and helpers that come with it."""
+"""Read ``answer.py``: the goal's one definition, and the imports and helpers that come with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an uploaded file of any form to raw answers: a bundle in a zip or tar.gz, JSONL predictions, an output tree."""
+"""Read raw answers from an uploaded file of any form: a bundle (zip, tar.gz), JSONL predictions, an output tree."""
 
 from __future__ import annotations
 
@@ -49,13 +49,6 @@ _PLACE = re.compile(r"answers/([^/]+)/0*([1-9][0-9]{0,2})(?:/trial-0*([1-9][0-9]
 _SESSION = re.compile(rf"(?P<folder>answers/(?:[^/]+/){{1,2}}?[^/]+)/{_TRAJECTORY}/(?P<file>.+)", re.IGNORECASE)
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 _UTF8_MARK = b"\xef\xbb\xbf"
-_OTHER_KINDS = (
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"(\xb5/\xfd", "zstandard"),
-    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
-    (b"Rar!", "RAR"),
-)
 _TREE_UNDESCRIBED = (
     "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
     "form or on the command line."
@@ -63,6 +56,8 @@ _TREE_UNDESCRIBED = (
 _ROWS_UNDESCRIBED = (
     "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
 )
+_OTHER_KIND = "A bundle is a zip, a tar.gz or a JSONL file; this file is none of these. Pack it again as zip or tar.gz."
+_EMPTY = "The file is empty; send a zip, tar.gz or JSONL file."
 _NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
 
 
@@ -113,7 +108,9 @@ def read_bundle(
     elif data.removeprefix(_UTF8_MARK).lstrip(b" \t\r\n").startswith(b"{"):
         manifest, answers = _from_rows(data, defaults, limits, problems)
     else:
-        raise BundleError([refuse(_unknown_kind(data))])
+        raise BundleError(
+            [refuse(_OTHER_KIND if data.strip() else "The file is empty; send a zip, tar.gz or JSONL file.")]
+        )
     remarks += islice(_trajectory_remarks(answers), limits.members)
     return _reading(manifest, answers, problems, remarks, described=not is_packed(data))
 
@@ -174,16 +171,6 @@ def _described(defaults: Manifest | None, problems: ProblemList, *, missing: str
     manifest, found = check_manifest(defaults)
     problems.extend(found)
     return manifest
-
-
-def _unknown_kind(data: bytes) -> str:
-    if not data.strip():
-        return "The file is empty; send a zip, tar.gz or JSONL file."
-    found = next((name for magic, name in _OTHER_KINDS if data.startswith(magic)), "")
-    if not found and data[257:262] == b"ustar":
-        found = "an uncompressed tar"
-    what = f"is {found}" if found else "is none of these"
-    return f"A bundle is a zip, a tar.gz or a JSONL file; this file {what}. Pack it again as zip or tar.gz."
 
 
 def _from_rows(

@@ -1,4 +1,4 @@
-"""The two things asked of git: apply a diff in a folder, and write a diff between two sets of files.
+"""Run git to apply a diff in a folder, and to write a diff between two sets of files.
 
 git runs outside any repository, with no configuration, no home and no hooks (SANDBOX notes: inside a foreign
 repository ``git apply`` silently applies nothing).

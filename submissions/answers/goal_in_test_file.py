@@ -73,7 +73,7 @@ def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
 
 
 def without_goal(found: FoundGoal) -> ast.Module:
-    """The file's syntax tree with ``pass`` for the goal. Read anew, since it is changed."""
+    """The file's syntax tree with ``pass`` for the goal. Parsed again, since it is changed."""
     tree = parse_source(found.source.text)
     for holder in ast.walk(tree):
         for _, value in ast.iter_fields(holder):

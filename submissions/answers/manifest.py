@@ -1,4 +1,4 @@
-"""What a bundle says about itself and its answers: ``submission.json`` and ``usage.json``."""
+"""Read and check ``submission.json`` and ``usage.json``."""
 
 from __future__ import annotations
 

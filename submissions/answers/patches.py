@@ -1,4 +1,4 @@
-"""Applying one answer to a task's masked repository: a diff in a scratch copy, or a definition spliced into its file.
+"""Apply one answer to a task's masked repository: a diff in a scratch copy, or a definition spliced into its file.
 
 What a diff says about itself is not believed; what it did to the copy is looked at, path by path.
 """

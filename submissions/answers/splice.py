@@ -1,4 +1,4 @@
-"""Putting an ``answer.py`` into the masked file in the goal's place, and leaving every other byte as it is."""
+"""Put an ``answer.py`` into the masked file in the goal's place, and leave every other byte as it is."""
 
 from __future__ import annotations
 

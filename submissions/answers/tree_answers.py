@@ -1,4 +1,4 @@
-"""From a modified repository to an answer for each of the paper's tasks. No Django here.
+"""Make an answer for each of a paper's tasks from its modified repository. No Django here.
 
 A paper may have several tasks, some in one file. Each gets what was changed, except that the other tasks' goals are as
 masked: so one task's score does not depend on what was written for another. What may not be changed is set aside and

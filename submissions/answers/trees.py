@@ -1,4 +1,4 @@
-"""What a diff really did: the files of a folder before and after, by ``lstat`` and content."""
+"""List, copy and remove folders of foreign files; compare two listings to see what a diff really did."""
 
 from __future__ import annotations
 

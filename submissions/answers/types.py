@@ -231,7 +231,7 @@ def task_slug(written: str) -> str:
 
 
 def closed_message(reason: str) -> str:
-    """What is said of an answer to a task that takes none."""
+    """The remark on an answer to a task that takes none."""
     return f"This task takes no answers ({reason}), so what is here for it was left out."
 
 

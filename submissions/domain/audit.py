@@ -1,4 +1,4 @@
-"""Recording who did what."""
+"""Record who did what, and list it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking uploads in a worker: a page only stores a file, and shows what was found once a worker has checked it."""
+"""Check uploads in a worker: a page only stores a file, and shows what was found once a worker has checked it."""
 
 from __future__ import annotations
 

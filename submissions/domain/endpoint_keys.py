@@ -1,4 +1,4 @@
-"""The secrets that seal endpoints' keys, and sealing and opening the key of one endpoint."""
+"""Seal and open endpoints' keys with the configured secrets, or the one in the data folder."""
 
 from __future__ import annotations
 

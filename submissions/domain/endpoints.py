@@ -1,4 +1,4 @@
-"""The verbs of model endpoints: registering, changing, storing and forgetting a key, deleting.
+"""Register, change and delete model endpoints; store, read and forget their keys.
 
 An endpoint is its owner's alone; maintainers do not see others'. Keys go in here and come out in :func:`key_of`, which
 only workers call; no audit event, message or representation holds one.

@@ -1,4 +1,4 @@
-"""Removing stored files that no row names, and what checks that were killed left behind."""
+"""Remove stored files that no row names, and scratch folders that killed checks left behind."""
 
 from __future__ import annotations
 

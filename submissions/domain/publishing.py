@@ -1,4 +1,4 @@
-"""Publishing, withdrawing, hiding and correcting: the owner's and the maintainers' acts, all with a public trace."""
+"""Publish, withdraw, hide and correct submissions; each act leaves a public audit event."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def publish(*, submission: Submission, actor: User, code_licence: str, consent: 
 
 
 def publish_if_consented(*, submission: Submission) -> bool:
-    """Publish a newly scored submission whose owner asked for it beforehand; say whether it was."""
+    """Publish a newly scored submission whose owner consented when they submitted; return whether it was."""
     if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
         return False
     publish(submission=submission, actor=submission.owner, code_licence=submission.code_licence, consent=True)

@@ -1,4 +1,4 @@
-"""From a checked bundle to a stored submission with an implementation for every task and trial."""
+"""Make a stored submission from a checked bundle, with an implementation for every task and trial."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _implementations(submission: Submission, answers: Sequence[RawAnswer], store
             if answer is not None:
                 _fill(implementation, answer)
                 if answer.trajectory is not None:
-                    # Stored under a name of ours; the submitted one is only shown.
+                    # The site chooses the name on disk; the submitted one is only shown.
                     name = f"{submission.bundle_digest[:16]}-{revision.pk}-{trial}.trajectory"
                     _save(implementation.trajectory, name, ContentFile(answer.trajectory), stored)
             implementations.append(implementation)

@@ -1,4 +1,4 @@
-"""Receiving a bundle, and listing everything that is wrong with it, before anything is queued."""
+"""Receive a bundle, and list everything that is wrong with it, before anything is queued."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
         checked=False,
     )
     file.seek(0)
-    # The name on disk is ours: a submitted name never becomes a path.
+    # The site chooses the name on disk: a submitted name never becomes a path.
     upload.file.save(f"{upload.digest}.bundle", file, save=False)
     try:
         with transaction.atomic():
@@ -278,13 +278,13 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
 
 
 def check_again(*, upload: Upload, described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Have a stored upload checked anew, with other ``fields`` beside it; the file need not be sent again."""
+    """Have a stored upload checked again with other ``fields``; the file need not be sent again."""
     upload.fields, upload.described = fields, _plain(described)
     return recheck(upload=upload)
 
 
 def recheck(*, upload: Upload) -> Upload:
-    """Have a stored upload checked anew as it is."""
+    """Have a stored upload checked again as it is."""
     upload.checked, upload.checking_since, upload.tries, upload.report = False, None, 0, {}
     upload.result.delete(save=False)
     with transaction.atomic():
@@ -317,7 +317,7 @@ def described_by(options: Mapping[str, Any]) -> Manifest | None:
 
 
 def described_by_upload(upload: Upload) -> Manifest | None:
-    """What the form said about the file when it was sent or last described anew."""
+    """What the form said about the file when it was last sent."""
     given = upload.described
     return Manifest(**{**given, "links": tuple(given["links"])}) if given else None
 

@@ -42,6 +42,7 @@ _LEFT_OUT: Final = frozenset(
 _OTHERS: Final = frozenset(("browse", "browse_interactive", "call_tool_mcp", "delegate", "reject", "task_tracking"))
 _AT_WORK: Final = frozenset(("loading", "init", "running", "finished", ""))
 _EVENT_MARKS: Final = frozenset(("extras", "cause", "source"))
+_SHOWN: Final = {"run": "command", "run_ipython": "code", "read": "path", "message": "content", "think": "thought"}
 _EDIT_PARTS: Final = ("command", "file_text", "old_str", "new_str", "insert_line", "content")
 
 
@@ -172,14 +173,8 @@ def _reply_id(event: Event) -> str:
 
 def _input(name: str, args: Event, event: Event) -> str:
     """What the action was given, as a person would write it down."""
-    if name == "run":
-        return _string(args.get("command"))
-    if name == "run_ipython":
-        return _string(args.get("code"))
-    if name == "think":
-        return _string(args.get("thought"))
-    if name == "message":
-        return _string(args.get("content"))
+    if name in _SHOWN:
+        return _string(args.get(_SHOWN[name]))
     if name == "finish":
         return _string(args.get("final_thought")) or _string(event.get("message"))
     if name in ("edit", "write"):
@@ -187,8 +182,6 @@ def _input(name: str, args: Event, event: Event) -> str:
             f"{part}: {args[part]}" for part in _EDIT_PARTS if isinstance(args.get(part), str | int) and args[part]
         ]
         return "\n".join([_string(args.get("path")), *parts])
-    if name == "read":
-        return _string(args.get("path"))
     return f"{name}: {json.dumps({key: value for key, value in args.items() if key != 'thought'}, ensure_ascii=False)}"
 
 

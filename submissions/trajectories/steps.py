@@ -1,4 +1,4 @@
-"""What an agent did on its way to an answer, step by step, in one form whoever ran it."""
+"""An agent's run, step by step, in one form for all agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all addresses that act have in common: they take a POST of somebody signed in, and answer the rest kindly."""
+"""What all views that change something share: only a POST of a signed-in user reaches them, and refusals are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending a bundle: receive it, follow its check by a worker, show what was found, submit or discard."""
+"""Pages of uploads: receive a file, follow its check by a worker, show what was found, submit or discard."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _own_upload(user: User, pk: str) -> Upload | None:
 @login_required
 @require_safe
 def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """Nothing while the file is being checked; then an answer that makes htmx load the page anew."""
+    """Nothing while the file is being checked; then an answer that makes htmx load the page again."""
     stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
     return HttpResponseClientRefresh() if stored.checked else HttpResponse(status=HTTPStatus.NO_CONTENT)
 

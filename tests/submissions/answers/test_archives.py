@@ -147,7 +147,7 @@ def pax(records: bytes) -> Callable[[], bytes]:
 DAMAGED = "damaged or cut off"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b" \n ", "The file is empty"),
-    "plain tar": (lambda: gzip.decompress(make_tar(GOOD_FILES)), "this file is an uncompressed tar"),
+    "plain tar": (lambda: gzip.decompress(make_tar(GOOD_FILES)), "this file is none of these"),
     "zip traversal": (zip_named("../evil.txt"), "climbs out"),
     "zip absolute": (zip_named("/etc/cron.txt"), "absolute"),
     "zip backslash": (lambda: raw_zip(b"answers\\evil.txt", b"x"), "backslash"),
