@@ -26,11 +26,6 @@ def lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=settings.ENVIRONMENT.review_lease_seconds)
 
 
-def held(*, pk: int, reviewer: Reviewer) -> Assignment:
-    """An assignment of ``reviewer``, in any state. Raises ``Assignment.DoesNotExist`` for anybody else's."""
-    return Assignment.objects.select_related("case", "reviewer").get(pk=pk, reviewer=reviewer)
-
-
 def extend(assignment: Assignment) -> datetime:
     """Heartbeat: renew the lease, also one that ran out while nobody asked for the case; answer until when it lasts.
 

@@ -24,9 +24,8 @@ from reviews.labelling.items import blind_item
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Case, TaskFlag
 from reviews.people.guidelines import current
-from reviews.people.reviewers import reviewer_of
+from reviews.views.guards import maintainers_only, own_assignment, user_of
 from submissions.exceptions import SubmissionError
-from submissions.models import User
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
@@ -48,13 +47,7 @@ def _home(pk: int) -> str:  # noqa: ARG001 - what the view gets
 
 def _own(request: HttpRequest, pk: int) -> Assignment:
     """The adjudicator's own assignment, in any state. Raises Http404, also for maintainers: evidence is not theirs."""
-    reviewer = reviewer_of(request.user)
-    if reviewer is None:
-        raise Http404
-    try:
-        assignment = holding.held(pk=pk, reviewer=reviewer)
-    except Assignment.DoesNotExist as error:
-        raise Http404 from error
+    assignment = own_assignment(request, pk)
     if assignment.role != Role.ADJUDICATOR:
         raise Http404
     return assignment
@@ -143,33 +136,28 @@ def _lost(request: HttpRequest, assignment: Assignment, why: str, form: DecideFo
     return render(request, "reviews/adjudicate_lost.html", context, status=status)
 
 
-def _maintainer(request: HttpRequest) -> User:
-    """Who acts. Raises Http404 for everybody else: nothing offers it to them."""
-    if not isinstance(request.user, User) or not request.user.is_staff:
-        raise Http404
-    return request.user
-
-
 @action(_home)
+@maintainers_only
 def case_void(request: HttpRequest, pk: int) -> HttpResponse:
     """End the review of an answer without a label; what was locked stays stored."""
-    actor, case = _maintainer(request), get_object_or_404(Case, pk=pk)
+    case = get_object_or_404(Case, pk=pk)
     return _because(
         request,
         title="End this review without a label",
-        act=lambda reason: voiding.void(actor=actor, case=case, reason=reason),
+        act=lambda reason: voiding.void(actor=user_of(request), case=case, reason=reason),
         done="The review has ended without a label.",
     )
 
 
 @action(_home)
+@maintainers_only
 def flag_lift(request: HttpRequest, pk: int) -> HttpResponse:
     """Lift the flag of a task: its test or golden function is trusted again."""
-    actor, flag = _maintainer(request), get_object_or_404(TaskFlag, pk=pk)
+    flag = get_object_or_404(TaskFlag, pk=pk)
     return _because(
         request,
         title="Lift the flag of this task",
-        act=lambda reason: flags.lift(actor=actor, flag=flag, reason=reason),
+        act=lambda reason: flags.lift(actor=user_of(request), flag=flag, reason=reason),
         done="The flag is lifted; the scores that rest on the task are no longer marked.",
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404
 
+from reviews.models import Assignment
 from reviews.people.reviewers import reviewer_of
 from submissions.models import User
 
@@ -42,6 +43,15 @@ def reviewers_only(view: View) -> View:
         return view(request, reviewer, *args, **kwargs)
 
     return login_required(guarded)
+
+
+def own_assignment(request: HttpRequest, pk: int) -> Assignment:
+    """One's own assignment, in any state. Raises Http404 for everybody else's, whoever asks."""
+    reviewer = reviewer_of(request.user)
+    own = Assignment.objects.select_related("case", "reviewer").filter(pk=pk, reviewer=reviewer).first()
+    if reviewer is None or own is None:
+        raise Http404("There is no such item.")
+    return own
 
 
 def user_of(request: HttpRequest) -> User:

@@ -20,7 +20,7 @@ from reviews.labelling.claiming import queue_counts
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
 from reviews.people import invitations, practice, readiness, reviewers
-from reviews.views.guards import reviewers_only, user_of
+from reviews.views.guards import own_assignment, reviewers_only, user_of
 from submissions.views.acting import SIGNED_OUT
 
 if TYPE_CHECKING:
@@ -97,11 +97,8 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 @require_safe
 def practice_answer(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
     """The own label beside the known one; before it is locked, the item itself."""
-    found = Assignment.objects.filter(pk=pk, reviewer=reviewer, case__kind=CaseKind.PRACTICE)
-    assignment = found.select_related(
-        "case__implementation__revision__task__paper", "case__implementation__revision__category"
-    ).first()
-    if assignment is None:
+    assignment = own_assignment(request, pk)
+    if assignment.case.kind != CaseKind.PRACTICE:
         raise Http404
     review = Review.objects.filter(case=assignment.case, reviewer=reviewer).first()
     if review is None:

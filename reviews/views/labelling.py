@@ -33,6 +33,7 @@ from reviews.models import Assignment, Review
 from reviews.people import guidelines, practice
 from reviews.people.readiness import what_is_missing
 from reviews.people.reviewers import reviewer_of
+from reviews.views.guards import own_assignment
 from submissions.views.acting import perform
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
     if not request.user.is_authenticated:
         # A script would take the page that asks to sign in for an answer.
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
-    assignment = asked(request, pk)
+    assignment = own_assignment(request, pk)
     if request.method == "POST":
         acts = {"skip": _skip, "return": _return, "resume": _resume, "lock": _lock, "next": _lock}
         return acts.get(request.POST.get("act", ""), _save)(request, assignment)
@@ -260,7 +261,7 @@ def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
 @cache_control(private=True, max_age=3600)
 def label_paper(request: HtmxRequest, pk: int) -> FileResponse:
     """The paper of what one labels, under a name that says nothing."""
-    assignment = asked(request, pk)
+    assignment = own_assignment(request, pk)
     revision = assignment.case.implementation.revision
     file = paper_file(revision)
     if file is None:
@@ -270,17 +271,6 @@ def label_paper(request: HtmxRequest, pk: int) -> FileResponse:
     response = FileResponse(file.open("rb"), content_type=kind, filename=name)
     response["X-Content-Type-Options"] = "nosniff"
     return response
-
-
-def asked(request: HtmxRequest, pk: int) -> Assignment:
-    """One's own assignment. Raises Http404 for everybody else's, whoever asks."""
-    reviewer = reviewer_of(request.user)
-    if reviewer is None:
-        raise Http404("There is no such item.")
-    try:
-        return holding.held(pk=pk, reviewer=reviewer)
-    except Assignment.DoesNotExist as error:
-        raise Http404("There is no such item.") from error
 
 
 def locked(assignment: Assignment) -> Review | None:

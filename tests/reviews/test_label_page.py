@@ -55,13 +55,13 @@ def test_an_item_holds_task_golden_and_candidate(task: TaskRevision, annotator: 
     assert (masked.path, masked.text, masked.first, masked.last) == ("scoring/core.py", MASKED, 8, 11)
 
 
-def test_nothing_hidden_is_in_an_item(task: TaskRevision, annotator: Reviewer) -> None:
-    text = str(asdict(blind_item(held_by(annotator, task, diff=HELPER + GOAL))))
+def test_other_changes_are_those_outside_the_goal_and_nothing_hidden_is_in_an_item(
+    task: TaskRevision, annotator: Reviewer
+) -> None:
+    item = blind_item(held_by(annotator, task, diff=HELPER + GOAL))
+    text = str(asdict(item))
+    assert item.other_changes == HELPER.rstrip("\n")
     assert ([word for word in HIDDEN if word in text], "candidate-comment" in text) == ([], True)
-
-
-def test_other_changes_are_those_outside_the_goal(task: TaskRevision, annotator: Reviewer) -> None:
-    assert blind_item(held_by(annotator, task, diff=HELPER + GOAL)).other_changes == HELPER.rstrip("\n")
 
 
 def test_a_goal_file_that_is_changed_around_the_goal_counts_as_changed(task: TaskRevision, annotator: Reviewer) -> None:

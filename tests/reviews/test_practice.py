@@ -147,6 +147,7 @@ def test_changed_items_take_the_place_of_the_old_ones(
 
 
 def test_items_are_met_in_order_and_by_everybody(annotator: Reviewer, other_annotator: Reviewer) -> None:
+    case_of(kind=CaseKind.PRACTICE, known_label="CC", state=CaseState.VOID)
     cases = practice_of("CC LC")
     first = next_of(annotator)
     assert (first.case, first.role, first.state) == (cases[0], Role.ANNOTATOR, AssignmentState.ACTIVE)
@@ -186,15 +187,6 @@ def test_an_item_given_up_is_taken_up_again_with_its_draft(annotator: Reviewer, 
     assert (again.token == first.token, again.ended) == (False, None)
     assert again.lease_until is not None
     assert timedelta(minutes=29) < again.lease_until - timezone.now() <= timedelta(minutes=30)
-
-
-def test_void_items_are_not_practised_and_counting_is_one_query(
-    annotator: Reviewer, django_assert_num_queries: Any
-) -> None:
-    case, *_ = practice_of("CC LC LI")
-    Case.objects.filter(pk=case.pk).update(state=CaseState.VOID)
-    with django_assert_num_queries(1):
-        assert remaining(annotator) == 2
 
 
 class TestPage:

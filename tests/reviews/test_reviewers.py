@@ -1,24 +1,34 @@
-"""Invitations, roles, profiles, and which cases are open to whom."""
+"""Reviewers: roles, profiles, conflicts of interest, and which cases are open to whom; with their pages."""
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.urls import reverse
+from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
-from reviews.models import Assignment, Case, Reviewer
+from reviews.labelling.keys import KEYS, keys_of
+from reviews.models import Assignment, Case, Conflict, Invitation, Reviewer
 from reviews.people import conflicts, reviewers
-from reviews.people.reviewers import open_cases
-from submissions.enums import Kind, Verb, Visibility
+from reviews.people.conflicts import add_conflict, remove_conflict
+from reviews.people.invitations import accept, invite
+from reviews.people.reviewers import open_cases, update_profile
+from submissions.enums import Kind, Visibility
 from submissions.exceptions import NotAllowedError
-from submissions.models import AuditEvent, Submission
+from submissions.models import Submission
+from tests.leaderboard.showing import text_of
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, ready, reviewed
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from django.test import Client
+
     from submissions.models import User
 
 pytestmark = pytest.mark.django_db
@@ -30,18 +40,6 @@ class TestPeople:
         assert reviewer.user is not None
         assert reviewers.reviewer_of(reviewer.user) == reviewer
         assert [reviewers.reviewer_of(user) for user in (ended.user, UserFactory(), AnonymousUser())] == [None] * 3
-
-    def test_changing_roles_hands_back_what_is_held(self, maintainer: User) -> None:
-        reviewer = ready(adjudicator=True)
-        held = assigned(case_of(state=CaseState.LEASED), reviewer)
-        change = {"annotator": False, "adjudicator": True, "active": True}
-        assert reviewers.set_roles(actor=maintainer, reviewer=reviewer, reason="asked for it", **change) == 1
-        held.refresh_from_db()
-        held.case.refresh_from_db()
-        assert (held.state, held.case.state) == (AssignmentState.RETURNED, CaseState.QUEUED)
-        event = AuditEvent.objects.get(verb=Verb.REVIEWER_CHANGED)
-        assert (event.actor, event.reason, event.data["before"]["is_annotator"]) == (maintainer, "asked for it", True)
-        assert event.data["after"] == {"is_annotator": False, "is_adjudicator": True, "active": True}
 
     def test_ending_hands_back_in_every_role_and_reopening_keeps_the_rest(self, maintainer: User) -> None:
         reviewer = ready(adjudicator=True)
@@ -74,26 +72,6 @@ class TestConflicts:
         states: dict[int | None, str] = dict(Assignment.objects.values_list("pk", "state"))
         assert (states[concerned.pk], states[other.pk]) == (AssignmentState.RETURNED, AssignmentState.ACTIVE)
         assert (states[locked.assignment_id], locked.case.reviews.count()) == (AssignmentState.DONE, 1)
-
-    def test_twice_and_both_and_neither_are_refused(self, reviewer: Reviewer) -> None:
-        system = SystemFactory()
-        conflicts.add_conflict(reviewer=reviewer, system=system)
-        conflicts.add_conflict(reviewer=reviewer, organisation="Alpha Lab")
-        for again in ({"system": system}, {"organisation": " alpha  LAB"}):
-            with pytest.raises(ReviewError, match="declared already"):
-                conflicts.add_conflict(reviewer=reviewer, **again)
-        neither: dict[str, Any] = {}
-        for wrong in ({"system": SystemFactory(), "organisation": "Beta"}, neither):
-            with pytest.raises(ReviewError, match="one of both"):
-                conflicts.add_conflict(reviewer=reviewer, **wrong)
-        assert reviewer.conflicts.count() == 2
-
-    def test_removing_one_is_recorded(self, reviewer: Reviewer) -> None:
-        conflicts.add_conflict(reviewer=reviewer, organisation="Alpha Lab")
-        conflicts.remove_conflict(reviewer=reviewer, conflict=reviewer.conflicts.get())
-        assert not reviewer.conflicts.exists()
-        changes = [event.data["conflict"] for event in AuditEvent.objects.order_by("pk")]
-        assert changes == [{"before": "", "after": "Alpha Lab"}, {"before": "Alpha Lab", "after": ""}]
 
 
 class TestOpenCases:
@@ -173,3 +151,185 @@ class TestOpenCases:
         assert list(open_cases(reserved.reserved_for)) == [reserved]
         conflicts.add_conflict(reviewer=reviewer, system=repeat.implementation.submission.system)
         assert not open_cases(reviewer).exists()
+
+
+PEOPLE, INVITE = "/reviews/people/", "/reviews/people/invite/"
+
+
+@pytest.mark.parametrize("name", ["review_people", "review_person", "review_invite", "review_invitation_revoke"])
+def test_they_are_for_maintainers_only(client: Client, maintainer: User, name: str) -> None:
+    reviewer = ready(adjudicator=True)
+    invitation, _ = invite(actor=maintainer, annotator=True, adjudicator=False)
+    numbers = {"review_person": [reviewer.pk], "review_invitation_revoke": [invitation.pk]}
+    address = reverse(name, args=numbers.get(name, []))
+    typed = {"annotator": "on", "adjudicator": "on", "active": "on", "reason": "I want to"}
+    assert [client.get(address).status_code, client.post(address, typed).status_code] == [302, 302]
+    client.force_login(reviewer.user)  # type: ignore[arg-type]
+    assert client.post(address, typed).status_code == 404
+    assert client.get(address, follow=True).status_code == 404
+    assert (Invitation.objects.filter(revoked=None).count(), Reviewer.objects.get().is_adjudicator) == (1, True)
+
+
+class TestList:
+    def test_it_shows_roles_and_activity_but_no_labels(self, as_maintainer: Client) -> None:
+        assert "Nobody reviews yet." in as_maintainer.get(PEOPLE).content.decode()
+        busy = ready(adjudicator=True, pseudonym="Amber Wren 10")
+        ago = timezone.now() - timedelta(days=3)
+        reviewed(case_of(state=CaseState.ONE_LABEL), busy, "LI", note="marker-note", locked=ago)
+        reviewed(case_of(kind=CaseKind.PRACTICE), busy, "CC", locked=ago)
+        Assignment.objects.update(created=timezone.now() - timedelta(days=2))
+        ReviewerFactory(user=None, active=False, pseudonym="Imported One")
+        response: Any = as_maintainer.get(PEOPLE)
+        now = timezone.now()
+        rows = [(row.pseudonym, row.labels, last and (now - last).days) for row, last in response.context["rows"]]
+        assert rows == [("Amber Wren 10", 1, 2), ("Imported One", 0, None)]
+        text = text_of(response)
+        assert ("annotator, adjudicator" in text, "none: labels were imported" in text) == (True, True)
+        page = response.content.decode() + as_maintainer.get(f"{PEOPLE}{busy.pk}/").content.decode()
+        assert (">LI<" in page, "marker-note" in page) == (False, False)
+
+
+class TestRoles:
+    def test_changing_them_takes_a_reason_and_hands_back(self, as_maintainer: Client) -> None:
+        reviewer = ready(pseudonym="Amber Wren 10")
+        held = assigned(case_of(state=CaseState.LEASED), reviewer)
+        address = reverse("review_person", args=[reviewer.pk])
+        initial = as_maintainer.get(address).context["form"].initial
+        assert initial == {"annotator": True, "adjudicator": False, "active": True}
+        typed = {"adjudicator": "on", "active": "on", "reason": "long <b>service"}
+        page: Any = as_maintainer.post(address, typed, follow=True)
+        reviewer.refresh_from_db()
+        held.refresh_from_db()
+        assert (reviewer.is_annotator, reviewer.is_adjudicator) == (False, True)
+        assert (held.state, Case.objects.get().state) == (AssignmentState.RETURNED, CaseState.QUEUED)
+        assert "Amber Wren 10: the roles are changed; the item at hand went back" in text_of(page)
+        history = as_maintainer.get(address).content.decode()
+        assert "changed the reviewer, not annotator, now adjudicator: long &lt;b&gt;service" in history
+
+    def test_the_history_says_what_the_reviewer_changed(self, as_maintainer: Client, maintainer: User) -> None:
+        reviewer = accept(user=UserFactory(), secret=invite(actor=maintainer, annotator=True, adjudicator=True)[1])
+        add_conflict(reviewer=reviewer, organisation="Gamma <b>")
+        remove_conflict(reviewer=reviewer, conflict=reviewer.conflicts.get())
+        facts: Any = {"name": "Dana", "shows_name": True, "affiliation": "Alpha", "expertise": "", "confirmed": True}
+        update_profile(reviewer=reviewer, **facts)
+        page = as_maintainer.get(reverse("review_person", args=[reviewer.pk])).content.decode()
+        assert re.findall(r"(?:changed the reviewer|joined the reviewers), ([^<]+)</li>", page) == [
+            "profile: affiliation, conflicts confirmed, name, shows name",
+            "no conflict with Gamma &lt;b&gt; now",
+            "new conflict with Gamma &lt;b&gt;",
+            "as annotator and adjudicator",
+        ]
+
+
+PROFILE, CONFLICTS = "/reviews/profile/", "/reviews/profile/conflicts/"
+TYPED = {"name": "Dana Doe", "affiliation": "Alpha Lab", "expertise": "Decoding.", "confirmed": "on"}
+
+
+@pytest.fixture
+def dana() -> Reviewer:
+    made: Reviewer = ReviewerFactory(affiliation="")
+    return made
+
+
+@pytest.fixture
+def as_dana(client: Client, dana: Reviewer) -> Client:
+    assert dana.user is not None
+    client.force_login(dana.user)
+    return client
+
+
+@pytest.mark.parametrize("address", [PROFILE, CONFLICTS, f"{CONFLICTS}1/remove/"])
+def test_it_is_for_reviewers(client: Client, address: str) -> None:
+    assert client.post(address)["Location"] == f"/accounts/login/?next={PROFILE}"
+    for person in (UserFactory(is_staff=True), ReviewerFactory(active=False).user):
+        client.force_login(person)
+        assert (client.get(PROFILE).status_code, client.post(address).status_code) == (404, 404)
+
+
+def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
+    assert as_dana.post(PROFILE, {**TYPED, "shows_name": "on"})["Location"] == "/reviews/"
+    dana.refresh_from_db()
+    assert (dana.affiliation, dana.expertise, dana.public_name) == ("Alpha Lab", "Decoding.", "Dana Doe")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"affiliation": ""}, "affiliation", "required"),
+        ({"confirmed": ""}, "confirmed", "Look through the conflicts"),
+        ({"name": "", "shows_name": "on"}, "name", "Type the name that shall be shown"),
+        ({"name": "a\u202eb"}, "name", "direction character"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
+) -> None:
+    response = as_dana.post(PROFILE, {**TYPED, **changes})
+    dana.refresh_from_db()
+    assert (response.status_code, dana.affiliation) == (422, "")
+    assert said in " ".join(response.context["form"].errors[field])
+    assert "Decoding.</textarea>" in response.content.decode()
+
+
+def test_conflicts_are_confirmed_once_and_again_when_something_is_new(as_dana: Client, dana: Reviewer) -> None:
+    unticked = {key: text for key, text in TYPED.items() if key != "confirmed"}
+
+    def status(**changes: str) -> int:
+        return as_dana.post(PROFILE, {**unticked, **changes}).status_code
+
+    assert [status(), status(confirmed="on"), status(name="Dana Roe")] == [422, 302, 302]
+    assert [status(affiliation="ALPHA  lab"), status(affiliation="Beta")] == [302, 422]
+    as_dana.post(CONFLICTS, {"organisation": "Gamma"})
+    assert [status(name="Dana Poe"), status(confirmed="on"), status(name="Dana Poe")] == [422, 302, 302]
+    as_dana.post(reverse("review_conflict_remove", args=[dana.conflicts.get().pk]))
+    assert status(name="Dana Loe") == 422
+
+
+def test_an_item_in_conflict_is_handed_back_and_that_is_said(as_dana: Client, dana: Reviewer) -> None:
+    case = case_of(answers(system=SystemFactory(organisation="alpha LAB"))[0], state=CaseState.LEASED)
+    held = assigned(case, dana)
+    page = as_dana.post(PROFILE, TYPED, follow=True).content.decode()
+    held.refresh_from_db()
+    assert (held.state, "it was handed back" in page) == (AssignmentState.RETURNED, True)
+
+
+def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> None:
+    system = answers()[0].submission.system
+    assert as_dana.post(CONFLICTS, {"system": str(system.pk)})["Location"] == f"{PROFILE}#conflicts"
+    as_dana.post(CONFLICTS, {"organisation": "Beta <b> Lab"})
+    page = as_dana.get(PROFILE).content.decode()
+    assert (f"System {system.name}" in page, "Organisation Beta &lt;b&gt; Lab" in page) == (True, True)
+    as_dana.post(reverse("review_conflict_remove", args=[Conflict.objects.get(system=system).pk]))
+    assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
+    both = {"organisation": "Gamma", "system": str(system.pk)}
+    for typed, said in (
+        ({"organisation": "beta <B>  lab"}, "declared already"),
+        ({}, "one of both"),
+        (both, "one of both"),
+    ):
+        response = as_dana.post(CONFLICTS, typed)
+        assert (response.status_code, said in response.content.decode()) == (422, True)
+
+
+def test_only_public_systems_are_offered_and_taken(as_dana: Client, dana: Reviewer) -> None:
+    secret = answers(published=False, system=SystemFactory(name="Marker System"))[0].submission.system
+    assert "Marker System" not in as_dana.get(PROFILE).content.decode()
+    response = as_dana.post(CONFLICTS, {"system": str(secret.pk)})
+    assert (response.status_code, "Marker System" in response.content.decode()) == (422, False)
+    assert not dana.conflicts.exists()
+
+
+def test_others_conflicts_are_not_ones_own(as_dana: Client) -> None:
+    theirs = Conflict.objects.create(reviewer=ReviewerFactory(), organisation="Marker Lab")
+    assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
+    assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
+    assert Conflict.objects.count() == 1
+
+
+def test_the_keys_of_the_labelling_page_have_one_switch(as_dana: Client, dana: Reviewer) -> None:
+    assert set(keys_of(dana).values()) == {key.key for key in KEYS.values()}
+    for sent, off in (({"keys_off": "on"}, True), ({}, False)):
+        as_dana.post(PROFILE, {"affiliation": "none", "confirmed": "on", **sent})
+        dana.refresh_from_db()
+        assert (dana.keys_off, set(keys_of(dana).values()) == {""}) == (off, off)
+        assert as_dana.get(PROFILE).context["form"].initial["keys_off"] is off

@@ -130,7 +130,7 @@ def test_one_label_sent_from_several_tabs_at_once_is_stored_once(annotator: Revi
     claim(annotator)
 
     def lock(pk: int) -> int:
-        own = holding.held(pk=pk, reviewer=annotator)
+        own = Assignment.objects.select_related("case", "reviewer").get(pk=pk)
         return locking.lock(assignment=own, label="CC", confidence=3, findings=[]).pk
 
     assert len(set(at_once(lock, [Assignment.objects.get().pk] * 4))) == 1
@@ -141,7 +141,7 @@ def test_of_several_tabs_that_save_at_once_one_is_stored(annotator: Reviewer) ->
     case_of()
     claim(annotator)
     pk = Assignment.objects.get().pk
-    tabs = [(number, holding.held(pk=pk, reviewer=annotator)) for number in range(4)]
+    tabs = [(number, Assignment.objects.select_related("case", "reviewer").get(pk=pk)) for number in range(4)]
 
     def save(tab: tuple[int, Assignment]) -> int:
         number, own = tab
