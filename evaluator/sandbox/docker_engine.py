@@ -7,7 +7,6 @@ older engines lets vsock and io_uring through. No log driver: an output flood wo
 from __future__ import annotations
 
 import hashlib
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ from evaluator.sandbox.docker_client import (
     sdk,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.ownership import BoxName, Owner
+from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
     BoxResult,
@@ -48,6 +47,7 @@ KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
 cannot kill its first process, so it was the kernel for want of memory, this process, or somebody else."""
 
 _KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)
+_LAUNCH_FOLDER: Final = "launch"
 _STOP_SECONDS: Final = 10.0
 _EVENT_SECONDS: Final = 0.3
 
@@ -93,7 +93,7 @@ class DockerSandbox(LocalSandbox):
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         image = self._image(spec.environment)
-        settings = container_settings(name, spec, self._launch_folder(), image, self._runtime)
+        settings = container_settings(name, spec, self._boxes / str(name) / _LAUNCH_FOLDER, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
 
@@ -120,21 +120,16 @@ class DockerSandbox(LocalSandbox):
             self._images[environment] = look_up(self._connection.client(), reference, environment)
         return self._images[environment]
 
-    def _launch_folder(self) -> Path:
-        """A folder with the launcher and the filter, made once for each version of them."""
-        folder = self._wanted_state_dir / "docker-launch" / _launch_key()
-        if not folder.is_dir():
-            fresh = folder.with_name(f".{folder.name}.{Owner.current()}")
-            fresh.mkdir(parents=True, exist_ok=True)
-            (fresh / "launch.py").write_bytes(_launcher_source())
-            (fresh / "filter.bpf").write_bytes(seccomp.deny_filter())
-            for path in (fresh / "launch.py", fresh / "filter.bpf"):
-                path.chmod(0o444)
-            fresh.chmod(0o755)
-            with suppress(OSError):  # another worker was faster; its folder has the same content
-                fresh.rename(folder)
-            shutil.rmtree(fresh, ignore_errors=True)
-        return folder
+    @contextmanager
+    def _staging(self, name: BoxName) -> Iterator[Path]:
+        with super()._staging(name) as folder:
+            launch = folder / _LAUNCH_FOLDER
+            launch.mkdir()
+            launch.chmod(0o755)
+            for file, content in (("launch.py", _launcher_source()), ("filter.bpf", seccomp.deny_filter())):
+                (launch / file).write_bytes(content)
+                (launch / file).chmod(0o444)
+            yield folder
 
     @contextmanager
     def _container(self, image: BoxImage, settings: dict[str, Any]) -> Iterator[Container]:
