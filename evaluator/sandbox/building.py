@@ -32,8 +32,7 @@ from evaluator.sandbox.images import (
     PaperSource,
     build_image,
     build_paper_image,
-    image_id,
-    image_source,
+    find_image,
     image_source_digest,
 )
 from evaluator.sandbox.task_environments import environment_name, newest_build, revisions_with_files
@@ -134,7 +133,7 @@ def sandbox_in_use() -> Kind:
 
 def lacks_numpy() -> bool:
     """Whether the engine has no image of ``numpy``. Raises ``SandboxError`` when it does not answer."""
-    return image_id(environment_list().image(NUMPY)) is None
+    return not find_image(environment_list().image(NUMPY))[0]
 
 
 def build(asked: Wanted, *, kind: Kind, base_image: str = "", again: bool = False) -> Built:
@@ -149,11 +148,13 @@ def build(asked: Wanted, *, kind: Kind, base_image: str = "", again: bool = Fals
     why = ""
     try:
         build.source_digest = _source_digest(asked.name, kind, base_image)
-        if not again and _is_made(build, kind):
-            digest = make_sandbox(kind).environment_digest(asked.name)
-            return Built(asked.name, asked.tasks, "unchanged", source=build.source_digest, digest=digest)
         if kind == "docker":
             _make_image(asked, build, base_image, again=again)
+        newest = newest_build(asked.name, sandbox=kind)
+        made_of = (BuildState.BUILT, build.source_digest, build.image)
+        if not again and newest and (newest.state, newest.source_digest, newest.image) == made_of:
+            digest = make_sandbox(kind).environment_digest(asked.name)
+            return Built(asked.name, asked.tasks, "unchanged", source=build.source_digest, digest=digest)
         digest = _say_hello(build, kind)
     except SandboxUnavailableError:
         raise
@@ -179,27 +180,15 @@ def _source_digest(name: str, kind: Kind, base_image: str) -> str:
     return hashlib.sha256("\n".join((entry.image or name, base_image)).encode()).hexdigest()
 
 
-def _is_made(build: EnvironmentBuild, kind: Kind) -> bool:
-    """Whether the newest build was of the same source, and what it made is still there."""
-    newest = newest_build(build.name, sandbox=kind)
-    if newest is None or newest.state != BuildState.BUILT or newest.source_digest != build.source_digest:
-        return False
-    try:
-        make_sandbox(kind).environment_digest(build.name)
-    except SandboxError:
-        return False
-    return kind != "docker" or image_id(environment_list().image(build.name)) == newest.image
-
-
 def _make_image(asked: Wanted, build: EnvironmentBuild, base_image: str, *, again: bool) -> None:
     """Let the engine have the environment's image: the operator's own, one made by anybody of this very source, or a
     new one. Raises SandboxError."""
     tag = environment_list().image(asked.name)
-    build.image = image_id(tag) or ""
+    build.image, source = find_image(tag)
     if tag != f"{IMAGE_PREFIX}{asked.name}":
         if not build.image:
             raise SandboxError(f"the image {tag} is not here: docker pull {tag}")
-    elif again or not build.image or image_source(tag) != build.source_digest:
+    elif again or not build.image or source != build.source_digest:
         entry = environment_list().entry(asked.name)
         if entry.requirements:
             build.image = build_image(entry, base_image=base_image, scratch=scratch_folder())
@@ -214,7 +203,7 @@ def _make_image(asked: Wanted, build: EnvironmentBuild, base_image: str, *, agai
             label=build.source_digest,
             again=again,
         )
-        build.image = image_id(tag) or ""
+        build.image, _ = find_image(tag)
 
 
 def _say_hello(build: EnvironmentBuild, kind: Kind) -> str:

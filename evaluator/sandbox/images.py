@@ -19,11 +19,9 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from evaluator.sandbox.environment_list import IMAGE_PREFIX, SHIPPED, EnvironmentEntry
 from evaluator.sandbox.environments import install, run_step, source_digest
@@ -153,33 +151,42 @@ def write_context(source: PaperSource, context: Path) -> None:
     shutil.copyfile(source.dockerfile, context / "Dockerfile")
 
 
-def image_id(image: str) -> str | None:
-    """The ID of an image that the engine has, else ``None``. Raises :class:`SandboxError` when no engine answers."""
+def find_image(image: str) -> tuple[str, str]:
+    """ID and source label of an image that the engine has, else twice nothing. Raises :class:`SandboxError`."""
+    # An image may have no labels at all, or no configuration.
+    form = f'{{{{.Id}}}} {{{{with .Config}}}}{{{{with .Labels}}}}{{{{index . "{SOURCE_LABEL}"}}}}{{{{end}}}}{{{{end}}}}'
     try:
-        return run_step(["docker", "image", "inspect", "--format", "{{.Id}}", image], f"looking for {image}").strip()
+        found = run_step(["docker", "image", "inspect", "--format", form, image], f"looking for {image}")
     except SandboxError as error:
         if "No such image" in str(error):
-            return None
+            return "", ""
         raise
-
-
-def image_source(image: str) -> str:
-    """The source label of an image that the engine has, empty when it has none."""
-    form = f'{{{{index .Config.Labels "{SOURCE_LABEL}"}}}}'
-    command = ["docker", "image", "inspect", "--format", form, image]
-    return run_step(command, f"reading {image}", allowed=(0, 1)).strip()
+    number, _, source = found.strip().partition(" ")
+    return number, source
 
 
 def _logged(command: list[str], what: str, seconds: float) -> str:
     """Run ``command`` with a time limit and return the end of its output, made safe to show."""
     with tempfile.TemporaryFile() as output:
         try:
-            with _ended_at_last(command, output) as process:
-                code: int | None = process.wait(timeout=seconds)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"BUILDKIT_PROGRESS": "plain"},
+                start_new_session=True,
+            )
         except OSError as error:
             raise SandboxError(f"{what} failed: {error}") from error
-        except subprocess.TimeoutExpired:
-            code = None
+        with process:
+            try:
+                code: int | None = process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:  # nothing of it is left, whatever ends the wait
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
         output.seek(max(0, output.seek(0, os.SEEK_END) - 4 * LOG_CHARACTERS))
         log = _CONTROL.sub("", output.read().decode(errors="replace").replace("\r\n", "\n"))[-LOG_CHARACTERS:]
     if code is None:
@@ -187,24 +194,6 @@ def _logged(command: list[str], what: str, seconds: float) -> str:
     if code != 0:
         raise BuildFailedError(f"{what} failed with exit code {code}", log)
     return log
-
-
-@contextmanager
-def _ended_at_last(command: list[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """The running command, in a session of its own; nothing of it is left afterwards."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        env=os.environ | {"BUILDKIT_PROGRESS": "plain"},
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -157,17 +157,15 @@ def require_same(run: TestRun, *, environment: str, digest: str) -> None:
     if other is None:
         return
     pinned_to, offered = short_digest(other), short_digest(digest)
-    if run.reevaluation_id is None:
-        msg = (
-            f"This submission is pinned to the environment {pinned_to}, and this worker offers {offered}: the "
-            "interpreter, a package or the image changed since its first run. Bring the old environment back, or "
-            "cancel the submission and submit again."
-        )
-    else:
-        msg = (
-            f"This re-evaluation is pinned to the environment {pinned_to}, and this worker offers {offered}: the "
-            "interpreter, a package or the image changed since it was planned. Cancel it and plan it again."
-        )
+    what, since, remedy = (
+        ("submission", "its first run", "Bring the old environment back, or cancel the submission and submit again.")
+        if run.reevaluation_id is None
+        else ("re-evaluation", "it was planned", "Cancel it and plan it again.")
+    )
+    msg = (
+        f"This {what} is pinned to the environment {pinned_to}, and this worker offers {offered}: the interpreter, a "
+        f"package or the image changed since {since}. {remedy}"
+    )
     raise SandboxError(msg, public="the environment changed between two runs of this submission")
 
 
@@ -196,47 +194,40 @@ class Offer:
     digest: str
 
 
-class OfferedHere:
-    """What the sandbox of this machine offers; ``problems`` says which environments it cannot offer, and why."""
+class _Offers:
+    """Which environment a revision is offered, looked up once for each; ``problems`` says why there is none."""
 
     def __init__(self) -> None:
         self._known: dict[str, Offer | None] = {}
         self.problems: list[str] = []
 
     def __call__(self, revision: TaskRevision) -> Offer | None:
-        """Ask once for each environment."""
+        name = ""
         try:
             name = environment_name(revision)
+            if name not in self._known:
+                digest = self._digest(name)
+                self._known[name] = Offer(name, digest) if digest else None
         except SandboxError as error:
-            self._note(str(error))
-            return None
-        if name not in self._known:
-            try:
-                self._known[name] = Offer(name, configured_sandbox().environment_digest(name))
-            except SandboxError as error:
-                self._known[name] = None
-                self._note(f"environment {name}: {error}")
+            problem = f"environment {name}: {error}" if name else str(error)
+            self.problems += [problem] if problem not in self.problems else []
+            self._known[name] = None
         return self._known[name]
 
-    def _note(self, problem: str) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def _digest(self, name: str) -> str | None:
+        raise NotImplementedError
 
 
-class LastSeen:
+class OfferedHere(_Offers):
+    """What the sandbox of this machine offers."""
+
+    def _digest(self, name: str) -> str:
+        return configured_sandbox().environment_digest(name)
+
+
+class LastSeen(_Offers):
     """What the workers last measured in. The web process makes no box and may have no sandbox, so it asks the table."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, Offer | None] = {}
-
-    def __call__(self, revision: TaskRevision) -> Offer | None:
-        """One query for each environment."""
-        try:
-            name = environment_name(revision)
-        except SandboxError:
-            return None
-        if name not in self._known:
-            newest = TestRun.objects.filter(environment=name).exclude(environment_digest="").order_by("-finished")
-            digest = newest.values_list("environment_digest", flat=True).first()
-            self._known[name] = Offer(name, digest) if digest else None
-        return self._known[name]
+    def _digest(self, name: str) -> str | None:
+        newest = TestRun.objects.filter(environment=name).exclude(environment_digest="").order_by("-finished")
+        return newest.values_list("environment_digest", flat=True).first()

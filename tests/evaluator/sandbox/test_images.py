@@ -28,8 +28,7 @@ from evaluator.sandbox.images import (
     BuildFailedError,
     PaperSource,
     build_paper_image,
-    image_id,
-    image_source,
+    find_image,
     image_source_digest,
     main,
     write_context,
@@ -81,8 +80,8 @@ def test_it_builds_an_image_that_boxes_run_on_and_that_says_what_it_was_made_fro
 ) -> None:
     assert main(["--base-image", BASE, "--tag", image]) == 0
     made = capsys.readouterr().out.strip()
-    assert image_id(image) == made
-    assert image_source(image) == image_source_digest(SHIPPED.entry("numpy"), BASE)
+    assert find_image(image) == (made, image_source_digest(SHIPPED.entry("numpy"), BASE))
+    assert find_image(BASE)[1] == "", "an image without labels"
     sandbox = DockerSandbox(state_dir, environments=SHIPPED.with_numpy_image(made))
     try:
         assert run(sandbox, "import numpy; print(numpy.__file__)").stdout == b"/opt/box/packages/numpy/__init__.py\n"
@@ -155,7 +154,7 @@ def test_a_papers_image_holds_the_sources_but_no_test_and_no_data(
         "./the-repository/small.json",
     ]
     assert "for 10001:10001 in the-repository\nxred\n" in log
-    assert image_source(image) == "a-source"
+    assert find_image(image)[1] == "a-source"
 
 
 @needs_base
