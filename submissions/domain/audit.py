@@ -19,7 +19,6 @@ def record(
     actor: User | None,
     reason: str = "",
     data: dict[str, Any] | None = None,
-    address: str | None = None,
 ) -> AuditEvent:
     """Append one event about ``subject``. ``actor`` is null when the site itself acted."""
     return AuditEvent.objects.create(
@@ -30,7 +29,6 @@ def record(
         subject_text=str(subject)[:200],
         reason=reason,
         data=data or {},
-        address=address,
     )
 
 

@@ -29,7 +29,6 @@ class AuditEvent(AppendOnly):
     subject_text = models.CharField(max_length=200)
     reason = models.TextField(blank=True)
     data = models.JSONField(default=dict, blank=True)
-    address = models.GenericIPAddressField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
     objects = AppendOnlyQuerySet.as_manager()

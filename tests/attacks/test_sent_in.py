@@ -99,7 +99,7 @@ UPLOADS: dict[str, tuple[bytes, str, str]] = {
     "decomposed name": (make_zip({**GOOD, f"{PLACE}/e\u0301.txt": b""}), "refused", "ASCII"),
     "control in a name": (make_tar({**GOOD, f"{PLACE}/a\x07.txt": b""}), "refused", "ASCII"),
     "absolute name in a tar": (make_tar({**GOOD, "/opt/evil.txt": b""}), "refused", "absolute"),
-    "RAR": (b"Rar!\x1a\x07\x00", "refused", "RAR"),
+    "RAR": (b"Rar!\x1a\x07\x00", "refused", "none of these"),
     "deep JSON": (manifest("x", "[" * 100_000), "refused", "Not usable"),
     "NaN": (manifest("suite_version", "NaN"), "refused", "Not usable"),
     "duplicate keys": (manifest("suite", '"other"'), "refused", "Not usable"),
