@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from contextlib import ExitStack
@@ -15,7 +13,8 @@ import psycopg
 
 from tests.chaos.keeper import Keeper
 from tests.chaos.services import Docker, Postgres, Redis
-from tests.evaluator.processes import PROJECT_ROOT
+from tests.conftest import PROJECT_ROOT
+from tests.instances import Instance as WholeInstance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,31 +42,43 @@ ACCEPTED = """
 """
 
 
-class Instance:
+RETRY = """
+from evaluator.queue.results import retry_held
+from submissions.domain.operators import local_operator
+from submissions.models import Submission
+for submission in Submission.objects.filter(state="held"):
+    retry_held(submission=submission, actor=local_operator())
+"""
+"""As an operator does on the maintainers' page: faults may kill the worker of one run three times, which holds it."""
+
+
+class Instance(WholeInstance):
     """Runs in ``folder`` until it is closed. ``sandbox`` is ``bubblewrap`` or ``docker``."""
 
     def __init__(self, folder: Path, *, sandbox: str) -> None:
-        self.data_dir = folder / "data"
-        self.logs = folder / "logs"
-        sandboxes = folder / "sandbox"
-        for made in (self.data_dir, self.logs, sandboxes):
-            made.mkdir(mode=0o700)
-        # What is /var/lib/lmr-board of other instances; the boxes' user may pass through it.
-        (self.data_dir / "sandbox").symlink_to(sandboxes)
-        for passed in (folder, sandboxes):
-            passed.chmod(0o711)
-        self._folder = folder
         self.postgres = Postgres(folder)
         self.redis = Redis(folder)
         self.docker = Docker(folder, image=IMAGE) if sandbox == "docker" else None
-        self.environment = _environment(
-            DATA_DIR=str(self.data_dir),
+        super().__init__(
+            folder,
             DATABASE_URL=self.postgres.url,
             REDIS_URL=self.redis.url,
             EVALUATOR_SANDBOX=sandbox,
             DOCKER_HOST=self.docker.url if self.docker else "unix:///nowhere",
             SANDBOX_IMAGE=IMAGE,
+            LEASE_SECONDS=str(LEASE_SECONDS),
+            INFRA_RETRY_SECONDS="1",
+            LOG_LEVEL="INFO",
         )
+        self.logs = folder / "logs"
+        sandboxes = folder / "sandbox"
+        for made in (self.data, self.logs, sandboxes):
+            made.mkdir(mode=0o700)
+        # What is /var/lib/lmr-board of other instances; the boxes' user may pass through it.
+        (self.data / "sandbox").symlink_to(sandboxes)
+        for passed in (folder, sandboxes):
+            passed.chmod(0o711)
+        self._folder = folder
         self.keeper = Keeper(self._programs(), environment=self.environment, folder=PROJECT_ROOT, logs=self.logs)
 
     def __enter__(self) -> Instance:
@@ -79,8 +90,8 @@ class Instance:
             if self.docker:
                 undo.callback(self.docker.close)
                 self.docker.start()
-            self.manage("migrate", "--verbosity", "0")
-            self.manage("createcachetable")
+            self.printed("migrate", "--verbosity", "0")
+            self.printed("createcachetable")
             self._undo = undo.pop_all()
         return self
 
@@ -92,26 +103,10 @@ class Instance:
         workers = {f"worker-{n}": (*manage, "worker", "--name", f"worker-{n}") for n in range(1, WORKERS + 1)}
         return {"reconcile": (*manage, "reconcile", "--every", str(SWEEP_SECONDS)), **workers}
 
-    def manage(self, *arguments: str) -> str:
-        """What ``manage.py`` prints; its errors stand in a log."""
-        return self._run(sys.executable, "manage.py", *arguments)
-
     def prepare(self, submissions: int) -> None:
         """Queue so many submissions (tests.chaos.prepare)."""
-        self._run(sys.executable, "-m", "tests.chaos.prepare", str(self._folder / "suite"), str(submissions))
-
-    def _run(self, *command: str) -> str:
-        with (self.logs / "commands.log").open("ab") as log:
-            done = subprocess.run(
-                command,
-                cwd=PROJECT_ROOT,
-                env=self.environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                check=True,
-                timeout=300,
-            )
-        return done.stdout.decode()
+        result = self.python("-m", "tests.chaos.prepare", str(self._folder / "suite"), str(submissions))
+        assert result.returncode == 0, result.stderr
 
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """The rows; raises ``psycopg.OperationalError`` while the database is away."""
@@ -134,7 +129,7 @@ class Instance:
         while left != 0:
             time.sleep(0.2)
             if self.query(HELD) != [(0,)]:
-                self._run(sys.executable, "-m", "tests.chaos.retry")
+                self.printed("shell", "-c", RETRY)
             now = self.unfinished()
             if now != left:
                 left, changed = now, time.monotonic()
@@ -159,17 +154,3 @@ class Instance:
             lines = log.read_text(errors="replace").splitlines()[-25:]
             ends.append("\n".join([f"--- {log.name}", *lines]))
         return "\n".join(ends)
-
-
-def _environment(**ours: str) -> dict[str, str]:
-    """The variables of the test process without its settings, and ours."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return {
-        **inherited,
-        "DJANGO_SETTINGS_MODULE": "leaderboard.settings",
-        "ENV_FILE": os.devnull,
-        "LOG_LEVEL": "INFO",
-        "LEASE_SECONDS": str(LEASE_SECONDS),
-        "INFRA_RETRY_SECONDS": "1",
-        **ours,
-    }

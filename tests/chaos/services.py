@@ -6,16 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from leaderboard.supervision import embedded_redis
-from tests.evaluator.processes import is_running
+from tests.evaluator.processes import is_running, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 PATIENCE_SECONDS = 60
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -35,15 +34,6 @@ class Service(Protocol):
 
     def kill(self, number: signal.Signals) -> None:
         """Send its main process this signal and wait for its end."""
-
-
-def wait_for(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Look ten times a second; raise ``TimeoutError`` naming ``what`` in the end."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.1)
 
 
 def processes_naming(text: str) -> list[int]:
@@ -81,7 +71,7 @@ class Redis:
             ],
             **QUIET,  # type: ignore[call-overload]
         )
-        wait_for(lambda: embedded_redis.answers(self.url), "Redis to answer")
+        wait_until(lambda: embedded_redis.answers(self.url), "Redis to answer")
 
     def kill(self, number: signal.Signals) -> None:
         """See :class:`Service`."""
@@ -123,7 +113,7 @@ class Postgres:
             pid = int(file.read_text().splitlines()[0])
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-            wait_for(lambda: not Path(f"/proc/{pid}").exists() or not file.exists(), "PostgreSQL to end")
+            wait_until(lambda: not Path(f"/proc/{pid}").exists() or not file.exists(), "PostgreSQL to end")
 
 
 def _postgres_programs() -> Path:
@@ -168,7 +158,7 @@ class Docker:
             self._process = subprocess.Popen(
                 ["dockerd", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        wait_for(lambda: _succeeds("docker", "--host", self.url, "version"), "the Docker engine to answer")
+        wait_until(lambda: _succeeds("docker", "--host", self.url, "version"), "the Docker engine to answer")
         if not _succeeds("docker", "--host", self.url, "image", "inspect", self._image):
             self._copy_image()
 

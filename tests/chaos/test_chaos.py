@@ -21,7 +21,8 @@ import pytest
 
 from tests.chaos.instance import Instance
 from tests.chaos.keeper import horses_of, kill, sleep_until, strays
-from tests.chaos.services import ServiceMissingError, wait_for
+from tests.chaos.services import ServiceMissingError
+from tests.evaluator.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,21 +144,19 @@ def _check_verdicts(instance: Instance, expected: list[tuple[object, ...]]) -> N
 
 def _check_nothing_is_left(instance: Instance) -> None:
     """No process, no container, no copy of a mount, no cgroup; an orphan may need a moment to see that it lost."""
-    wait_for(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}", seconds=20)
+    wait_until(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}", seconds=20)
     # Boxes are seen machine-wide, and others may be testing beside us.
     nothing = "boxes removed: 0"
-    wait_for(lambda: instance.manage("reconcile").strip().endswith(nothing), "the sweep to find nothing", seconds=20)
+    wait_until(lambda: instance.printed("reconcile").strip().endswith(nothing), "the sweep to find nothing", seconds=20)
     staged = [
-        path.name
-        for place in ("boxes", "docker-boxes")
-        for path in (instance.data_dir / "sandbox" / place).glob("run-*")
+        path.name for place in ("boxes", "docker-boxes") for path in (instance.data / "sandbox" / place).glob("run-*")
     ]
     assert staged == []
-    assert list((instance.data_dir / "work").glob("*/*")) == []
+    assert list((instance.data / "work").glob("*/*")) == []
     if instance.docker:
         assert instance.docker.containers() == []
 
 
 def _programs_left(instance: Instance) -> list[str]:
     ours = ("postgres", "redis-server", "dockerd", "containerd")
-    return [line for line in strays(instance.data_dir) if not any(name in line for name in ours)]
+    return [line for line in strays(instance.data) if not any(name in line for name in ours)]

@@ -4,51 +4,34 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
-import time
 import zipfile
-from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import PROJECT_ROOT, installing_variables
+from tests.evaluator.processes import wait_until
+from tests.instances import Instance as WholeInstance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
 # Playwright's five seconds are short where a whole instance, its workers and a browser share two processors.
 expect.set_options(timeout=20_000)
 
-START_SECONDS = 600
-STOP_SECONDS = 60
 REVIEW_LEASE_SECONDS = 20
 PASSWORD = "quiet-otter-7431"
 PRINTED = "looking for the scores in the paper"
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A running instance. ``outcomes`` are those that its mixed bundle must have, by task."""
+class Instance(WholeInstance):
+    """A running instance. ``outcomes`` are those that its ``mixed`` bundle must have, by task."""
 
-    address: str
-    environment: dict[str, str]
     mixed: bytes
     outcomes: dict[str, str]
-
-    def manage(self, *arguments: str) -> str:
-        """Run one of the instance's commands; what it prints."""
-        return _manage(self.environment, *arguments)
 
     def bundle(self, *, system: str) -> bytes:
         """The mixed sample as a ranked bundle of ``system``; the answer that raises also prints :data:`PRINTED`."""
@@ -64,72 +47,34 @@ class Instance:
         return target.getvalue()
 
 
-def _manage(environment: dict[str, str], *arguments: str) -> str:
-    command = [sys.executable, "manage.py", *arguments]
-    return subprocess.run(command, cwd=PROJECT_ROOT, env=environment, check=True, capture_output=True, text=True).stdout
-
-
 @pytest.fixture(scope="session")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """``manage.py serve --setup``, as ``make run`` calls it, until the last browser test is done."""
     folder = tmp_path_factory.mktemp("instance")
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        port = server.getsockname()[1]
-    environment = {
-        "PATH": os.environ["PATH"],
-        **installing_variables(),
-        "ENV_FILE": os.devnull,
-        "DATA_DIR": str(folder / "var"),
-        "PORT": str(port),
-        "LEASE_SECONDS": "20",
-        "REVIEW_LEASE_SECONDS": str(REVIEW_LEASE_SECONDS),
+    made = Instance(
+        folder,
+        WEB_WORKERS="2",
+        LEASE_SECONDS="20",
+        REVIEW_LEASE_SECONDS=str(REVIEW_LEASE_SECONDS),
         # Which answers are reviewed is then decided by what tests and judges say, and not by chance.
-        "REVIEW_AUDIT_SHARE": "0",
-        "REVIEW_GAP_SHARE": "0",
-        "REVIEW_REPEAT_SHARE": "0",
-        "ENDPOINT_NETWORKS": "127.0.0.0/8",
+        REVIEW_AUDIT_SHARE="0",
+        REVIEW_GAP_SHARE="0",
+        REVIEW_REPEAT_SHARE="0",
+        ENDPOINT_NETWORKS="127.0.0.0/8",
         # The whole audit is a test of its own; here it would only delay the first test.
-        "AUDIT_MUTANTS": "3",
-    }
-    said = folder / "output"
-    with said.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--setup"],
-            cwd=PROJECT_ROOT,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+        AUDIT_MUTANTS="3",
+    )
     try:
-        address = f"http://127.0.0.1:{port}"
-        _await_start(process, said)
-        _await_audits(f"{address}/suites/lmr-mini/")
+        made.start("--setup")
+        # Workers audit while pages answer, and boards count the tasks that have passed by then.
+        wait_until(lambda: "tasks are audited" not in made.get("/suites/lmr-mini/")[1], "the audits", seconds=600)
         sample, expected = folder / "mixed.zip", folder / "expected.json"
-        _manage(
-            environment, "sample_bundle", "mixed", "--suite", "lmr-mini", "--output", str(sample),
-            "--expected", str(expected),
-        )  # fmt: skip
-        outcomes = json.loads(expected.read_text(encoding="utf-8"))
-        yield Instance(address, environment, sample.read_bytes(), outcomes)
+        files = ("--output", str(sample), "--expected", str(expected))
+        made.printed("sample_bundle", "mixed", "--suite", "lmr-mini", *files)
+        made.mixed, made.outcomes = sample.read_bytes(), json.loads(expected.read_text(encoding="utf-8"))
+        yield made
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=STOP_SECONDS)
-
-
-def _await_start(process: subprocess.Popen[bytes], said: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while "answers at" not in said.read_text(encoding="utf-8"):
-        assert process.poll() is None, said.read_text(encoding="utf-8")
-        assert time.monotonic() < deadline, said.read_text(encoding="utf-8")
-        time.sleep(0.2)
-
-
-def _await_audits(page: str) -> None:
-    """Workers audit while pages answer, and boards count the tasks that have passed by then."""
-    deadline = time.monotonic() + START_SECONDS
-    while b"tasks are audited" in urlopen(page).read():
-        assert time.monotonic() < deadline, "the audits do not end"
-        time.sleep(1)
+        made.stop(signal.SIGINT)
 
 
 @pytest.fixture(scope="session")

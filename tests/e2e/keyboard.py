@@ -120,7 +120,7 @@ class Maintainer(Person):
 
     def __init__(self, page: Page, name: str, instance: Instance) -> None:
         super().__init__(page, name)
-        instance.manage("shell", "-c", MAKE_MAINTAINER.format(name=name))
+        instance.printed("shell", "-c", MAKE_MAINTAINER.format(name=name))
 
     def invite(self, role: str) -> str:
         """Make an invitation with one role; its link."""

@@ -30,7 +30,7 @@ LAST_TEXT = ".finding:last-child textarea"
 @pytest.fixture(scope="module")
 def annotator(instance: Instance, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[Person]:
     """Somebody who has joined and holds the first practice item."""
-    instance.manage("sample_disputes", "--count", "1")
+    instance.printed("sample_disputes", "--count", "1")
     contexts = [browser.new_context(**browser_context_args) for _ in range(2)]
     link = Maintainer(contexts[0].new_page(), "stoat", instance).invite("annotator")
     person = Person(contexts[1].new_page(), "weasel")

@@ -42,8 +42,8 @@ def provider() -> Iterator[ProviderServer]:
 @pytest.fixture(scope="module")
 def judge(instance: Instance, provider: ProviderServer) -> None:
     """A judge with one vote, as an operator makes it."""
-    instance.manage("shell", "-c", MAKE_JUDGE.format(url=provider.url))
-    said = instance.manage("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
+    instance.printed("shell", "-c", MAKE_JUDGE.format(url=provider.url))
+    said = instance.printed("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
     assert said.startswith("judge-honest: judge-honest, 1 votes, 1 when they differ.")
 
 

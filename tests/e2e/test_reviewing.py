@@ -37,14 +37,14 @@ AGAIN = "button[name=act][value=resume]"
 @pytest.fixture(scope="module")
 def links(instance: Instance, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[list[str]]:
     """Samples to review, and invitations of two annotators and an adjudicator, made by a maintainer."""
-    said = instance.manage("sample_disputes", "--count", str(CASES))
+    said = instance.printed("sample_disputes", "--count", str(CASES))
     assert f"Sample cases: {CASES} (" in said
     context = browser.new_context(**browser_context_args)
     maintainer = Maintainer(context.new_page(), "marten", instance)
     made = [maintainer.invite(role) for role in ("annotator", "annotator", "adjudicator")]
     # Whether labels contradict the unit tests is known once these ran.
     deadline = time.monotonic() + MEASURED_SECONDS
-    while "waiting 0" not in instance.manage("shell", "-c", MEASURED) and time.monotonic() < deadline:
+    while "waiting 0" not in instance.printed("shell", "-c", MEASURED) and time.monotonic() < deadline:
         time.sleep(1)
     yield made
     context.close()

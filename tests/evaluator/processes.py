@@ -90,11 +90,11 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for file in lists for child in file.read_text().split()]
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Look ten times a second, and fail when ``PATIENCE_SECONDS`` were not enough."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(condition: Callable[[], object], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Look ten times a second, and fail when ``seconds`` were not enough."""
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} s in vain for {what}"
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
         time.sleep(0.1)
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from evaluator.judging.health import summarise
 from evaluator.judging.prompt import RUBRIC
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.judge_pages import judge_facts, list_judges
@@ -100,6 +101,14 @@ class TestList:
         response = client.get("/judges/")
         assert "No judge is configured, so nothing is judged yet." in text_of(response)  # type: ignore[arg-type]
         assert 'href="/docs/judging/"' in response.content.decode()
+
+    def test_a_round_that_found_nothing_leaves_its_rates_undefined(self, client: Client) -> None:
+        checked(JudgeFactory(), summary=summarise([]), results=[], error="The key was refused.")
+        (only,) = list_judges()
+        rates = [(each["percent"], each["n"], each["missed"]) for each in only["health"]["rates"]]
+        assert rates == [(None, 0, False)] * 6
+        assert (only["health"]["misses"], only["health"]["table"]) == ([], [])
+        assert "Injection resistance undefined" in text_of(client.get("/judges/"))  # type: ignore[arg-type]
 
 
 class TestPage:

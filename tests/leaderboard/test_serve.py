@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,82 +17,8 @@ from django.utils.html import escape
 
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from tests.conftest import PROJECT_ROOT, installing_variables
-from tests.evaluator.processes import descendants
-from tests.leaderboard.test_supervisor import exists, wait_for
-
-
-class Instance:
-    """An instance on a data folder and port of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        with closing(socket.create_server(("127.0.0.1", 0))) as server:
-            self.port: int = server.getsockname()[1]
-        self.data = folder / "var"
-        self.output = folder / "output"
-        self.environment = {
-            "PATH": os.environ["PATH"],
-            **installing_variables(),
-            "ENV_FILE": os.devnull,
-            "DATA_DIR": str(self.data),
-            "PORT": str(self.port),
-            "WORKERS": "2",
-            "WEB_WORKERS": "1",
-        }
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=PROJECT_ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def start(self, *arguments: str) -> int:
-        """Start it, wait for its address, and return the supervisor's process id."""
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", *arguments],
-                cwd=PROJECT_ROOT,
-                env=self.environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        wait_for(lambda: "answers at" in self.said() or self.process.poll() is not None, seconds=240)
-        assert self.process.poll() is None, self.said()
-        return self.process.pid
-
-    def said(self) -> str:
-        return self.output.read_text(encoding="utf-8")
-
-    def health(self) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        with closing(connection):
-            connection.request("GET", "/healthz")
-            return connection.getresponse().status
-
-    def page(self, address: str) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        with closing(connection):
-            connection.request("GET", address)
-            return connection.getresponse().read().decode()
-
-    def worker(self, name: str) -> int | None:
-        """The process that is the worker ``name`` now."""
-        assert self.process is not None
-        for pid in descendants(self.process.pid):
-            command = Path(f"/proc/{pid}/cmdline")
-            if command.exists() and f"worker\0--name\0{name}\0" in command.read_text(encoding="utf-8"):
-                return pid
-        return None
-
-    def stop(self, number: int) -> int:
-        assert self.process is not None
-        self.process.send_signal(number)
-        return self.process.wait(timeout=60)
+from tests.evaluator.processes import descendants, is_running, wait_until
+from tests.instances import Instance
 
 
 @pytest.fixture
@@ -111,8 +35,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with an empty database, made once: migrating takes longer than most tests here."""
     instance = Instance(tmp_path_factory.mktemp("instance"))
     for command in (["migrate", "--no-input", "-v0"], ["createcachetable"], ["collectstatic", "--no-input", "-v0"]):
-        result = instance.manage(*command)
-        assert result.returncode == 0, result.stderr
+        instance.printed(*command)
     return instance.data
 
 
@@ -137,7 +60,7 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     instance.data = long
     instance.environment["DATA_DIR"] = str(long)
     supervisor = instance.start()
-    assert instance.health() == 200
+    assert instance.get("/healthz")[0] == 200
 
     second = instance.manage("serve")
     assert second.returncode == 1
@@ -148,16 +71,16 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     reset = instance.manage("reset", "--force")
     assert (reset.returncode, "is running already" in reset.stderr) == (1, True)
 
-    wait_for(lambda: instance.worker("worker-1"))
+    wait_until(lambda: instance.worker("worker-1"), "a worker")
     first = instance.worker("worker-1")
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: instance.worker("worker-1") not in {None, first})
+    wait_until(lambda: instance.worker("worker-1") not in {None, first}, "another one")
 
     started = descendants(supervisor)
     assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
     assert instance.stop(signal.SIGINT) == 0
-    assert [pid for pid in started if exists(pid)] == []
+    assert [pid for pid in started if is_running(pid)] == []
     greeting, logs, killed, *end = instance.said().splitlines()[1:]
     assert greeting == f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it."
     assert logs == f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password."
@@ -213,15 +136,16 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(instance: Instance, t
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
     instance.start("--setup")
     assert "workers: 0" in instance.said()
-    wait_for(lambda: "Mend that" in instance.said())
+    wait_until(lambda: "Mend that" in instance.said(), "the reason")
     assert "\nNOTHING IS EVALUATED, for no sandbox works here (the reason is above).\n" in instance.said()
     assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
         instance.said()
     )
-    assert instance.health() == 200
+    assert instance.get("/healthz")[0] == 200
     why = "no sandbox works on the evaluator's machine"
-    assert f"Nothing can be evaluated here: {why}." in json.loads(instance.page("/status.json"))["troubles"]
-    assert escape(f"The audit cannot be made: nothing can be evaluated on this site, {why}.") in instance.page(
-        "/suites/lmr-mini/"
+    assert f"Nothing can be evaluated here: {why}." in json.loads(instance.get("/status.json")[1])["troubles"]
+    assert (
+        escape(f"The audit cannot be made: nothing can be evaluated on this site, {why}.")
+        in instance.get("/suites/lmr-mini/")[1]
     )
     assert instance.stop(signal.SIGINT) == 0

@@ -16,8 +16,9 @@ from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.types import BoxSpec, Mount, RunCancelledError
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.conftest import bubblewrap, state_dir
-from tests.leaderboard.test_serve import Instance, boxes, prepared
-from tests.leaderboard.test_supervisor import wait_for
+from tests.evaluator.processes import wait_until
+from tests.instances import Instance
+from tests.leaderboard.test_serve import boxes, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,7 +72,8 @@ def test_a_running_instance_is_closed_to_them(boxes: None, prepared: Path, open_
     assert read_by_others([data / "db.sqlite3"]) == [str(data / "db.sqlite3")]
     instance = Instance(open_folder)
     instance.start()
-    wait_for(lambda: (data / "run" / "redis.sock").exists() and (data / "logs" / "worker-1.log").exists())
+    there = [data / "run" / "redis.sock", data / "logs" / "worker-1.log"]
+    wait_until(lambda: all(path.exists() for path in there), "its files")
     found = [data, *data.rglob("*")]
     assert {"db.sqlite3", "secret_key", "redis.sock", "web.log"} <= {path.name for path in found}
     assert read_by_others(found) == []

@@ -19,7 +19,7 @@ from evaluator.providers.stored_clients import generation_client
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint, Implementation
-from tests.provider_server.types import Answer
+from tests.provider_server.types import Answer, Failure
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -173,6 +173,21 @@ def test_a_lost_answer_is_asked_for_twice_and_then_only_by_hand(
     ask_all()
     assert now(generation) == (GenerationState.DONE, SubmissionState.SCORED)
     assert len(provider.asked) == 3
+
+
+def test_a_failing_provider_holds_the_run_with_its_reason_and_going_on_tries_again(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
+) -> None:
+    provider.script("flaky", Failure("down", "Broken."))
+    generation = start_run(lmr_mini, "flaky", tasks=["dpo/1"])
+    for expected in [GenerationState.RUNNING, GenerationState.RUNNING, GenerationState.HELD]:
+        assert ask_next()
+        assert now(generation)[0] == expected
+    assert generation.reason
+    provider.script("flaky", Answer("No code today."))
+    resume(generation=generation, actor=generation.submission.owner)
+    ask_all()
+    assert now(generation) == (GenerationState.DONE, SubmissionState.SCORED)
 
 
 def test_pausing_takes_the_claim_and_keeps_what_arrives(

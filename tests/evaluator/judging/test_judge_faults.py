@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from evaluator.enums import CallPurpose, CallState, WorkState
 from evaluator.judging import judge_budget, judgements
 from evaluator.judging.judge_budget import BudgetSpentError
 from evaluator.models import Judgement, ModelCall
+from evaluator.queue import leases
 from submissions.exceptions import NotAllowedError
 from submissions.models import Endpoint
 from tests.evaluator.judging.site import GOLDEN, WRONG, judge, judged, submission, verdict
+from tests.evaluator.processes import wait_until
 from tests.provider_server.types import Answer, Failure
 from tests.submissions.factories import UserFactory
 
@@ -86,6 +91,32 @@ def test_an_answer_that_was_lost_twice_is_held_until_a_maintainer_allows_it_agai
     assert [call.state for call in ModelCall.objects.all()] == [CallState.FAILED] * 2
     assert judgements.judge_next() is not None
     assert len(provider.asked) == 4
+
+
+def test_a_request_whose_worker_was_killed_is_in_doubt_and_sent_once_more(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
+    config = judge(provider, "judge-honest+slow-3", votes=1, votes_when_split=1)
+    judgements.plan_judgements(config=config, submission_id=submission(small_version, WRONG).pk)
+    connections.close_all()
+    child = os.fork()
+    if child == 0:
+        try:
+            judgements.judge_next()
+        finally:
+            os._exit(0)
+    wait_until(lambda: len(provider.asked) == 1, "the request to arrive")
+    os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert [call.state for call in ModelCall.objects.all()] == [CallState.SENDING]
+    Judgement.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert len(leases.expire(Judgement)) == 1
+    row = judgements.judge_next()
+    assert row is not None
+    assert (row.state, row.label) == (WorkState.DONE, "LI")
+    assert [call.state for call in ModelCall.objects.order_by("pk")] == [CallState.IN_DOUBT, *[CallState.ANSWERED] * 2]
+    # The vote was asked for twice, that on the code without its docstring once.
+    assert len(provider.asked) == 3
 
 
 def test_an_endpoint_that_is_full_or_asked_to_wait_is_left_alone(

@@ -65,6 +65,19 @@ def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
         assert len(queue) == 5
 
 
+@pytest.mark.parametrize(
+    ("options", "queues"),
+    [
+        ({}, ["uploads", "default", "audits"]),
+        ({"audits": False}, ["default", "uploads"]),
+        ({"models": True}, ["models", "uploads"]),
+    ],
+)
+def test_where_a_worker_looks_for_work_first(options: dict[str, bool], queues: list[str]) -> None:
+    """docs/commands.md, ``worker``: one without audits is there for answers, and none serves slow files alone."""
+    assert queueing.queues_of(**options) == queues
+
+
 def test_a_cancelled_submission_is_not_planned() -> None:
     submission = QueuedSubmissionFactory(state=SubmissionState.CANCELLED)
     assert queueing.plan(submission.pk) == []

@@ -1,0 +1,100 @@
+"""A whole instance in processes of its own, as ``make run`` starts one: its own data folder and port."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from tests.conftest import PROJECT_ROOT, installing_variables
+from tests.evaluator.processes import descendants, wait_until
+
+
+class Instance:
+    """An instance on ``folder``; ``variables`` are its settings."""
+
+    def __init__(self, folder: Path, **variables: str) -> None:
+        with closing(socket.create_server(("127.0.0.1", 0))) as server:
+            self.port: int = server.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.data = folder / "var"
+        self.output = folder / "output"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            **installing_variables(),
+            "DJANGO_SETTINGS_MODULE": "leaderboard.settings",
+            "ENV_FILE": os.devnull,
+            "DATA_DIR": str(self.data),
+            "PORT": str(self.port),
+            "WORKERS": "2",
+            "WEB_WORKERS": "1",
+            **variables,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run Python on the instance's settings."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=PROJECT_ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One of the instance's commands."""
+        return self.python("manage.py", *arguments)
+
+    def printed(self, *arguments: str) -> str:
+        """What a command prints that must end well."""
+        result = self.manage(*arguments)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def start(self, *arguments: str) -> int:
+        """``manage.py serve``, once it says its address; the supervisor's process id."""
+        with self.output.open("wb") as output:
+            process = self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve", *arguments],
+                cwd=PROJECT_ROOT,
+                env=self.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(lambda: "answers at" in self.said() or process.poll() is not None, "the address", seconds=600)
+        assert process.poll() is None, self.said()
+        return process.pid
+
+    def said(self) -> str:
+        """What the supervisor has printed."""
+        return self.output.read_text(encoding="utf-8")
+
+    def get(self, address: str) -> tuple[int, str]:
+        """Status and text of a page."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with closing(connection):
+            connection.request("GET", address)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def worker(self, name: str) -> int | None:
+        """The process that is the worker ``name`` now."""
+        assert self.process is not None
+        for pid in descendants(self.process.pid):
+            command = Path(f"/proc/{pid}/cmdline")
+            if command.exists() and f"worker\0--name\0{name}\0" in command.read_text(encoding="utf-8"):
+                return pid
+        return None
+
+    def stop(self, number: int) -> int:
+        """Send the supervisor a signal; its exit code."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
