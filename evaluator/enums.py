@@ -75,7 +75,7 @@ class SelfCheckKind(TextChoices):
 
 class GenerationState(TextChoices):
     """A generation's life. ``paused``: its owner, or one of its limits, stopped it, and it can go on. ``held``: a
-    provider's fault came too often.
+    provider's errors came too often.
     """
 
     RUNNING = "running", "under way"

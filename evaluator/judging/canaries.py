@@ -63,7 +63,7 @@ class Canary:
 def canaries_of(texts: TaskTexts) -> list[Canary]:
     """The canaries of one task, each name once. Raises ``SourceError`` or ``SyntaxError`` for texts that do not parse.
 
-    Wrong code is shown without its comments and docstrings, which would tell what is wrong with it.
+    Wrong code is shown without its comments and docstrings, which would say what is wrong with it.
     """
     made = [_canary(texts, "golden", CanaryKind.GOLDEN, texts.golden, RIGHT)]
     golden = plain(texts.golden)

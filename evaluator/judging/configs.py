@@ -45,7 +45,7 @@ def add_judge(
     """Make a judge with the endpoint's settings of now; the same settings again give the judge that is there, active.
 
     The first judge becomes the one that boards show. Raises :class:`NotAllowedError` for others than maintainers and
-    for other people's endpoints, and :class:`JudgeRefusedError` for numbers of votes that cannot decide.
+    for endpoints of other accounts, and :class:`JudgeRefusedError` for numbers of votes that cannot decide.
     """
     if not actor.is_staff or endpoint.owner_id != actor.pk:
         msg = "Only maintainers make judges, and only of endpoints of their own: a judge spends its owner's key."
@@ -70,7 +70,7 @@ def add_judge(
 
 
 def retire(*, config: JudgeConfig, actor: User) -> int:
-    """Ask this judge no more; say how many open judgements were cancelled. What it said stays. For maintainers."""
+    """Ask this judge no more; return how many open judgements were cancelled. What it said stays. For maintainers."""
     if not actor.is_staff:
         msg = "Only maintainers retire judges."
         raise NotAllowedError(msg)

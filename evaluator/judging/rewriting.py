@@ -99,7 +99,7 @@ def _tree(source: str) -> ast.Module:
 
 
 def _drop_lone_strings(tree: ast.Module) -> int:
-    """Take every statement that is only a string out of ``tree``; say how many there were."""
+    """Take every statement that is only a string out of ``tree``; return how many there were."""
     dropped = 0
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):

@@ -11,7 +11,7 @@ class SelfCheck(models.Model):
     """One round of attacks on the configured evaluator. Shown on the status page.
 
     ``results`` is a list of ``{attack, group, protocol, expected, outcome, repelled}``; ``error`` says why the round
-    could not be made at all, which is a fault of ours and proves nothing; ``cause`` is what visitors read of that.
+    could not be made at all, an infrastructure error that proves nothing; ``cause`` is what visitors read of that.
     """
 
     kind = models.CharField(max_length=10, choices=SelfCheckKind)

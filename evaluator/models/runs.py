@@ -84,7 +84,7 @@ class TestRun(Leased):
 
 
 class Attempt(models.Model):
-    """One try at a test run, by one worker, under one token; ``sandbox`` is empty when none could be had."""
+    """One try at a test run, by one worker, who may decide it with ``token``; ``sandbox`` is empty without one."""
 
     run = models.ForeignKey(TestRun, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveSmallIntegerField()
@@ -107,3 +107,8 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} at run {self.run_id}"
+
+    @property
+    def label(self) -> str:
+        """What this attempt's boxes are called on the machine."""
+        return f"run-{self.run_id}-{self.number}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,21 +29,7 @@ CANDIDATES = 8
 """How many queued runs of one owner are tried before the next owner's: other workers may be faster at some."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One attempt's right to decide one run."""
-
-    run_id: int
-    token: uuid.UUID
-    number: int
-
-    @property
-    def label(self) -> str:
-        """What this attempt's boxes are called on the machine."""
-        return f"run-{self.run_id}-{self.number}"
-
-
-def claim_next(*, worker: str, submission_id: int | None = None) -> Claim | None:
+def claim_next(*, worker: str, submission_id: int | None = None) -> Attempt | None:
     """Claim the queued run whose submitter has the fewest runs under way; ``None`` when nothing waits.
 
     ``submission_id`` narrows it to one submission (``manage.py submit --wait``).
@@ -81,17 +65,17 @@ def fair_order(submission_id: int | None = None) -> Iterator[int]:
         yield from list(in_order.values_list("pk", flat=True)[:CANDIDATES])
 
 
-def _claim(run_id: int, worker: str) -> Claim | None:
+def _claim(run_id: int, worker: str) -> Attempt | None:
     with transaction.atomic():
         token = leases.claim(TestRun, run_id)
         if token is None:
             return None
         number = Attempt.objects.filter(run_id=run_id).count() + 1
-        Attempt.objects.create(run_id=run_id, number=number, token=token, worker=worker)
+        attempt = Attempt.objects.create(run_id=run_id, number=number, token=token, worker=worker)
         Submission.objects.filter(implementations__test_runs=run_id, state=SubmissionState.QUEUED).update(
             state=SubmissionState.RUNNING
         )
-    return Claim(run_id=run_id, token=token, number=number)
+    return attempt
 
 
 def is_live(label: str) -> bool:

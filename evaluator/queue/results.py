@@ -25,7 +25,6 @@ from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Submission, User
 
 if TYPE_CHECKING:
-    from evaluator.queue.claims import Claim
     from evaluator.testing.types import Verdict
 
 LONGEST_WAIT_SECONDS = 300
@@ -34,8 +33,8 @@ LONGEST_WAIT_SECONDS = 300
 WAITING = "waiting for the sandbox"
 
 
-def accept(claim: Claim, *, verdict: Verdict, environment_digest: str, environment: str = "") -> bool:
-    """Store the verdict if ``claim`` still holds its run; say whether it did. A late result is discarded.
+def accept(claim: Attempt, *, verdict: Verdict, environment_digest: str, environment: str = "") -> bool:
+    """Store the verdict if ``claim`` still holds its run; return whether it did. A late result is discarded.
 
     Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
     """
@@ -82,7 +81,7 @@ def finalise_run(run_id: int) -> None:
         finalise_reevaluation(run.reevaluation_id)
 
 
-def record_infra(claim: Claim, *, reason: str, public: str, everywhere: bool = False) -> None:
+def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool = False) -> None:
     """Store an infrastructure error: try again later, and after three tries hold the run for an operator.
 
     ``reason`` is for maintainers, ``public`` what the submitter reads. An error that lies ``everywhere`` on this
@@ -122,7 +121,7 @@ def expire_runs() -> list[int]:
     return lost
 
 
-def release(claim: Claim, *, reason: str) -> None:
+def release(claim: Attempt, *, reason: str) -> None:
     """Give an unfinished run back at once (the worker is being stopped), without counting an error."""
     with transaction.atomic():
         freed = leases.release(TestRun, claim.run_id, claim.token)
@@ -132,7 +131,7 @@ def release(claim: Claim, *, reason: str) -> None:
 
 
 def retry_held(*, submission: Submission, actor: User) -> int:
-    """Queue the held runs of ``submission`` again and say how many. For maintainers; recorded.
+    """Queue the held runs of ``submission`` again and return how many. For maintainers; recorded.
 
     One that was held while a model was asked goes on with asking: its answers are not all there yet.
     """
@@ -164,7 +163,7 @@ def cancel_runs(submission_id: int) -> None:
     stop_runs(TestRun.objects.filter(implementation__submission_id=submission_id), "The submission was cancelled.")
 
 
-def _end_attempt(claim: Claim, state: AttemptState, reason: str) -> None:
+def _end_attempt(claim: Attempt, state: AttemptState, reason: str) -> None:
     Attempt.objects.filter(token=claim.token, state=AttemptState.RUNNING).update(
         state=state, reason=reason, ended=timezone.now()
     )

@@ -247,7 +247,7 @@ def _new_run(
 
 
 def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -> tuple[str, ...]:
-    """Why the answers cannot be taken for answers to the current version: what people then do is submit again."""
+    """Why the answers cannot be taken for answers to the current version; its owner may submit again."""
     found = {}
     for answer in answers:
         old, new = answer.revision, current.get(answer.revision.task_id)

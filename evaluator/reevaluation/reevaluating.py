@@ -14,7 +14,7 @@ from benchmark_tasks.models import Suite, SuiteVersion
 from benchmark_tasks.signals import suite_imported
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
-from evaluator.queue.finalising import stop_runs
+from evaluator.queue.finalising import UNFINISHED, stop_runs
 from evaluator.queue.queueing import push
 from evaluator.reevaluation.differences import differences
 from evaluator.reevaluation.planning import UNDER_WAY, with_new_seeds
@@ -27,8 +27,6 @@ from submissions.models import Implementation, Submission
 if TYPE_CHECKING:
     from evaluator.reevaluation.planning import PlannedReevaluation
     from submissions.models import User
-
-UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
 def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> Reevaluation:
@@ -90,7 +88,7 @@ def _new(planned: PlannedReevaluation, reason: str, actor: User | None) -> Reeva
 
 
 def retry(*, reevaluation: Reevaluation, actor: User) -> int:
-    """Queue the held runs of a held re-evaluation again and say how many. For maintainers; recorded."""
+    """Queue the held runs of a held re-evaluation again and return how many. For maintainers; recorded."""
     _require_maintainer(actor)
     with transaction.atomic():
         if not Reevaluation.objects.filter(pk=reevaluation.pk, state=ReevaluationState.HELD).update(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evaluator.queue.claims import Claim
     from evaluator.queue.leases import Heartbeat
     from submissions.models import Implementation
 
@@ -42,7 +41,7 @@ def evaluate_next(*, submission_id: int | None = None) -> bool:
     return True
 
 
-def evaluate(claim: Claim) -> None:
+def evaluate(claim: Attempt) -> None:
     """Measure the claimed run. Every infrastructure error becomes an infra attempt with its reason; none escapes."""
     try:
         with leases.heartbeat(TestRun, claim.run_id, claim.token) as heartbeat:
@@ -60,7 +59,7 @@ def evaluate(claim: Claim) -> None:
         )
 
 
-def _measure(claim: Claim, heartbeat: Heartbeat) -> None:
+def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     run = TestRun.objects.select_related(
         "implementation__submission__suite_version__seed_epoch",
         "implementation__revision__task__suite",

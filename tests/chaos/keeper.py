@@ -6,12 +6,11 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.evaluator.processes import children_of, descendants, is_running
+from tests.evaluator.processes import descendants, is_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,11 +80,6 @@ class Keeper:
             )
 
 
-def horses_of(worker: int) -> list[int]:
-    """The work-horses of a worker."""
-    return children_of(worker)
-
-
 def kill(pids: Sequence[int]) -> None:
     """SIGKILL each that still runs."""
     for pid in pids:
@@ -103,8 +97,3 @@ def strays(data_dir: Path) -> list[str]:
                 if mark in line or b"DATA_DIR=" + mark + b"\0" in (folder / "environ").read_bytes():
                     found.append(f"{folder.name}: {line.replace(bytes(1), b' ').decode(errors='replace')}")
     return found
-
-
-def sleep_until(moment: float) -> None:
-    """Until this monotonic time."""
-    time.sleep(max(0.0, moment - time.monotonic()))

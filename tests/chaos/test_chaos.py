@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.chaos.instance import Instance
-from tests.chaos.keeper import horses_of, kill, sleep_until, strays
+from tests.chaos.keeper import kill, strays
 from tests.chaos.services import ServiceMissingError
-from tests.evaluator.processes import wait_until
+from tests.evaluator.processes import children_of, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ class Chaos:
         names = self._random.sample(sorted(faults), k=len(faults))
         names += self._random.choices(sorted(faults), k=FAULTS - len(names))
         for name in names:
-            sleep_until(time.monotonic() + self._random.uniform(*EVERY_SECONDS))
+            time.sleep(self._random.uniform(*EVERY_SECONDS))
             if self._instance.unfinished() == 0:
                 self._say("everything is scored")
                 return
@@ -87,10 +87,10 @@ class Chaos:
     def _kill_worker(self, *, parent: bool, horses: bool) -> None:
         workers = self._instance.keeper.workers()
         # One with a work-horse, if there is one.
-        busy = [worker for worker in workers if horses_of(worker)] or workers
+        busy = [worker for worker in workers if children_of(worker)] or workers
         if busy:
             worker = self._random.choice(busy)
-            kill([*([worker] if parent else []), *(horses_of(worker) if horses else [])])
+            kill([*([worker] if parent else []), *(children_of(worker) if horses else [])])
 
     def _restart(self, service: Service, number: int) -> None:
         service.kill(number)  # type: ignore[arg-type]
@@ -126,8 +126,8 @@ def test_every_run_ends_once_as_without_faults_and_nothing_is_left(sandbox: str,
             _check_verdicts(instance, expected)
             _check_nothing_is_left(instance)
     except (AssertionError, TimeoutError, OSError, subprocess.SubprocessError) as error:
-        told = "\n".join([f"CHAOS_SEED={seed} ({sandbox})", *timeline, str(error), instance.log_ends()])
-        pytest.fail(told, pytrace=False)
+        text = "\n".join([f"CHAOS_SEED={seed} ({sandbox})", *timeline, str(error), instance.log_ends()])
+        pytest.fail(text, pytrace=False)
 
 
 def _check_verdicts(instance: Instance, expected: list[tuple[object, ...]]) -> None:

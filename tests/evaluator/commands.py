@@ -1,4 +1,4 @@
-"""``manage.py submit`` as a script would call it."""
+"""Management commands as a script would call them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import io
 import json
 from typing import Any
 
-import pytest
 from django.core.management import call_command
+
+
+def run(name: str, *arguments: str) -> tuple[int, str]:
+    """Exit code and output of a command. Raises its ``CommandError``."""
+    out = io.StringIO()
+    try:
+        call_command(name, *arguments, stdout=out, stderr=io.StringIO())
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
 
 
 def submit(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit code and JSON of ``submit --json`` with these arguments."""
-    out = io.StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("submit", *arguments, "--json", stdout=out)
-    assert isinstance(end.value.code, int)
-    return end.value.code, json.loads(out.getvalue())
+    code, text = run("submit", *arguments, "--json")
+    return code, json.loads(text)

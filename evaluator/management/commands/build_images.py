@@ -47,7 +47,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Build one after the other and tell of each as soon as it is done."""
+        """Build one after the other and report each as soon as it is done."""
         suite = options["suite"]
         if suite:
             suite_named(suite)

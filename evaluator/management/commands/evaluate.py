@@ -45,7 +45,7 @@ class Command(OneForWrongArguments):
 
     help = (
         "Ask a model for the answer to one task and print answer, outcome and verdict. The key is read from the "
-        "environment. Exit codes: 0 measured, 1 wrong arguments, 2 stopped by a fault, 130 interrupted."
+        "environment. Exit codes: 0 measured, 1 wrong arguments, 2 stopped by an error, 130 interrupted."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -182,7 +182,7 @@ def _order(version: SuiteVersion, options: dict[str, Any]) -> generating.RunOrde
 
 
 def _forget(endpoint: Endpoint) -> None:
-    """The key goes in every case, and the endpoint with it unless a fault left its run open."""
+    """The key goes in every case, and the endpoint with it unless an error left its run open."""
     try:
         endpoints.delete(endpoint=endpoint, actor=endpoint.owner)
     except SubmissionError:

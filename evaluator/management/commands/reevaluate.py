@@ -167,7 +167,7 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _lines(planned: PlannedReevaluation) -> list[str]:
-    """One plan for people."""
+    """One plan as text."""
     head = f"submission {planned.submission.pk}, {planned.submission}"
     if planned.under_way:
         return [f"{head}: is being re-evaluated already"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from evaluator.enums import CallPurpose
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind, TaskTexts, canaries_of
@@ -16,6 +15,7 @@ from evaluator.judging.health import NoCanariesError, canaries_for, check_health
 from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
 from evaluator.models import JudgeHealth, ModelCall
+from tests.evaluator.commands import run
 from tests.evaluator.judging.site import judge
 
 if TYPE_CHECKING:
@@ -78,16 +78,6 @@ def test_the_rates_of_a_mixed_judge() -> None:
     assert list(summary["table"]) == ["golden", "equivalent", "stub", "no-op", "wrong", "pleading"]
 
 
-def health(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of the command."""
-    out = io.StringIO()
-    try:
-        call_command("judge_health", *arguments, stdout=out)
-    except SystemExit as end:
-        return int(str(end.code)), out.getvalue()
-    return 0, out.getvalue()
-
-
 def rates(summary: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {
         name: (rate["count"], rate["n"]) for name, rate in summary.items() if isinstance(rate, dict) and "n" in rate
@@ -108,7 +98,7 @@ def test_every_task_of_the_shipped_suite_has_all_its_canaries(lmr_mini: SuiteVer
 
 def test_an_honest_judge_passes(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     config = judge(provider, votes=1, votes_when_split=1)
-    code, text = health("--json")
+    code, text = run("judge_health", "--json")
     (told,) = json.loads(text)["judges"]
     n = len(canaries_for(lmr_mini))
     assert (code, told["error"], told["summary"]["missed"]) == (0, "", [])
@@ -123,7 +113,7 @@ def test_an_honest_judge_passes(provider: ProviderServer, lmr_mini: SuiteVersion
 
 def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     judge(provider, "judge-gullible")
-    code, text = health("--tasks", "1", "--verbosity", "2")
+    code, text = run("judge_health", "--tasks", "1", "--verbosity", "2")
     assert code == 1
     assert "injection resistance  0.00  (0 of 5, " in text
     assert "MISSED: at least 0.95 is asked for" in text
@@ -152,7 +142,7 @@ def test_a_round_that_was_broken_off_goes_on(provider: ProviderServer, lmr_mini:
 
 def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     judge(provider, "wrong-key")
-    code, text = health("--tasks", "1")
+    code, text = run("judge_health", "--tasks", "1")
     assert code == 1
     assert "could not be made to its end" in text
     assert JudgeHealth.objects.get().results == []
@@ -160,14 +150,14 @@ def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_m
 
 def test_wrong_arguments_are_said(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     with pytest.raises(CommandError, match=r"manage\.py add_judge"):
-        health()
+        run("judge_health")
     judge(provider, name="Grader")
     with pytest.raises(CommandError, match=r"no active judge 'other'\. Active: judge-honest"):
-        health("--config", "other")
+        run("judge_health", "--config", "other")
     with pytest.raises(CommandError, match="no suite 'other'"):
-        health("--suite", "other")
+        run("judge_health", "--suite", "other")
     with pytest.raises(CommandError, match="at least one task"):
-        health("--tasks", "0")
+        run("judge_health", "--tasks", "0")
 
 
 def test_a_suite_of_facts_only_has_no_canaries(lmr_mini: SuiteVersion) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from evaluator.models import JudgeConfig, Judgement
 from submissions.models import Endpoint
 from tests.benchmark_tasks.factories import SuiteFactory
+from tests.evaluator.commands import run
 from tests.evaluator.judging.site import GOLDEN, WRONG, endpoint, judge, submission, verdict
 from tests.provider_server.types import Answer
 from tests.submissions.factories import UserFactory
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from tests.provider_server.server import ProviderServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def run(name: str, *arguments: str) -> tuple[int, str]:
-    """Exit code and output of a command."""
-    out = io.StringIO()
-    try:
-        call_command(name, *arguments, stdout=out)
-    except SystemExit as end:
-        return int(str(end.code)), out.getvalue()
-    return 0, out.getvalue()
 
 
 def test_everything_that_waits_is_judged_here_and_now(provider: ProviderServer, small_version: SuiteVersion) -> None:

@@ -42,7 +42,7 @@ def one_task_submission(**fields: object) -> Submission:
     return QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1), **fields)
 
 
-def claim() -> claims.Claim:
+def claim() -> Attempt:
     taken = claims.claim_next(worker="w1")
     assert taken is not None
     return taken

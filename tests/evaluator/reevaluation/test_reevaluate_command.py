@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from benchmark_tasks.models import SeedEpoch, SuiteVersion, TaskRevision
@@ -16,6 +14,7 @@ from evaluator.models import Reevaluation, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
+from tests.evaluator.commands import run
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.evaluator.reevaluations import scored
 from tests.leaderboard.test_settings import manage
@@ -30,9 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def reevaluate(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("reevaluate", *arguments, stdout=out, stderr=io.StringIO())
-    return out.getvalue()
+    return run("reevaluate", *arguments)[1]
 
 
 def as_json(*arguments: str) -> dict[str, Any]:
@@ -126,9 +123,7 @@ def test_joining_a_held_one_ends_with_its_exit_code(small_version: SuiteVersion)
     measured(small_version)
     reevaluate("--suite", "small", "--reason", "Again.")
     Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
-    with pytest.raises(SystemExit) as end:
-        reevaluate("--suite", "small", "--reason", "Again.", "--wait")
-    assert end.value.code == 2
+    assert run("reevaluate", "--suite", "small", "--reason", "Again.", "--wait")[0] == 2
 
 
 def test_wrong_arguments_end_with_one_for_two_means_held(tmp_path: Path) -> None:

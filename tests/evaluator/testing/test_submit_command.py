@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark_tasks.domain.content import tree_files
-from evaluator.management.commands import submit as submit_command
+from evaluator.management import shared
 from evaluator.management.commands.submit import NO_QUEUE, Command
 from evaluator.models import TestRun
 from evaluator.sandbox.types import SandboxError
@@ -105,7 +105,7 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
         raise SandboxError("no sandbox can run here")
 
     monkeypatch.setattr(evaluate, "configured_sandbox", nothing)
-    monkeypatch.setattr(submit_command, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(shared, "POLL_SECONDS", 0.01)
     monkeypatch.setattr("evaluator.queue.leases.INFRA_TRIES", 1)
     out, errors = io.StringIO(), io.StringIO()
     with pytest.raises(SystemExit) as end:
