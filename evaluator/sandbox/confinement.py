@@ -1,4 +1,4 @@
-"""How one box is held: by control groups of root's, by a systemd scope of a user's, or (for development) by neither."""
+"""Limits on one box: root's control groups, a user's systemd scope, or (for development) neither."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HostUser:
 
 
 class Confinement:
-    """One box's hold. ``prefix`` goes before the command, ``variables`` are its environment until the box begins."""
+    """Limits on one box. ``prefix`` goes before the command, ``variables`` are its environment until the box begins."""
 
     def __init__(self, prefix: list[str], group: Group | None = None) -> None:
         self.prefix = prefix
@@ -49,7 +49,7 @@ class Confinement:
         self._group = group
 
     def started(self, pid: int) -> None:
-        """The command runs as ``pid``. Raises :class:`SandboxError` when it is not held."""
+        """The command runs as ``pid``. Raises :class:`SandboxError` when it is not limited."""
 
     def usage(self) -> ResourceUsage:
         """What the box has used so far, by the kernel's counters."""
@@ -60,7 +60,7 @@ class Confinement:
         return self.usage()
 
     def destroy(self) -> set[int]:
-        """Kill every process left and take the hold away; returns whom it killed."""
+        """Kill every process left and remove the limits; return the numbers of what was killed."""
         return self._group.destroy() if self._group is not None else set()
 
 

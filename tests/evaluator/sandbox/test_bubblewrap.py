@@ -83,12 +83,12 @@ def test_an_interpreter_of_its_own_below_any_folder(
     assert result.stdout == f"{sys.version_info[:2]} 3.0\n".encode(), result.stderr
 
 
-def test_a_box_that_cannot_be_set_up_is_our_fault_not_the_programs(bubblewrap: BubblewrapSandbox) -> None:
+def test_a_box_that_cannot_be_set_up_is_an_infrastructure_error(bubblewrap: BubblewrapSandbox) -> None:
     with pytest.raises(SandboxError, match=r"box test could not be set up"):
         run(bubblewrap, "print('never')", limits=Limits(open_files=4))
 
 
-def test_a_box_that_is_killed_from_outside_is_our_fault(bubblewrap: BubblewrapSandbox) -> None:
+def test_a_box_that_is_killed_from_outside_is_an_infrastructure_error(bubblewrap: BubblewrapSandbox) -> None:
     label = own("outside")
 
     def kill_bubblewrap() -> bool:

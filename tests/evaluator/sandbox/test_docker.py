@@ -99,7 +99,7 @@ def test_an_engine_that_goes_away_while_a_box_runs(client: Any, state_dir: Path,
         container.remove(force=True)
 
 
-def test_a_box_that_somebody_else_ends_is_our_fault(docker: DockerSandbox, client: Any) -> None:
+def test_a_box_that_somebody_else_ends_is_an_infrastructure_error(docker: DockerSandbox, client: Any) -> None:
     label = own("outside")
 
     def end_it() -> None:
@@ -261,7 +261,7 @@ def test_an_image_that_is_gone_meanwhile_is_looked_for_again(papers_own: DockerS
     assert in_own(papers_own, "print('again')") == b"again\n"
 
 
-def test_an_image_without_python_is_our_fault(docker: DockerSandbox, client: Any, state_dir: Path) -> None:
+def test_an_image_without_python_is_refused(docker: DockerSandbox, client: Any, state_dir: Path) -> None:
     empty = io.BytesIO()
     with tarfile.open(fileobj=empty, mode="w") as archive:
         archive.addfile(tarfile.TarInfo("empty"))

@@ -203,7 +203,7 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(state_dir: Path, tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")
-def test_a_disk_that_is_full_while_one_is_made_is_told(
+def test_a_disk_that_is_full_while_one_is_made_is_reported(
     bubblewrap: BubblewrapSandbox, state_dir: Path, tmp_path: Path
 ) -> None:
     folder = state_dir / f"small-{os.getpid()}"
@@ -248,7 +248,7 @@ def test_pip_is_tried_after_any_failure_of_uv(wheel: Path, tmp_path: Path, monke
     assert (tmp_path / "packages" / "tiny_wheel.py").is_file()
 
 
-def test_where_neither_installs_both_reasons_are_told(wheel: Path, tmp_path: Path) -> None:
+def test_where_neither_installs_both_reasons_are_reported(wheel: Path, tmp_path: Path) -> None:
     with pytest.raises(SandboxError) as caught:
         install(wheel, target=tmp_path / "packages", python=Path(sys.executable))
     first, *_, last = str(caught.value).splitlines()
@@ -309,7 +309,7 @@ def test_a_papers_name_follows_dockerfile_and_repository(small_version: SuiteVer
     assert all(PAPER_NAME.fullmatch(name) for name in names)
 
 
-def test_a_task_with_neither_is_told_what_to_do(small_version: SuiteVersion) -> None:
+def test_a_task_with_neither_is_refused_with_what_to_do(small_version: SuiteVersion) -> None:
     with pytest.raises(SandboxError, match=r"^small/alpha/1 names no environment and its paper has no Dockerfile: "):
         environment_name(change(environment=""))
 

@@ -287,7 +287,7 @@ def test_on_bubblewrap_a_paper_needs_the_operators_word(
     assert [each["what"] for each in as_json()["environments"]] == ["unchanged", "unchanged"]
 
 
-def test_a_task_without_environment_and_dockerfile_is_told(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+def test_a_task_without_environment_is_reported(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     TaskRevision.objects.filter(task__index=1).update(environment="")
     out, code = command()
     assert code == 0

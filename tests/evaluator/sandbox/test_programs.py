@@ -201,7 +201,7 @@ def test_a_feed_that_never_ends_does_not_outlast_the_wall_time(speaker: Sandbox,
     assert 1.2 <= result.wall_seconds < 4
 
 
-def test_a_program_that_goes_in_mid_talk_is_no_fault(speaker: Sandbox, partner: Partner) -> None:
+def test_a_program_that_goes_in_mid_talk_is_no_error(speaker: Sandbox, partner: Partner) -> None:
     partner.reply = lambda _: b"x" * MEBIBYTE + b"\n"
     begun = time.monotonic()
     result = talk(speaker, "import os; input(); print('bye', flush=True); os._exit(3)", partner, stdin=b"one\n")
@@ -257,7 +257,7 @@ def small_state(state_dir: Path, request: pytest.FixtureRequest) -> Iterator[Pat
 
 
 @AS_ROOT
-def test_a_full_disk_is_told_and_leaves_nothing(sandbox: Sandbox, small_state: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(sandbox: Sandbox, small_state: Path, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * (2 << 20))
     kind = BubblewrapSandbox if sandbox.name == "bubblewrap" else DockerSandbox
     small: BubblewrapSandbox | DockerSandbox = kind(small_state)
@@ -277,14 +277,14 @@ def test_a_full_disk_is_told_and_leaves_nothing(sandbox: Sandbox, small_state: P
 def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int) -> None:
     error = OSError(number, os.strerror(number), "/somewhere/secret")
     for found in (error, shutil.Error([("a", "b", str(error))])):
-        fault = host_error("box x", found)
-        assert str(fault).startswith(
+        reported = host_error("box x", found)
+        assert str(reported).startswith(
             "box x: the host's disk is full, or its quota is used up: make room below DATA_DIR"
         )
-        assert fault.public == "the host's disk is full"
+        assert reported.public == "the host's disk is full"
 
 
 def test_another_failure_keeps_its_words_and_shows_no_path() -> None:
-    fault = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
-    assert str(fault) == "box x: the host failed it: [Errno 13] Permission denied: '/somewhere/secret'"
-    assert fault.public == "the host failed"
+    reported = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
+    assert str(reported) == "box x: the host failed it: [Errno 13] Permission denied: '/somewhere/secret'"
+    assert reported.public == "the host failed"
