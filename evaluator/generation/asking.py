@@ -117,7 +117,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
-    except Exception:  # a bug of ours must be retried and shown, never lose a run
+    except Exception:  # an error of our own code must be retried and shown, never lose a run
         log.exception("asking_failed", request=request.pk)
         retry(partial(fault, reason="an infrastructure error of this site"))
     finish_generation(generation.pk)

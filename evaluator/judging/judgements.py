@@ -165,7 +165,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
-    except Exception:  # a bug of ours must be retried and shown, never lose a judgement
+    except Exception:  # an error of our own code must be retried and shown, never lose a judgement
         log.exception("judging_failed", judgement=row.pk)
         retry(partial(fault, reason="an infrastructure error of this site"))
 

@@ -128,7 +128,7 @@ def _meaning(status: int, code: str, *, too_long: bool, wait: float | None) -> t
         when = f" It wants to be asked again in {wait:.0f} seconds." if wait is not None else ""
         return FaultKind.BUSY, f"The provider asks to wait (HTTP 429).{when}"
     if status == 408 or status >= 500:
-        return FaultKind.SERVER, f"The provider reports a fault of its own (HTTP {status})."
+        return FaultKind.SERVER, f"The provider reports an error of its own (HTTP {status})."
     if 400 <= status < 500:
         shown = f"HTTP {status} {code}".strip()
         return (

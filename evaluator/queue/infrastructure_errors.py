@@ -9,7 +9,7 @@ from evaluator.queue.database import DATABASE_IS_AWAY
 from evaluator.sandbox.types import DISK_IS_FULL, HOST_FAILED, SandboxError, SandboxUnavailableError, means_full
 from evaluator.testing.sealed import GoldenError
 
-BUG: Final = "a fault of the evaluator"
+BUG: Final = "an error of the evaluator"
 
 
 @dataclass(frozen=True, slots=True)

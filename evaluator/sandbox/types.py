@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 DISK_IS_FULL: Final = "the host's disk is full"
 HOST_FAILED: Final = "the host failed"
-FAULT: Final = "a fault of the evaluator"
+FAULT: Final = "an error of the evaluator"
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 

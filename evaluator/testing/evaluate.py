@@ -51,7 +51,7 @@ def evaluate(claim: Attempt) -> None:
     except KeyboardInterrupt:
         results.release(claim, reason="The worker was interrupted.")
         raise
-    except Exception as error:  # a bug of ours must be retried and shown, never a candidate's failure
+    except Exception as error:  # an error of our own code must be retried and shown, never a candidate's failure
         fault = fault_of(error)
         log.warning("infra", reason=fault.reason, everywhere=fault.everywhere, exc_info=fault.is_bug)
         retry(

@@ -14,7 +14,7 @@ from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck
 from submissions.models import Endpoint
-from tests.leaderboard.showing import text_of
+from tests.leaderboard.showing import words_of
 from tests.submissions.endpoints.factories import DESCRIBED, KEY
 from tests.submissions.factories import UserFactory
 
@@ -176,7 +176,7 @@ def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> 
 
 def test_a_name_that_is_taken_is_said_and_nothing_is_lost(as_alice: Client, endpoint: Endpoint) -> None:
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, "name": "Alpha"})
-    assert (response.status_code, "another endpoint called Alpha" in text_of(response)) == (422, True)
+    assert (response.status_code, "another endpoint called Alpha" in words_of(response)) == (422, True)
     assert 'value="beta-1"' in response.content.decode()
 
 
@@ -185,17 +185,17 @@ def test_changing_keeps_the_key_until_the_address_changes(as_alice: Client, endp
     as_alice.post(where, {**typed, "base_url": endpoint.base_url})
     endpoint.refresh_from_db()
     assert (endpoint.name, endpoints.key_of(endpoint)) == ("Beta", KEY)
-    text = text_of(as_alice.post(where, typed, follow=True))
+    text = words_of(as_alice.post(where, typed, follow=True))
     endpoint.refresh_from_db()
     assert (endpoint.has_key, "so the key was deleted" in text) == (False, True)
 
 
 def test_deleting_the_key_and_then_all_of_it(as_alice: Client, endpoint: Endpoint) -> None:
-    assert "Delete the key" in text_of(as_alice.get(address("endpoint", endpoint)))
-    text = text_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
+    assert "Delete the key" in words_of(as_alice.get(address("endpoint", endpoint)))
+    text = words_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
     endpoint.refresh_from_db()
     assert (endpoint.has_key, "The key is deleted." in text, "No key is stored." in text) == (False, True, True)
-    text = text_of(as_alice.post(address("endpoint_delete", endpoint), follow=True))
+    text = words_of(as_alice.post(address("endpoint_delete", endpoint), follow=True))
     assert (Endpoint.objects.exists(), "Alpha is deleted" in text, "No endpoint yet." in text) == (False, True, True)
 
 
@@ -203,6 +203,6 @@ def test_too_many_checks_are_refused(as_alice: Client, endpoint: Endpoint) -> No
     for _ in range(CHECKS_AN_HOUR):
         as_alice.post(address("endpoint_check", endpoint))
     Endpoint.objects.update(check_state=EndpointCheck.NONE)
-    text = text_of(as_alice.post(address("endpoint_check", endpoint), follow=True))
+    text = words_of(as_alice.post(address("endpoint_check", endpoint), follow=True))
     endpoint.refresh_from_db()
     assert (f"{CHECKS_AN_HOUR} times within this hour" in text, endpoint.check_state) == (True, EndpointCheck.NONE)

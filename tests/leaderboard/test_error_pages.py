@@ -45,7 +45,7 @@ def test_a_missing_form_token_says_what_to_do() -> None:
 def test_an_error_needs_no_database() -> None:
     # Without the db fixture, any query would fail the test.
     response = defaults.server_error(RequestFactory().get("/"))
-    assert (response.status_code, "Something broke on our side" in response.content.decode()) == (500, True)
+    assert (response.status_code, "Something broke on this site" in response.content.decode()) == (500, True)
 
 
 PAGES = 1073741823

@@ -59,7 +59,7 @@ def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
 
 
 def infra(run: TestRun, reason: str) -> None:
-    """``run`` met a fault of ours."""
+    """``run`` met an infrastructure error."""
     Attempt.objects.create(
         run=run, number=1, token=uuid4(), worker="w", state=AttemptState.INFRA, reason=reason, ended=timezone.now()
     )

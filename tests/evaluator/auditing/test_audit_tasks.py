@@ -259,8 +259,8 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     monkeypatch.setattr(auditing, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
     audit_revision(TaskRevision.objects.get().pk)
     revision = TaskRevision.objects.get()
-    assert (revision.audit_state, revision.audit) == (AuditState.UNAUDITED, {"obstacle": "a fault of the evaluator"})
-    assert revision.why_left_out == "not audited: a fault of the evaluator"
+    assert (revision.audit_state, revision.audit) == (AuditState.UNAUDITED, {"obstacle": "an error of the evaluator"})
+    assert revision.why_left_out == "not audited: an error of the evaluator"
     auditing.note_obstacle("", [revision])
     assert TaskRevision.objects.get().audit == {}
 

@@ -23,7 +23,7 @@ REFUSED = "The provider refused the request (HTTP 400 invalid_request_error). Ch
 WAIT = "The provider asks to wait (HTTP 429). It wants to be asked again in 1 seconds."
 BROKE = "The connection broke before the answer was complete; the model may have answered."
 WEIRD = "The server answered {}, which no model provider does. Check the endpoint's address."
-DOWN = "The provider reports a fault of its own (HTTP {})."
+DOWN = "The provider reports an error of its own (HTTP {})."
 
 # model, kind, message, error in OpenAI's form, error in Anthropic's
 SAID = [

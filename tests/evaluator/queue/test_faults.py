@@ -1,4 +1,4 @@
-"""Faults of ours, met through real sandboxes: the run waits or is held with a reason, and is never a failed answer."""
+"""Infrastructure errors, met through real sandboxes: the run waits or is held with a reason, and is never a failed answer."""
 
 from __future__ import annotations
 
@@ -129,12 +129,12 @@ def test_what_each_fault_is_to_whom() -> None:
         (full, "the host's disk is full", True),
         (shutil.Error([("a", "b", str(full))]), "the host's disk is full", True),
         (PermissionError(13, "Permission denied", "/srv/x"), "the host failed", False),
-        (SandboxError("/srv/x"), "a fault of the evaluator", False),
+        (SandboxError("/srv/x"), "an error of the evaluator", False),
         (SandboxUnavailableError("/srv/x", public="no engine"), "no engine", True),
         (GoldenError("seed 12: /srv/x"), "the task's reference could not be run", False),
         (OperationalError("/srv/x"), "the database did not answer", True),
         (InterfaceError("/srv/x"), "the database did not answer", True),
-        (KeyError("/srv/x"), "a fault of the evaluator", False),
+        (KeyError("/srv/x"), "an error of the evaluator", False),
     ]
     for error, public, everywhere in faults:
         fault = fault_of(error)

@@ -75,7 +75,7 @@ def test_a_bug_of_ours_is_infra_too(
 
     monkeypatch.setattr(graders, "grade", buggy)
     run = decided(run_with(small_version, GOLDEN_1))
-    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "a fault of the evaluator")
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "an error of the evaluator")
     assert Attempt.objects.get().reason == "The evaluator failed (ZeroDivisionError: bug); see its log."
 
 

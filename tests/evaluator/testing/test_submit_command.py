@@ -114,7 +114,7 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
     assert (end.value.code, result["state"], result["tests"]["passed"]) == (2, "held", 0)
     assert set(TestRun.objects.values_list("outcome", flat=True)) == {""}
     # Pages say less than whoever sits at the machine is told.
-    assert Submission.objects.get().held_reason == "a fault of the evaluator"
+    assert Submission.objects.get().held_reason == "an error of the evaluator"
     assert errors.getvalue() == "Held: no sandbox can run here\n"
 
 
