@@ -1,4 +1,4 @@
-"""Infrastructure errors, met through real sandboxes: the run waits or is held with a reason, and is never a failed answer."""
+"""Infrastructure errors, met through real sandboxes: the run waits or is held with a reason, never a failed answer."""
 
 from __future__ import annotations
 
