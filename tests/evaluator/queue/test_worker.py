@@ -141,9 +141,9 @@ def test_a_worker_that_cannot_work_says_why(
 
 def boxes_of(horse: int) -> list[str]:
     """Containers and control groups of the boxes that the process ``horse`` owns."""
-    form = '{{.Label "lmr-board-box"}}.{{.Label "lmr-board-owner"}}.{{.Label "lmr-board-deadline"}}.{{.ID}}'
-    listing = ["docker", "ps", "--all", "--format", form, "--filter", "label=lmr-board-box"]
-    texts = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
+    listing = ["docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "label=lmr-board-box"]
+    named = subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()
+    texts = [name.removeprefix("lmr-board-box.") for name in named]
     names = {text: BoxName.parse(text) for text in [*texts, *GroupStore.of_this_machine().names()]}
     return [text for text, name in names.items() if name is not None and name.owner.pid == horse]
 
