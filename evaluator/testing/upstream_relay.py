@@ -175,7 +175,7 @@ def _is_answer(message: Any, number: int) -> bool:
 def peculiarities(payload: dict[str, Any], changes: list[Any], arguments: Sequence[Any]) -> set[str]:
     """Which of :data:`REFUSED` is in a result, in what it changed, and in those arguments that it hands back.
 
-    ``arguments`` are the packed things of the call, which a payload refers to by their numbers. Parcel and changes may
+    ``arguments`` are the packed things of the call, which a payload refers to by their numbers. Payload and changes may
     have any form.
     """
     root = payload.get("root")
