@@ -16,10 +16,10 @@ import pytest
 import redis
 from _pytest.nodeid import coerce_node_id
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.cache import cache
 
 from leaderboard.supervision import SupervisionError, embedded_redis
-from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,25 +74,28 @@ def _no_counters_left(request: pytest.FixtureRequest, django_db_blocker: Any) ->
             cache.clear()
 
 
+def _user(name: str, **facts: bool) -> User:
+    # Not the factory: what runs without Django imports this module, too.
+    made: User = get_user_model().objects.create(username=name, email=f"{name}@mail.example", **facts)
+    return made
+
+
 @pytest.fixture
 def alice(db: None) -> User:
     """Somebody who submits."""
-    made: User = UserFactory(username="alice")
-    return made
+    return _user("alice")
 
 
 @pytest.fixture
 def bob(db: None) -> User:
     """Somebody else."""
-    made: User = UserFactory(username="bob")
-    return made
+    return _user("bob")
 
 
 @pytest.fixture
 def maintainer(db: None) -> User:
     """A maintainer, who neither submits nor annotates."""
-    made: User = UserFactory(username="carol", is_staff=True)
-    return made
+    return _user("carol", is_staff=True)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +19,7 @@ from leaderboard.runs.call_texts import pretty, reply_turns
 from reviews.comparison import numbered, side_by_side
 from submissions.highlighting import highlighted
 from submissions.markdown import render
+from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,8 +103,6 @@ def work(path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_no_text_keeps_a_page_busy(path: str) -> None:
     code = f"from tests.attacks.test_texts import work; work({path!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     reached = done.stdout.splitlines()
     assert (done.returncode, done.stderr, reached) == (0, "", list(TEXTS)), f"{path}: {reached[-1:]}"
