@@ -67,15 +67,6 @@ def environment_of(revision: TaskRevision) -> str:
     return name
 
 
-def why_no_environment(revision: TaskRevision) -> str:
-    """Why ``revision`` cannot be measured for want of an environment; empty when it can, as far as is known."""
-    try:
-        environment_of(revision)
-    except SandboxError as error:
-        return str(error)
-    return ""
-
-
 def paper_environment(revision: TaskRevision) -> str:
     """The name of the environment that the paper's Dockerfile and masked repository make together."""
     source = f"{revision.dockerfile_hash}{revision.repository_hash}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,6 @@ from evaluator.sandbox.task_environments import (
     newest_build,
     paper_environment,
     wanted_environments,
-    why_no_environment,
 )
 from evaluator.sandbox.types import Sandbox, SandboxError
 
@@ -320,7 +320,7 @@ def test_what_is_not_built_waits_and_burns_no_try(small_version: SuiteVersion) -
         environment_of(revision)
     fault = fault_of(unready.value)
     assert (fault.public, fault.everywhere) == ("the task's environment is not built", True)
-    assert fault.reason == why_no_environment(revision)
+    assert fault.reason == str(unready.value)
 
 
 def test_the_newest_build_decides(small_version: SuiteVersion) -> None:
@@ -329,12 +329,14 @@ def test_the_newest_build_decides(small_version: SuiteVersion) -> None:
     built(name, BuildState.BUILT)
     assert environment_of(revision) == name
     built(name, BuildState.FAILED, log="x" * 1000 + "the end")
-    why = why_no_environment(revision)
+    with pytest.raises(EnvironmentNotReadyError) as unready:
+        environment_of(revision)
+    why = str(unready.value)
     assert why.startswith(f"environment {name} could not be built (manage.py build_images tries again): xxx")
     assert (why.endswith("xthe end"), len(why) < 500) == (True, True)
     newest = built(name, BuildState.BUILT)
     assert newest_build(name) == newest
-    assert why_no_environment(revision) == ""
+    assert environment_of(revision) == name
 
 
 def test_only_builds_for_the_sandbox_in_use_count(small_version: SuiteVersion, settings: Any) -> None:
@@ -342,11 +344,11 @@ def test_only_builds_for_the_sandbox_in_use_count(small_version: SuiteVersion, s
     name = paper_environment(revision)
     built(name, BuildState.BUILT, sandbox="docker")
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, evaluator_sandbox="bubblewrap")
-    assert why_no_environment(revision) == (
-        f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
-    )
+    message = f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
+    with pytest.raises(EnvironmentNotReadyError, match=re.escape(message)):
+        environment_of(revision)
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, evaluator_sandbox="docker")
-    assert why_no_environment(revision) == ""
+    assert environment_of(revision) == name
 
 
 def test_wanted_are_those_of_runnable_tasks_that_are_ready(small_version: SuiteVersion) -> None:
