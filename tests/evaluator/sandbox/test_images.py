@@ -33,7 +33,7 @@ from evaluator.sandbox.images import (
     main,
     write_context,
 )
-from evaluator.sandbox.task_environments import environment_of, paper_environment, why_no_environment
+from evaluator.sandbox.task_environments import environment_of, paper_environment
 from evaluator.sandbox.types import Sandbox, SandboxError
 from tests.evaluator.sandbox.boxes import run
 
@@ -221,14 +221,13 @@ def test_a_papers_image_is_built_once_and_its_tasks_become_ready(
 ) -> None:
     configure(settings, evaluator_sandbox="docker", base_image=paper_base, build_network="none")
     name = paper_environment(paper_task)
-    assert why_no_environment(paper_task) == (
-        f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
-    )
+    with pytest.raises(SandboxError, match=f"^environment {name} is not built: run manage.py build_images, or "):
+        environment_of(paper_task)
     report = as_json("--task", "alpha/1")
     assert [(each["name"], each["tasks"], each["what"]) for each in report["environments"]] == [
         (name, ["small/alpha/1"], "built")
     ]
-    assert (environment_of(paper_task), why_no_environment(paper_task)) == (name, "")
+    assert environment_of(paper_task) == name
     assert [each["what"] for each in as_json("--task", "alpha/*1")["environments"]] == ["unchanged"]
     build = EnvironmentBuild.objects.get()
     assert (build.name, build.sandbox, build.state) == (name, "docker", BuildState.BUILT)
@@ -262,7 +261,9 @@ def test_a_failed_build_marks_the_tasks_with_the_logs_end(
     build = EnvironmentBuild.objects.get()
     assert build.state == BuildState.FAILED
     assert log in build.log
-    reason = why_no_environment(revision)
+    with pytest.raises(SandboxError) as unready:
+        environment_of(revision)
+    reason = str(unready.value)
     assert reason.startswith(f"environment {name} could not be built (manage.py build_images tries again): ")
     assert reason.endswith(build.log[-50:])
 
