@@ -28,6 +28,8 @@ from leaderboard.views import (
 handler500 = "leaderboard.views.errors.server_error"
 
 # Public pages: boards, catalogue, systems.
+ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", board.board_default, name="board_default"),
     path("board/<slug:suite>/", board.board, name="board"),
@@ -77,15 +79,10 @@ urlpatterns += [
     path("submissions/<int:pk>/withdraw/", submission_actions.submission_withdraw, name="submission_withdraw"),
     path("submissions/<int:pk>/cancel/", submission_actions.submission_cancel, name="submission_cancel"),
     path("submissions/<int:pk>/correct/", submission_actions.submission_correct, name="submission_correct"),
-    path(
-        "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/",
-        submissions.implementation,
-        name="implementation",
-    ),
+    path(ANSWER, submissions.implementation, name="implementation"),
 ]
 
 # Endpoints, what is asked of them, and what agents did.
-ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
 urlpatterns += [
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.endpoint_form, name="endpoint_new"),
@@ -100,11 +97,7 @@ urlpatterns += [
     path("submissions/<int:pk>/asking/pause/", generations.generation_pause, name="generation_pause"),
     path("submissions/<int:pk>/asking/resume/", generations.generation_resume, name="generation_resume"),
     path("submissions/<int:pk>/calls/<int:number>/", generations.model_call, name="model_call"),
-    path(
-        f"{ANSWER}calls/",
-        generations.answer_calls,
-        name="answer_calls",
-    ),
+    path(f"{ANSWER}calls/", generations.answer_calls, name="answer_calls"),
     path("submissions/<int:pk>/actions/", trajectories.submission_actions, name="submission_actions"),
     path(f"{ANSWER}trajectory/", trajectories.trajectory, name="trajectory"),
     path(f"{ANSWER}trajectory.json", trajectories.trajectory_json, name="trajectory_json"),
@@ -128,11 +121,7 @@ urlpatterns += [
     path("cases/", cases.cases, name="cases"),
     path("cases/<int:pk>/", cases.case, name="case"),
     path("cases/reported/<str:run>/<slug:paper>/<int:index>/", cases.reported_case, name="reported_case"),
-    path(
-        f"{ANSWER}appeal/",
-        cases.appeal,
-        name="appeal",
-    ),
+    path(f"{ANSWER}appeal/", cases.appeal, name="appeal"),
 ]
 
 # Maintaining.

@@ -36,7 +36,7 @@ class UnknownChoiceError(Exception):
 class RaterKind(StrEnum):
     """What a rater is."""
 
-    HUMANS = "humans"
+    ANNOTATORS = "annotators"
     TESTS = "tests"
     JUDGE = "judge"
 
@@ -65,10 +65,10 @@ class Rater:
         return f"judge_{self.judge}" if self.judge else self.slug.replace("-", "_")
 
 
-HUMANS: Final = Rater("humans", "Annotators, first label", RaterKind.HUMANS)
-HUMANS_SECOND: Final = Rater("humans-second", "Annotators, second label", RaterKind.HUMANS)
-DECISION: Final = Rater("decision", "Decisions", RaterKind.HUMANS)
-REPORTED_HUMANS: Final = Rater("reported-humans", "Reported humans", RaterKind.HUMANS)
+FIRST_LABEL: Final = Rater("annotators", "Annotators, first label", RaterKind.ANNOTATORS)
+SECOND_LABEL: Final = Rater("annotators-second", "Annotators, second label", RaterKind.ANNOTATORS)
+DECISION: Final = Rater("decision", "Decisions", RaterKind.ANNOTATORS)
+REPORTED_ANNOTATORS: Final = Rater("reported-annotators", "Reported annotators", RaterKind.ANNOTATORS)
 REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
 TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
 REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
@@ -97,12 +97,12 @@ class Asked:
 
 
 def raters() -> tuple[Rater, ...]:
-    """Every rater that there is, people first, then tests, then judges: rows come before columns. One query."""
+    """Every rater that there is, annotators first, then tests, then judges: rows come before columns. One query."""
     judges = (
         Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url(), config.pk)
         for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
     )
-    return (REPORTED_HUMANS, DECISION, HUMANS, HUMANS_SECOND, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
+    return (REPORTED_ANNOTATORS, DECISION, FIRST_LABEL, SECOND_LABEL, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
 
 
 def shown_systems(suite: Suite) -> list[System]:

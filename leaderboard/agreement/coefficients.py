@@ -1,6 +1,6 @@
 """The coefficients, each over a stack of tables at once: the bootstrap needs every one of them thousands of times.
 
-A table counts the items of two raters: its shape is ``(…, q, q)``, first rater in rows, labels worst first; results
+A table counts the items of two raters: its shape is ``(…, q, q)``, first rater in rows, labels from CC to LI; results
 have the shape ``(…)``. Where both raters use one single label, chance-corrected agreement is not defined: nan, never 1.
 """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.intp]]
     ItemCounts = Mapping[tuple[str, tuple[int, ...]], int]
-    """(paper, how many raters gave an item each label, worst first) -> number of such items."""
+    """(paper, how many raters gave an item each label, in the order CC, LC, LI) -> number of such items."""
 
 RESAMPLES = 2000
 SEED = 20261122
@@ -86,7 +86,7 @@ def compare(
 ) -> PairAgreement:
     """Every coefficient of two raters, with intervals by the bootstrap over papers.
 
-    ``labels`` is the declared scale, worst first. Coefficients are withheld below ``least`` items; the counts are not.
+    ``labels`` is the declared scale, from CC to LI. Coefficients are withheld below ``least`` items; the counts are not.
     Raises ValueError on fewer than two labels, or a label outside the scale.
     """
     tables = _tables_by_paper(counts, labels)

@@ -31,12 +31,12 @@ from evaluator.models import TestRun
 from evaluator.testing.types import Outcome
 from leaderboard.agreement.asked import (
     DECISION,
-    HUMANS,
-    HUMANS_SECOND,
-    REPORTED_HUMANS,
+    FIRST_LABEL,
+    REPORTED_ANNOTATORS,
     REPORTED_JUDGE,
     REPORTED_TESTS,
     REST,
+    SECOND_LABEL,
     TESTS,
     Rater,
 )
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 REVIEWABLE: Final = "reviewable"
 """Whether the random audit draws from such answers."""
 TRUTH: Final = "truth"
-"""The newest final label by people."""
+"""The newest final label by annotators."""
 AUDITED: Final = "audited"
 """With which probability the random audit drew the answer; None where it did not."""
 
-REPORTED: Final = (REPORTED_HUMANS, REPORTED_TESTS, REPORTED_JUDGE)
-PEOPLE: Final = (DECISION, HUMANS, HUMANS_SECOND)
+REPORTED: Final = (REPORTED_ANNOTATORS, REPORTED_TESTS, REPORTED_JUDGE)
+OUR_ANNOTATORS: Final = (DECISION, FIRST_LABEL, SECOND_LABEL)
 
-_BY_PEOPLE: Final = (FinalSource.AGREED, FinalSource.DECISION)
+_BY_ANNOTATORS: Final = (FinalSource.AGREED, FinalSource.DECISION)
 _ANSWERS_PAPER: Final = "revision__task__paper__slug"
 _RESULTS_PAPER: Final = "task__paper__slug"
 
@@ -89,15 +89,15 @@ class Labels:
     """Every label on the answers that were asked for, counted.
 
     ``answers`` counts all of this site's answers by what tests and judges say, ``reviewed`` those with a case by what
-    people say as well. ``items`` counts answers by paper and by how many annotators gave each label (worst first), and
-    ``people`` the annotators.
+    annotators say as well. ``items`` counts answers by paper and by how many of the ``annotators`` gave each label
+    (CC, LC, LI).
     """
 
     reported: Counted
     answers: Counted
     reviewed: Counted
     items: Counter[tuple[str, tuple[int, ...]]]
-    people: int
+    annotators: int
 
     def with_both(self, first: Rater, second: Rater) -> Counted | None:
         """Where the labels of both raters are counted; None where no answer can have both."""
@@ -113,9 +113,9 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
     rated = with_labels(answers_of(entries, category), machines, entries).annotate(
         **{REVIEWABLE: ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())}
     )
-    reviewed = with_labels(rated.filter(Exists(_rounds())), PEOPLE, entries).annotate(
+    reviewed = with_labels(rated.filter(Exists(_rounds())), OUR_ANNOTATORS, entries).annotate(
         **{
-            TRUTH: _newest(_closed_rounds().filter(source__in=_BY_PEOPLE).exclude(label=""), "label"),
+            TRUTH: _newest(_closed_rounds().filter(source__in=_BY_ANNOTATORS).exclude(label=""), "label"),
             AUDITED: _newest(_rounds().filter(triggers__kind=TriggerKind.AUDIT), "triggers__inclusion_probability"),
         }
     )
@@ -131,10 +131,10 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
         reviewed=_counted(
             reviewed,
             _ANSWERS_PAPER,
-            [REVIEWABLE, *columns, *(each.column for each in PEOPLE), TRUTH, AUDITED],
+            [REVIEWABLE, *columns, *(each.column for each in OUR_ANNOTATORS), TRUTH, AUDITED],
         ),
         items=_items(labels),
-        people=labels.order_by().values("reviewer").distinct().count(),
+        annotators=labels.order_by().values("reviewer").distinct().count(),
     )
 
 
@@ -163,7 +163,7 @@ def with_reported_labels(results: QuerySet[ReportedResult]) -> QuerySet[Any]:
         **{
             REPORTED_TESTS.column: Case(*passed, default=None, output_field=CharField()),
             REPORTED_JUDGE.column: NullIf("judge_label", Value("")),
-            REPORTED_HUMANS.column: NullIf("human_label", Value("")),
+            REPORTED_ANNOTATORS.column: NullIf("human_label", Value("")),
         }
     )
 
@@ -178,7 +178,7 @@ def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QueryS
             # The label of an abstention is empty.
             answers = answers.annotate(**{rater.column: F(f"{row}__label")})
         else:
-            answers = answers.annotate(**{rater.column: _tests(entries) if rater == TESTS else _PEOPLE[rater]()})
+            answers = answers.annotate(**{rater.column: _tests(entries) if rater == TESTS else _LABELS_OF[rater]()})
     return answers
 
 
@@ -237,9 +237,9 @@ def _blind_label(place: int) -> Subquery:
     return Subquery(labels.values("label")[place : place + 1])
 
 
-_PEOPLE: Final = {
-    HUMANS: lambda: _blind_label(0),
-    HUMANS_SECOND: lambda: _blind_label(1),
+_LABELS_OF: Final = {
+    FIRST_LABEL: lambda: _blind_label(0),
+    SECOND_LABEL: lambda: _blind_label(1),
     DECISION: lambda: _newest(_closed_rounds().filter(decision__isnull=False), "decision__label"),
 }
 

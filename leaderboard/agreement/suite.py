@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
     from leaderboard.agreement.asked import Asked, Rater
     from leaderboard.agreement.label_counts import Labels
-    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
+    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
     from leaderboard.agreement.types import PairAgreement
 
 BINARY_LABELS: Final = (Label.CC.value, REST)
@@ -57,9 +57,9 @@ class Report:
     """All that is shown of the agreement on some answers. ``judges`` are those that said anything about them."""
 
     pairs: tuple[RaterPair, ...]
-    people: PeopleAgreement
+    annotators: AnnotatorsAgreement
     judges: tuple[tuple[Rater, JudgeTrust], ...]
-    reported_humans: bool
+    reported_annotators: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Item:
 def read_report(*, suite: Suite, asked: Asked) -> Report:
     """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most."""
     # Loads numpy, which no page needs that shows something else.
-    from leaderboard.agreement.trust import judge_trust, people_agreement
+    from leaderboard.agreement.trust import annotators_agreement, judge_trust
 
     known = raters()
     check_asked(suite=suite, asked=asked, known=known)
@@ -91,9 +91,9 @@ def read_report(*, suite: Suite, asked: Asked) -> Report:
     judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
     return Report(
         pairs=tuple(_rater_pairs(labels, asked, known)),
-        people=people_agreement(labels),
+        annotators=annotators_agreement(labels),
         judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
-        reported_humans=any(said is not None for _, said, _ in labels.reported.of("reported_humans")),
+        reported_annotators=any(said is not None for _, said, _ in labels.reported.of("reported_annotators")),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
+    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
     from leaderboard.agreement.types import Coefficient, PairAgreement, Test
 
 # Field of PairAgreement: name, and what it is.
@@ -57,7 +57,7 @@ def statistic_lines(result: PairAgreement) -> list[Line]:
     return lines
 
 
-def people_lines(result: PeopleAgreement) -> list[Line]:
+def annotators_lines(result: AnnotatorsAgreement) -> list[Line]:
     """Agreement over all annotators."""
     return [
         _coefficient_line(

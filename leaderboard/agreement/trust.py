@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 CC: Final = Label.CC.value
 
-LEAST_PEOPLE: Final = 3
-"""Of two people the table of first and second labels says all."""
+LEAST_ANNOTATORS: Final = 3
+"""Of two annotators the table of first and second labels says all."""
 
 MOST_WAITING: Final = 0.1
 """Of the randomly drawn answers: above it those that are closed are no random sample any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleAgreement:
-    """All annotators together: how many people, answers with two labels or more, and their agreement."""
+class AnnotatorsAgreement:
+    """All annotators together: how many they are, answers with two labels or more, and their agreement."""
 
-    people: int
+    number: int
     n: int
     fleiss: Coefficient
     alpha: Coefficient
@@ -45,7 +45,7 @@ class PeopleAgreement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTrust:
-    """One judge against the final labels that people closed, and the share of CC that it reports put right.
+    """One judge against the final labels that annotators closed, and the share of CC that it reports put right.
 
     ``n`` answers have both a final label and this judge's word, which was an abstention for ``abstained`` of them. The
     correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are closed and
@@ -63,13 +63,15 @@ class JudgeTrust:
     rogan_gladen: Coefficient
 
 
-def people_agreement(labels: Labels) -> PeopleAgreement:
+def annotators_agreement(labels: Labels) -> AnnotatorsAgreement:
     """Fleiss' kappa and ordinal alpha over all annotators of the earliest rounds."""
     shared = sum(number for (_, given), number in labels.items.items() if sum(given) > 1)
-    if labels.people < LEAST_PEOPLE:
-        few = Coefficient(None, None, f"too few annotators ({labels.people} of at least {LEAST_PEOPLE})")
-        return PeopleAgreement(labels.people, shared, few, few)
-    return PeopleAgreement(labels.people, shared, fleiss=fleiss(labels.items), alpha=ordinal_alpha(labels.items))
+    if labels.annotators < LEAST_ANNOTATORS:
+        few = Coefficient(None, None, f"too few annotators ({labels.annotators} of at least {LEAST_ANNOTATORS})")
+        return AnnotatorsAgreement(labels.annotators, shared, few, few)
+    return AnnotatorsAgreement(
+        labels.annotators, shared, fleiss=fleiss(labels.items), alpha=ordinal_alpha(labels.items)
+    )
 
 
 def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
@@ -231,8 +233,8 @@ def _zeros_and_ones(values: Sequence[int], name: str) -> Array:
 def _too_few(labelled: Array, unlabelled: Array) -> str:
     """Why the rate cannot be corrected, in a sentence; empty where it can."""
     if labelled.size < LEAST_LABELS:
-        return f"too few randomly sampled human labels ({labelled.size} of at least {LEAST_LABELS})"
-    return "" if unlabelled.size else "undefined: every item has a human label, so there is nothing to correct"
+        return f"too few randomly sampled labels ({labelled.size} of at least {LEAST_LABELS})"
+    return "" if unlabelled.size else "undefined: every item has a label, so there is nothing to correct"
 
 
 def _power_tuning(y: Array, yhat: Array, others: Array, w: Array) -> float:

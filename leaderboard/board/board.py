@@ -57,7 +57,8 @@ class LabelsCell:
     """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from.
 
     Counts are fractional where there are several trials. ``judge`` and ``judge_slug`` name the judge that this site
-    asked; they are empty for humans and for what others reported. ``sources`` of final labels are (whose, how many).
+    asked; they are empty for annotators and for what others reported. ``sources`` of final labels are (whose, how
+    many).
     """
 
     cc: float
@@ -71,8 +72,8 @@ class LabelsCell:
     sources: tuple[tuple[str, float], ...] = ()
 
     @property
-    def by_people(self) -> bool:
-        """Whether some of these final labels come from people."""
+    def by_annotators(self) -> bool:
+        """Whether some of these final labels come from annotators."""
         return any(number and source != FinalSource.JUDGE for source, number in self.sources)
 
     @property
@@ -136,7 +137,7 @@ class BoardRow:
 
     @property
     def human_remarks(self) -> tuple[str, ...]:
-        """The remarks about the humans."""
+        """The remarks about the annotators."""
         return self._remarks_on(RaterAxis.HUMAN)
 
     def _remarks_on(self, axis: RaterAxis) -> tuple[str, ...]:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 SOURCES: Final = tuple(source.value for source in FinalSource)
 
-# The states in which what people say of an answer may be another than before. From AGREED to DISPUTED takes it back.
+# The states in which annotators may say something else of an answer than before. From AGREED to DISPUTED takes it back.
 _TELLING: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
 
 
-def people_shares(
+def annotators_shares(
     submission: Submission, judge: JudgeConfig | None
 ) -> dict[str, dict[tuple[int | None, int], dict[str, float]]]:
     """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
@@ -67,7 +67,7 @@ def people_shares(
 
 
 def reviewed_since(since: datetime | None) -> list[int]:
-    """Submissions of whose answers people have said something newer than their row; from ``since`` on, where given."""
+    """Submissions of whose answers annotators said something newer than their row; from ``since`` on, where given."""
     answer = "case__implementation__submission"
     events = CaseEvent.objects.filter(
         case__kind=CaseKind.REVIEW, after__in=_TELLING, created__gt=F(f"{answer}__entry__computed")
@@ -115,13 +115,13 @@ def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
 def count_labels(
     submission: Submission, judge: JudgeConfig | None, *, without: Collection[int]
 ) -> dict[int | None, Counts]:
-    """Category id (None: overall) -> what judge, humans and the final labels say, ``without`` some task revisions.
+    """Category id (None: overall) -> what judge, annotators and the final labels say, ``without`` some task revisions.
 
     A rater that said nothing is missing. Five queries.
     """
     raters = {RaterAxis.JUDGE.value: judged_shares(submission, judge)} if judge else {}
     counted: dict[int | None, Counts] = defaultdict(dict)
-    for rater, shares in (raters | people_shares(submission, judge)).items():
+    for rater, shares in (raters | annotators_shares(submission, judge)).items():
         for (category, revision), labels in shares.items():
             for key in {None, category} if revision not in without else ():
                 counts = counted[key].setdefault(rater, dict.fromkeys(COUNTED, 0.0))
@@ -156,7 +156,7 @@ def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | N
 
 
 def recount_labels(submission_id: int) -> bool:
-    """Count what judge and humans say in the row of a submission anew; say whether it has a row.
+    """Count what judge and annotators say in the row of a submission anew; say whether it has a row.
 
     Cheap, since nothing but labels is touched: this happens after every verdict and every closed case. Two at once
     count one after the other, and the row is as old as what was read for it: what comes later makes it outdated.

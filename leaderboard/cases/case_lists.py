@@ -31,7 +31,7 @@ _REPORTED_TESTS: Final = {True: Badge("passed", "passed"), False: Badge("failed"
 
 @dataclass(frozen=True, slots=True)
 class CaseLine:
-    """One row. ``humans`` are the blind labels; ``label`` is the final one, which reported cases do not have."""
+    """One row. ``annotators`` are the blind labels; ``label`` is the final one, which reported cases do not have."""
 
     address: str
     task: str
@@ -40,7 +40,7 @@ class CaseLine:
     inputs: str
     tests: Badge | None
     judge: str
-    humans: tuple[str, ...]
+    annotators: tuple[str, ...]
     label: str = ""
     by: str = ""
     reason: str = ""
@@ -111,7 +111,7 @@ def _own_line(case: Case, tests: Badge | None, judges: Mapping[int, str]) -> Cas
         inputs=submission.get_inputs_display(),
         tests=tests,
         judge=judges.get(case.implementation_id, ""),
-        humans=tuple(review.label for review in getattr(case, "blind", [])),
+        annotators=tuple(review.label for review in getattr(case, "blind", [])),
         label=case.label,
         by=case.get_source_display(),
         reason=decision.reason_names if decision else "",
@@ -152,7 +152,7 @@ def _reported_lines(results: QuerySet[ReportedResult]) -> list[CaseLine]:
             inputs=Inputs(result.run.inputs).label,
             tests=None if result.tests_passed is None else _REPORTED_TESTS[result.tests_passed],
             judge=result.judge_label,
-            humans=(result.human_label,) if result.human_label else (),
+            annotators=(result.human_label,) if result.human_label else (),
             reported=True,
         )
         for result in listed

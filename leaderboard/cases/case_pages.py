@@ -134,11 +134,11 @@ def disagreements(result: ReportedResult) -> tuple[str, ...]:
     found = []
     if result.judge_label and result.human_label and result.judge_label != result.human_label:
         opposite = {result.judge_label, result.human_label} == {Label.LI.value, Label.CC.value}
-        found.append("judge and human are two steps apart" if opposite else "judge and human are one step apart")
+        found.append(f"judge and annotator are {'two steps' if opposite else 'one step'} apart")
     if result.tests_passed is True and result.human_label == Label.LI:
-        found.append("the unit test passes what the human calls logically incorrect")
+        found.append("the unit test passes what the annotator calls logically incorrect")
     if result.tests_passed is False and result.human_label == Label.CC:
-        found.append("the unit test fails what the human calls completely correct")
+        found.append("the unit test fails what the annotator calls completely correct")
     return tuple(found)
 
 

@@ -23,8 +23,8 @@ register = template.Library()
 
 @register.filter
 def any_reviewed(rows: Iterable[BoardRow]) -> bool:
-    """Whether people gave final labels of any row: else a column of them would repeat the judge's."""
-    return any(row.final is not None and row.final.by_people for row in rows)
+    """Whether annotators gave final labels of any row: else a column of them would repeat the judge's."""
+    return any(row.final is not None and row.final.by_annotators for row in rows)
 
 
 @register.filter

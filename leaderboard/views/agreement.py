@@ -13,7 +13,7 @@ from leaderboard.agreement.asked import AgreementFilterForm, Asked, UnknownChoic
 from leaderboard.agreement.suite import RaterPair, Report, items_of_cell, read_report
 from leaderboard.agreement.texts import (
     accuracy_lines,
-    people_lines,
+    annotators_lines,
     rate_lines,
     sampling_sentence,
     statistic_lines,
@@ -57,11 +57,11 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
         "cell": _cell(params, report, shown, asked, hidden),
-        "reported_humans": report.reported_humans,
+        "reported_annotators": report.reported_annotators,
         "form": AgreementFilterForm(params, suite=shown),
         "pairs": [_shown_pair(params, pair) for pair in pairs],
-        "people": report.people if whole and report.people.people else None,
-        "people_lines": people_lines(report.people),
+        "annotators": report.annotators if whole and report.annotators.number else None,
+        "annotators_lines": annotators_lines(report.annotators),
         "judges": [
             {
                 "judge": judge,

@@ -42,7 +42,7 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """What others reported of one run: totals, per task, remarks, and how judge and humans agree."""
+    """What others reported of one run: totals, per task, remarks, and how judge and annotators agree."""
     if not slug.isprintable():
         # PostgreSQL refuses to look for a NUL.
         raise Http404

@@ -15,10 +15,12 @@ from submissions.models import Submission, Upload
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.conftest import data_dir, small
 from tests.submissions.factories import (
+    PASSWORD,
     ImplementationFactory,
     SubmissionFactory,
     SystemFactory,
     UploadFactory,
+    UserFactory,
     bundle,
 )
 
@@ -154,8 +156,8 @@ def test_downloads_are_attachments(address: str, kind: str, private: Submission,
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "/\\evil.example", "javascript:alert(1)"])
-def test_signing_in_leads_nowhere_else(target: str, alice: User) -> None:
-    form = {"login": "alice", "password": "correct-horse-battery", "next": target}
+def test_signing_in_leads_nowhere_else(target: str, db: None) -> None:
+    form = {"login": UserFactory().username, "password": PASSWORD, "next": target}
     response = Client().post("/accounts/login/", form)
     assert (response.status_code, response.headers["Location"]) == (302, "/my/")
 

@@ -25,7 +25,7 @@ class TestShipped:
     def test_as_text(self) -> None:
         text = output("--suite", "lmr-bench")
         assert text.splitlines()[:7] == [
-            "Reported humans (reported-humans, rows) and Reported judge (reported-judge, columns)",
+            "Reported annotators (reported-annotators, rows) and Reported judge (reported-judge, columns)",
             "n = 168 in 23 papers, 16 direct conflicts",
             "          CC     LC     LI    all",
             "   CC     23     15     14     52",
@@ -55,7 +55,7 @@ def test_json_has_each_pair_of_what_is_asked_for() -> None:
     found = json.loads(output("--suite", "lmr-bench", "--json", *asked))
     (pair,) = found["pairs"]
     assert (found["system"], found["category"]) == ("reported-openhands-gpt-4o", "evaluation-metrics")
-    assert (pair["first"]["slug"], pair["second"]["slug"]) == ("reported-humans", "reported-judge")
+    assert (pair["first"]["slug"], pair["second"]["slug"]) == ("reported-annotators", "reported-judge")
     assert pair["kappa"]["value"] is None
     assert pair["kappa"]["why"] == f"too few shared items ({pair['n']} of at least 10)"
     with pytest.raises(CommandError, match=r"There is no category 'absent' here\. Known: feature-learning"):

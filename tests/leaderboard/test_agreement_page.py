@@ -57,19 +57,19 @@ def read(client: Client, address: str, **query: str) -> str:
 @pytest.mark.usefixtures("shipped")
 class TestShipped:
     def test_a_cell_opens_its_answers(self, client: Client) -> None:
-        page = read(client, BENCH, first="reported-humans", second="reported-judge", cell="LI,CC")
+        page = read(client, BENCH, first="reported-annotators", second="reported-judge", cell="LI,CC")
         listed = page.split('id="answers"')[1]
         assert "2 answers" in words(listed)
         addresses = re.findall(r'<th scope="row"><a href="(/cases/reported/[^"]+)">', listed)
         assert len(addresses) == 2
         assert all(client.get(address).status_code == 200 for address in addresses)
-        link = re.search(r'<a href="(\?[^"]+)#answers" aria-label="2 answers: Reported humans LI', page)
+        link = re.search(r'<a href="(\?[^"]+)#answers" aria-label="2 answers: Reported annotators LI', page)
         assert link
         assert "cell=LI%2CCC" in link.group(1)
 
     def test_the_binary_view_and_filters(self, client: Client) -> None:
         text = words(read(client, BENCH, binary="1"))
-        assert "Reported humans and Reported unit tests" in text
+        assert "Reported annotators and Reported unit tests" in text
         assert "CC 23 29 52 rest 7 109 116 all 30 138 168" in text
         assert "n = 28 answers in 23 papers." in words(read(client, BENCH, system="reported-openhands-gpt-4o"))
         few = words(read(client, BENCH, system="reported-openhands-gpt-4o", category="evaluation-metrics"))

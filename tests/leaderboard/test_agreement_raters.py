@@ -14,7 +14,7 @@ from leaderboard.agreement import estimates
 from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_systems
 from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
 from leaderboard.agreement.suite import RaterPair, items_of_cell, read_report
-from leaderboard.agreement.trust import people_agreement
+from leaderboard.agreement.trust import annotators_agreement
 from leaderboard.models import Entry
 from reviews.enums import CaseState, Role, TriggerKind
 from reviews.models import Trigger
@@ -69,7 +69,7 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
     assert said(counted(version)) == {
         "reported-tests": [REST],
         "reported-judge": ["LC", "LI"],
-        "reported-humans": ["CC"],
+        "reported-annotators": ["CC"],
         "tests": ["CC"],
     }
 
@@ -95,10 +95,10 @@ def test_filters(version: SuiteVersion) -> None:
     run = reported(version).reported_run
     for revision, label in zip(version.revisions.order_by("pk"), ("LI", "LC"), strict=True):
         ReportedResultFactory(run=run, task=revision.task, tests_passed=None, human_label=label)
-    assert said(counted(version, category="evaluation-metrics")) == {"reported-humans": ["LI"], "tests": ["CC"]}
-    assert said(counted(version, category="feature-learning-representation")) == {"reported-humans": ["LC"]}
+    assert said(counted(version, category="evaluation-metrics")) == {"reported-annotators": ["LI"], "tests": ["CC"]}
+    assert said(counted(version, category="feature-learning-representation")) == {"reported-annotators": ["LC"]}
     assert said(counted(version, system="alpha")) == {"tests": ["CC"]}
-    assert said(counted(version, inputs="full")) == {"reported-humans": ["LC", "LI"]}
+    assert said(counted(version, inputs="full")) == {"reported-annotators": ["LC", "LI"]}
     assert said(counted(version, samples=True)) == {"tests": [REST]}
 
 
@@ -149,18 +149,18 @@ def test_a_cell_lists_its_answers(version: SuiteVersion) -> None:
     assert listed(version, ("rest", "CC"), **chosen) == [("A", "LC", "CC"), ("b", "LI", "CC")]
 
 
-def test_a_cell_lists_reported_results_and_labels_of_people(version: SuiteVersion) -> None:
+def test_a_cell_lists_reported_results_and_labels_of_annotators(version: SuiteVersion) -> None:
     run = reported(version, system=SystemFactory(name="Told", owner=None)).reported_run
     first, second = version.revisions.order_by("pk")
     ReportedResultFactory(run=run, task=first.task, judge_label="LI", human_label="CC")
     ReportedResultFactory(run=run, task=second.task, judge_label="LC", human_label="CC")
-    chosen: dict[str, Any] = {"first": "reported-judge", "second": "reported-humans"}
+    chosen: dict[str, Any] = {"first": "reported-judge", "second": "reported-annotators"}
     assert listed(version, ("LI", "CC"), **chosen) == [("Told", "LI", "CC")]
     answer = answered(version, system=SystemFactory(name="Mine"))
     judged(answer, JudgeFactory(slug="strict"), "LC")
     case = case_of(answer, state=CaseState.AGREED, label="CC", source="agreed")
     reviewed(case, ReviewerFactory(), "CC")
-    chosen = {"first": "humans", "second": "judge:strict"}
+    chosen = {"first": "annotators", "second": "judge:strict"}
     assert listed(version, ("CC", "LC"), **chosen) == [("Mine", "CC", "LC")]
     (pair,) = pairs(version, **chosen)
     (item,) = items_of_cell(suite=version.suite, asked=Asked(**chosen), pair=pair, cell=("CC", "LC"), most=9)
@@ -185,7 +185,10 @@ def test_the_named_first_rater_is_in_rows_and_tests_need_the_binary_view(version
 @pytest.mark.parametrize(
     ("slugs", "message"),
     [
-        (("nobody",), "There is no rater 'nobody' here. Known: reported-humans, decision, humans, humans-second, "),
+        (
+            ("nobody",),
+            "There is no rater 'nobody' here. Known: reported-annotators, decision, annotators, ",
+        ),
         (("tests", "tests"), "The rater 'tests' is named twice."),
     ],
 )
@@ -240,11 +243,11 @@ def test_first_and_second_labels_of_agreed_cases(version: SuiteVersion, three: l
     case = labelled(answer, three, "LC", "LC")
     other = labelled(untested(version), three[::-1], "CC", "CC", "LI", label="CC")
     labels = counted(version)
-    assert said(labels) == {"humans": ["CC", "LC"], "humans-second": ["CC", "LC"]}
+    assert said(labels) == {"annotators": ["CC", "LC"], "annotators-second": ["CC", "LC"]}
     assert closed_cases() == {answer.pk: case.pk, other.implementation_id: other.pk}
     assert column(labels, TRUTH) == ["CC", "LC"]
     paper = answer.revision.task.paper.slug
-    assert (labels.people, labels.items) == (3, {(paper, (0, 2, 0)): 1, (paper, (2, 0, 1)): 1})
+    assert (labels.annotators, labels.items) == (3, {(paper, (0, 2, 0)): 1, (paper, (2, 0, 1)): 1})
 
 
 def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteVersion, three: list[Reviewer]) -> None:
@@ -254,8 +257,8 @@ def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteV
     reviewed(case, three[2], "CC", role=Role.ADJUDICATOR, locked=timezone.now() - timedelta(days=1))
     decided(case, three[2], "CC")
     labels = counted(version)
-    assert said(labels) == {"humans": ["LI"], "humans-second": ["LC"], "decision": ["CC"]}
-    assert (column(labels, TRUTH), labels.people) == (["CC"], 2)
+    assert said(labels) == {"annotators": ["LI"], "annotators-second": ["LC"], "decision": ["CC"]}
+    assert (column(labels, TRUTH), labels.annotators) == (["CC"], 2)
 
 
 @pytest.mark.parametrize("state", [*OPEN, CaseState.VOID])
@@ -264,7 +267,7 @@ def test_open_and_void_cases_say_nothing(version: SuiteVersion, three: list[Revi
     if state == CaseState.ADJUDICATING:
         reviewed(case, three[2], "CC", role=Role.ADJUDICATOR)
     labels = counted(version)
-    assert (said(labels), column(labels, TRUTH), labels.people, labels.items) == ({}, [], 0, {})
+    assert (said(labels), column(labels, TRUTH), labels.annotators, labels.items) == ({}, [], 0, {})
     assert list(closed_cases().values()) == [None]
 
 
@@ -276,12 +279,12 @@ def test_the_first_round_has_the_labels_and_the_newest_closed_one_the_outcome(
     first = labelled(answer, three, "LC", "LC", state=CaseState.REOPENED, **facts)
     open_one = labelled(answer, [ReviewerFactory()], "CC", state=CaseState.ONE_LABEL, round=2)
     during = counted(version)
-    assert said(during) == {"humans": ["LC"], "humans-second": ["LC"]}
+    assert said(during) == {"annotators": ["LC"], "annotators-second": ["LC"]}
     assert (column(during, TRUTH), closed_cases()) == (["LC"], {answer.pk: first.pk})
     decided(open_one, three[2], "CC")
     type(open_one).objects.filter(pk=open_one.pk).update(state="final", label="CC", source="decision")
     after = counted(version)
-    assert said(after) == {"humans": ["LC"], "humans-second": ["LC"], "decision": ["CC"]}
+    assert said(after) == {"annotators": ["LC"], "annotators-second": ["LC"], "decision": ["CC"]}
     assert (column(after, TRUTH), closed_cases()) == (["CC"], {answer.pk: open_one.pk})
 
 
@@ -300,8 +303,8 @@ def test_people_among_themselves(version: SuiteVersion, three: list[Reviewer]) -
         order = three[number % 3 :] + three[: number % 3]
         labelled(untested(version), order[:2], label, "CC" if number % 4 == 0 else label, label=label)
     labels = counted(version)
-    found = people_agreement(labels)
-    assert (found.people, found.n) == (3, 12)
+    found = annotators_agreement(labels)
+    assert (found.number, found.n) == (3, 12)
     (paper,) = {paper for paper, _ in labels.items}
     # Of every fourth pair the second says CC: LI, LI and CC.
     numbers = {(0, 0, 2): 2, (0, 2, 0): 3, (2, 0, 0): 5, (1, 0, 1): 2}

@@ -131,7 +131,7 @@ def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client,
     assert "n = 12 answers; the judge abstained on 1 of them, which counts as a miss." in text
     assert "LI 5 in truth, 4 by the judge, 4 by both 80.0 %" in text
     assert "12 of 12 judged answers were audited at random and closed." in text
-    assert "too few randomly sampled human labels (12 of at least 60)" in text
+    assert "too few randomly sampled labels (12 of at least 60)" in text
     assert "Judge's share of CC Of the answers that the audit draws from. 41.7 %" in text
     assert "Judges against decisions" not in words_of(client.get(SMALL, {"binary": "1"}))
 
@@ -161,7 +161,7 @@ def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, versio
     narrowed = client.get(SMALL, {"inputs": "full"}).content.decode()
     assert "Judges against decisions" not in narrowed
     # The answer in hand is in no cell's list, the others are.
-    pair = {"first": "humans", "second": "judge:strict", "cell": "LC,LI"}
+    pair = {"first": "annotators", "second": "judge:strict", "cell": "LC,LI"}
     page = client.get(SMALL, pair).content.decode()
     assert answers[0].get_absolute_url() not in page
     assert (answers[2].get_absolute_url() in page) is (number == 10)

@@ -197,7 +197,7 @@ class TestList:
         TestRunFactory(implementation=new.implementation, done="timeout")
         rows = client.get(reverse("cases")).context["page"].object_list
         # The board of the other suite shows no judge, so the one that disputes go by is named.
-        assert [(row.address, row.judge, row.humans, row.label, row.by, row.reason) for row in rows] == [
+        assert [(row.address, row.judge, row.annotators, row.label, row.by, row.reason) for row in rows] == [
             (new.get_absolute_url(), "CC", ("CC", "LC"), "LI", "adjudicator's decision", "bad test"),
             (old.get_absolute_url(), "LC", ("LI", "LI"), "LI", rows[1].by, ""),
         ]
@@ -297,7 +297,7 @@ class TestReportedPage:
         response: Any = client.get(address(result))
         text, shown = text_of(response), response.content.decode()
         assert "Reported upstream, not reviewed here." in text
-        assert "judge and human are two steps apart; the unit test passes what the human calls" in text
+        assert "judge and annotator are two steps apart; the unit test passes what the annotator calls" in text
         assert "LI logically incorrect by annotator 2" in text
         for link in ("https://example.org/results", result.task.get_absolute_url()):
             assert f'href="{link}"' in shown

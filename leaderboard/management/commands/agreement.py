@@ -13,7 +13,7 @@ from leaderboard.agreement.asked import Asked, UnknownChoiceError
 from leaderboard.agreement.suite import RaterPair, read_report
 from leaderboard.agreement.texts import (
     accuracy_lines,
-    people_lines,
+    annotators_lines,
     rate_lines,
     sampling_sentence,
     statistic_lines,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from leaderboard.agreement.asked import Rater
     from leaderboard.agreement.texts import Line
-    from leaderboard.agreement.trust import JudgeTrust, PeopleAgreement
+    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
 
 _OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "second")
 
@@ -32,7 +32,7 @@ _OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "secon
 class Command(BaseCommand):
     """Print every two raters that labelled an answer in common."""
 
-    help = "Print how far raters (tests, judges, humans) agree on a suite's published answers."
+    help = "Print how far raters (tests, judges, annotators) agree on a suite's published answers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which suite, answers and raters, and whether for machines."""
@@ -65,14 +65,14 @@ class Command(BaseCommand):
                 **{name: options[name] or None for name in ("category", "system", "inputs")},
                 **{name: options[name] for name in ("samples", "binary")},
                 "pairs": [_as_data(pair) for pair in report.pairs],
-                "people": asdict(report.people),
+                "annotators": asdict(report.annotators),
                 "judges": [_trust_as_data(judge, trust) for judge, trust in report.judges],
             }
             self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
             return
         texts = [_text(pair) for pair in report.pairs] or [_nothing(binary=options["binary"])]
-        if report.people.people:
-            texts.append(_people_text(report.people))
+        if report.annotators.number:
+            texts.append(_annotators_text(report.annotators))
         texts += [_judge_text(judge, trust) for judge, trust in report.judges if trust.n]
         self.stdout.write("\n\n".join(texts))
 
@@ -94,13 +94,13 @@ def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:
     return {"judge": {"slug": judge.slug, "name": judge.name}, **asdict(trust)}
 
 
-def _people_text(people: PeopleAgreement) -> str:
-    heading = f"Annotators among themselves: {people.people} annotators, {people.n} answers with two labels or more"
-    return "\n".join((heading, *_written(people_lines(people))))
+def _annotators_text(found: AnnotatorsAgreement) -> str:
+    heading = f"Annotators among themselves: {found.number} annotators, {found.n} answers with two labels or more"
+    return "\n".join((heading, *_written(annotators_lines(found))))
 
 
 def _judge_text(judge: Rater, trust: JudgeTrust) -> str:
-    heading = f"{judge.name} ({judge.slug}) against final labels by people"
+    heading = f"{judge.name} ({judge.slug}) against final labels by annotators"
     counts = f"n = {trust.n}, {trust.abstained} of them abstentions"
     classes = [
         f"{label}: {words}; found {found.value or '-'} ({found.note}), right {right.value or '-'} ({right.note})"

@@ -119,8 +119,8 @@ def _labels(cell: LabelsCell | None) -> str:
 
 
 def _table(rows: list[BoardRow]) -> str:
-    """Rows under headings. Final labels have columns only where people gave some: else they are the judge's."""
-    final = any(row.final is not None and row.final.by_people for row in rows)
+    """Rows under headings. Final labels have columns only where annotators gave some: else they are the judge's."""
+    final = any(row.final is not None and row.final.by_annotators for row in rows)
     headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
     lines = [headings, *(_cells(row, final=final) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.auditing import auditing
+from evaluator.auditing.measurements import Auditor
 from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
 from evaluator.queue import queueing
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
+    from evaluator.auditing.audit_result import AuditResult
     from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
@@ -178,7 +181,7 @@ def test_only_a_sample_is_tried_where_there_are_many(real_sandbox: Sandbox, tmp_
     assert (mutants["total"], mutants["made"] > 10) == (3, True)
 
 
-def test_a_fault_of_ours_is_tried_again_and_never_counts_as_a_kill(
+def test_an_infrastructure_error_is_tried_again_and_never_counts_as_a_kill(
     real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_the_first_task(tmp_path)
@@ -201,6 +204,21 @@ def test_a_fault_of_ours_is_tried_again_and_never_counts_as_a_kill(
     with pytest.raises(CommandError, match="alpha/1 could not be audited: gone for good"):
         call_command("audit_tasks", "--again", stdout=io.StringIO())
     assert TaskRevision.objects.get().audit_state == AuditState.PASSED
+
+
+def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
+    real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_the_first_task(tmp_path)
+
+    def without_content(_: Auditor) -> AuditResult:
+        raise ContentMissingError("The files of alpha are gone.")
+
+    monkeypatch.setattr(Auditor, "audit", without_content)
+    progress = io.StringIO()
+    with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*gone\. Import the suite again\."):
+        call_command("audit_tasks", stdout=io.StringIO(), stderr=progress)
+    assert progress.getvalue().splitlines() == ["1 task to audit, 1 at a time.", "1 of 1 audited"]
 
 
 def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:

@@ -165,6 +165,13 @@ def test_the_same_is_made_once_and_names_are_never_shared() -> None:
     assert len(set(names)) == len(names) == len({ast.dump(ast.parse(mutant.source)) for mutant in found})
 
 
+def test_long_names_keep_both_ends() -> None:
+    names = " + ".join(["first", *["a"] * 40, "last"])
+    found = [mutant.id for mutant in mutants_of(f"def goal(a):\n    b = {names}\n    return b\n")]
+    line = f"b = {names}"
+    assert f"line 2: `{line[:70]} … {line[-30:]}` -> `pass`" in found
+
+
 def test_a_sample_is_spread_evenly_and_always_the_same() -> None:
     found = mutants_of(BODY)
     few = sample(found, 4)

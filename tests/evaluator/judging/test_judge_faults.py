@@ -143,7 +143,7 @@ def test_a_provider_that_asks_to_wait_is_waited_for(provider: ProviderServer, sm
     assert row.reason
 
 
-def test_a_fault_of_ours_is_retried_and_then_held(
+def test_an_infrastructure_error_is_retried_and_then_held(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
+from rq import Queue
+from rq.exceptions import DeserializationError
+from rq.results import Result
 
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
@@ -16,6 +20,7 @@ from evaluator.enums import RunState
 from evaluator.jobs import check_next_upload
 from evaluator.models import TestRun
 from evaluator.queue import queueing
+from evaluator.queue.rq_classes import UnknownJobError
 from submissions.domain import uploads
 from submissions.enums import SubmissionState
 from submissions.models import Upload
@@ -24,6 +29,8 @@ from tests.evaluator.factories import QueuedSubmissionFactory
 from tests.submissions.factories import ImplementationFactory, UserFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_django import Settings
 
     from submissions.models import Submission
@@ -151,3 +158,42 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
     check_next_upload()
     assert len(jobs_of_uploads()) == 1
     assert Upload.objects.filter(checked=True).count() == 2
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("name", ["os.mkdir", "evaluator.jobs.missing", "evaluator.jobs.top_up"])
+def test_a_job_that_somebody_else_wrote_into_redis_calls_nothing(redis_url: str, tmp_path: Path, name: str) -> None:
+    made = tmp_path / "made"
+    with queueing.opened() as queue:
+        foreign = Queue(queue.name, connection=queue.connection, serializer="json").enqueue(name, str(made))
+        job = queue.fetch_job(foreign.id)
+        assert job is not None
+        with pytest.raises(UnknownJobError, match="is no job of this site"):
+            job.perform()
+    assert not made.exists()
+
+
+class MakesFolder:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.redis
+def test_neither_a_job_nor_a_stored_result_is_unpickled(redis_url: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    with queueing.opened() as queue:
+        pickling = Queue(queue.name, connection=queue.connection, serializer="pickle")
+        foreign = pickling.enqueue("evaluator.jobs.check_next_upload", MakesFolder(made))
+        Result.create(foreign, Result.Type.SUCCESSFUL, ttl=60, return_value=MakesFolder(made))
+        job = queue.fetch_job(foreign.id)
+        assert job is not None
+        with pytest.raises(DeserializationError):
+            job.perform()
+        with pytest.raises(ValueError, match="decode"):
+            job.return_value()
+    assert not made.exists()

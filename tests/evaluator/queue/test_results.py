@@ -91,7 +91,7 @@ def test_a_result_without_the_token_is_discarded() -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_fault_of_ours_or_a_lost_lease_is_retried_later_and_held_at_the_third(killed: bool) -> None:
+def test_an_infrastructure_error_or_a_lost_lease_is_retried_later_and_held_at_the_third(killed: bool) -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     reason, public = (leases.LEASE_LOST,) * 2 if killed else ("the engine /run/x is gone", "the engine is gone")

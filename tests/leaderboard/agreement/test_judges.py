@@ -76,10 +76,10 @@ def test_the_interval_holds_the_truth_at_sixty_labels(correct: Correction, least
 
 @BOTH
 def test_fifty_nine_labels_are_too_few(correct: Correction) -> None:
-    why = "too few randomly sampled human labels (59 of at least 60)"
+    why = "too few randomly sampled labels (59 of at least 60)"
     assert correct(TRUTH[:59], JUDGED[:59], UNLABELLED) == Coefficient(None, None, why)
     assert correct(TRUTH[:60], JUDGED[:60], UNLABELLED).interval is not None
-    assert correct([], [], UNLABELLED).why == "too few randomly sampled human labels (0 of at least 60)"
+    assert correct([], [], UNLABELLED).why == "too few randomly sampled labels (0 of at least 60)"
 
 
 def test_rogan_gladen_needs_both_kinds_and_a_judge_better_than_chance() -> None:
