@@ -86,7 +86,7 @@ def compare(
 ) -> PairAgreement:
     """Every coefficient of two raters, with intervals by the bootstrap over papers.
 
-    ``labels`` is the declared scale, from CC to LI. Coefficients are withheld below ``least`` items; the counts are not.
+    ``labels`` is the scale, from CC to LI. Coefficients are withheld below ``least`` items; the counts are not.
     Raises ValueError on fewer than two labels, or a label outside the scale.
     """
     tables = _tables_by_paper(counts, labels)
