@@ -1,21 +1,27 @@
-"""What everybody may know of decided cases: one case with its three raters, and what was decided on one answer."""
+"""What everybody may know of decided cases: their list, one case, and what was decided on one answer."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from django.db.models import Prefetch
+
+from benchmark_tasks.models import TaskRevision
 from evaluator.judging.labels import Label
-from evaluator.models import Judgement
+from evaluator.models import Judgement, TestRun
+from evaluator.testing.shown_outcomes import badge_of, newest
 from leaderboard.board.labels import shown_judge
 from leaderboard.operation.task_state import reference_is_shipped
 from reviews.cases.evidence import shown_label, shown_tests
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
+from reviews.cases.ratings import ratings_of
 from reviews.comparison import side_by_side
 from reviews.enums import CLOSED, CaseKind, CaseState, FindingSide, Role
 from reviews.labelling.items import shown_candidate, shown_golden
-from reviews.models import Case
+from reviews.models import Case, Review
 from submissions.domain.access import may_manage
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import SubmissionState, Visibility
@@ -27,11 +33,12 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
 
+    from evaluator.testing.shown_outcomes import Badge
     from leaderboard.models import ReportedResult
     from reviews.cases.evidence import ShownLabel
     from reviews.cases.final_labels import FinalLabel
     from reviews.comparison import Comparison
-    from reviews.models import Review, TaskFlag
+    from reviews.models import TaskFlag
     from submissions.models import Implementation, User
 
 _HISTORY: Final[Mapping[str, str]] = {
@@ -53,6 +60,52 @@ def public_cases() -> QuerySet[Case]:
         implementation__submission__visibility=Visibility.PUBLISHED,
         implementation__submission__state=SubmissionState.SCORED,
     ).exclude(label="")
+
+
+class CaseRow(NamedTuple):
+    """A case in the list; ``case.blind`` are its annotators' labels.
+
+    ``judge`` is the label of the judge that disputes go by, ``abstained``, or empty.
+    """
+
+    case: Case
+    tests: Badge | None
+    judge: str
+
+
+def case_rows(cases: QuerySet[Case]) -> list[CaseRow]:
+    """The rows of ``cases``. Six queries at most."""
+    listed = list(
+        cases.select_related(
+            "decision",
+            "implementation__revision__task__paper",
+            "implementation__revision__category",
+            "implementation__submission__system",
+            "implementation__submission__suite_version",
+        )
+        .defer(*(f"implementation__{name}" for name in ("files", "diff", "goal_source", "raw_answer", "set_aside")))
+        .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind"))
+    )
+    answers = {case.implementation_id for case in listed}
+    runs: dict[int, list[TestRun]] = defaultdict(list)
+    for run in TestRun.objects.current().filter(implementation__in=answers).order_by("pk").defer("cases", "log"):
+        runs[run.implementation_id].append(run)
+    tests = {answer: badge_of(newest(found)) for answer, found in runs.items()}
+    decided = {answer: rating for answer, rating in ratings_of(answers).items() if rating.decided}
+    judges = {answer: rating.label or "abstained" for answer, rating in decided.items()}
+    return [CaseRow(case, tests.get(case.implementation_id), judges.get(case.implementation_id, "")) for case in listed]
+
+
+def reported_rows(results: QuerySet[ReportedResult]) -> list[tuple[ReportedResult, str]]:
+    """What others reported, each with the title of its task's category. Two queries."""
+    listed = list(results.select_related("run__system", "run__entry", "task__paper"))
+    versions = {result.run.entry.suite_version_id for result in listed}
+    rows = TaskRevision.objects.filter(suite_versions__in=versions, task__in={result.task_id for result in listed})
+    categories = {
+        (version, task): title or ""
+        for version, task, title in rows.values_list("suite_versions", "task", "category__title")
+    }
+    return [(result, categories.get((result.run.entry.suite_version_id, result.task_id), "")) for result in listed]
 
 
 class NamedLabel(NamedTuple):

@@ -12,8 +12,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from leaderboard.board.board import visible_entries
-from leaderboard.cases.case_lists import CaseList
-from leaderboard.cases.case_pages import case_page, disagreements, may_appeal, public_cases
+from leaderboard.cases.case_pages import (
+    case_page,
+    case_rows,
+    disagreements,
+    may_appeal,
+    public_cases,
+    reported_rows,
+)
 from leaderboard.closing import closed_answers, closes, require_open
 from leaderboard.filters import CaseFilter
 from leaderboard.forms import AppealForm
@@ -37,8 +43,19 @@ def cases(request: HttpRequest) -> HttpResponse:
     hidden = closed_answers(request)
     # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
     found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__in=hidden))
-    page = Paginator(CaseList(found.qs, found.reported), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {"filter": found, "page": page, "closed": hidden}
+    own = found.qs.order_by("-closed", "-pk")
+    reported = found.reported.order_by("run__suite__position", "run__slug", "task__paper__folder_name", "task__index")
+    # One list of both: what was decided here, newest first, then what others reported.
+    decided = own.count()
+    page = Paginator(range(decided + reported.count()), PAGE_SIZE).get_page(request.GET.get("page"))
+    first, end = max(page.start_index() - 1, 0), page.end_index()
+    context = {
+        "filter": found,
+        "page": page,
+        "closed": hidden,
+        "cases": case_rows(own[first:end]) if first < decided else [],
+        "reported": reported_rows(reported[max(first - decided, 0) : end - decided]) if end > decided else [],
+    }
     return render(request, "leaderboard/cases.html", context)
 
 
