@@ -1,17 +1,41 @@
-"""An appeal, and the forms of the maintainers' page."""
+"""The forms of answers' pages and of the maintainers': appeals, submissions, quotas, judges and re-evaluations."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
 
+from benchmark_tasks.models import Suite
+from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
+from evaluator.models import Reevaluation
+from evaluator.reevaluation import planning
+from leaderboard.filters import suite_choices
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
-from submissions.models import Submission, User
+from submissions.models import Endpoint, Submission, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from evaluator.models import JudgeConfig
 
 SHORTEST_EVIDENCE: Final = 30
 LONGEST_EVIDENCE: Final = 5000
 LARGEST_QUOTA: Final = 10_000
+LARGEST_NUMBER: Final = 2**62
+NONE_SHOWN: Final = "none"
+
+
+def _reason(help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
 
 
 class AppealForm(forms.Form):
@@ -31,7 +55,7 @@ class AppealForm(forms.Form):
 class SubmissionNumberForm(forms.Form):
     """Names a submission by its number."""
 
-    submission = forms.IntegerField(label="Submission number", min_value=1, max_value=2**62)
+    submission = forms.IntegerField(label="Submission number", min_value=1, max_value=LARGEST_NUMBER)
 
     def clean_submission(self) -> Submission:
         """The submission."""
@@ -45,12 +69,7 @@ class SubmissionNumberForm(forms.Form):
 class VisibilityForm(SubmissionNumberForm):
     """Hiding a submission, or showing it again."""
 
-    reason = forms.CharField(
-        label="Reason",
-        max_length=LONGEST_REASON,
-        help_text="Public: it stands where the submission was, and in its history.",
-        widget=forms.Textarea(attrs={"rows": 2}),
-    )
+    reason = _reason("Public: it stands where the submission was, and in its history.")
 
 
 class QuotaForm(forms.Form):
@@ -72,4 +91,152 @@ class QuotaForm(forms.Form):
         found = User.objects.filter(username=name).first()
         if found is None:
             raise forms.ValidationError(f"There is no account {name!r}; user names are case-sensitive.")
+        return found
+
+
+class AddJudgeForm(forms.Form):
+    """Makes a judge from one of one's own endpoints."""
+
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(),
+        label="Endpoint",
+        empty_label=None,
+        help_text="Model, address, sampling and prices are copied from it; its key is used for the votes.",
+        error_messages={"required": "Choose an endpoint.", "invalid_choice": "You have no such endpoint."},
+    )
+    name = forms.CharField(
+        max_length=80,
+        label="Name",
+        help_text="As boards show it, for example the model and its date.",
+    )
+    vendor = forms.CharField(
+        max_length=60,
+        label="Vendor",
+        help_text="Whose model it is. Pages disclose where a judged system is of the same one: judges favour their own "
+        "family.",
+    )
+    votes = forms.IntegerField(
+        initial=VOTES,
+        min_value=1,
+        max_value=MOST_VOTES,
+        label="Votes",
+        help_text="How often each answer is judged. An odd number.",
+    )
+    votes_when_split = forms.IntegerField(
+        initial=VOTES_WHEN_SPLIT,
+        min_value=1,
+        max_value=MOST_VOTES,
+        label="Votes when split",
+        help_text="How many votes there are when the first ones differ. An odd number.",
+    )
+
+    def __init__(self, data: Any = None, *, owner: User) -> None:
+        super().__init__(data)
+        field = cast("forms.ModelChoiceField[Endpoint]", self.fields["endpoint"])
+        field.queryset = Endpoint.objects.filter(owner=owner)
+
+    def clean(self) -> dict[str, Any]:
+        """Odd numbers can decide; and more votes, not fewer, when split."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        votes, when_split = given.get("votes"), given.get("votes_when_split")
+        for name, number in (("votes", votes), ("votes_when_split", when_split)):
+            if number is not None and number % 2 == 0:
+                self.add_error(name, "Give an odd number, so that two labels cannot have equally many.")
+        if votes is not None and when_split is not None and when_split < votes:
+            self.add_error("votes_when_split", f"Give at least as many as there are votes ({votes}).")
+        return given
+
+
+class SuiteForm(forms.Form):
+    """Chooses the suite that a judge is to judge."""
+
+    suite = forms.ModelChoiceField(
+        Suite.objects.all(),
+        to_field_name="slug",
+        label="Suite",
+        empty_label=None,
+        error_messages={"required": "Choose a suite.", "invalid_choice": "There is no such suite."},
+    )
+
+    def __init__(self, data: Any = None, *, suites: Iterable[Suite] | None = None) -> None:
+        """Offers ``suites`` (all, unless some are given)."""
+        super().__init__(data)
+        cast("forms.ModelChoiceField[Suite]", self.fields["suite"]).choices = suite_choices(suites)
+
+
+class ShowForm(forms.Form):
+    """Confirms that a suite's board is to show a judge. ``instead_of`` is the one that it showed to the maintainer."""
+
+    suite = forms.ModelChoiceField(Suite.objects.all(), to_field_name="slug", widget=forms.HiddenInput)
+    instead_of = forms.CharField(max_length=80, widget=forms.HiddenInput)
+    reason = _reason("Public: it stands with the change on the pages of both judges.")
+
+    @classmethod
+    def of(cls, suite: Suite, shown: JudgeConfig | None) -> ShowForm:
+        """The form for ``suite``, whose board shows ``shown`` now."""
+        return cls(initial={"suite": suite.slug, "instead_of": shown.slug if shown else NONE_SHOWN})
+
+
+class ChooseForm(forms.Form):
+    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission.
+
+    Once valid, ``submissions`` are the scored ones that were chosen.
+    """
+
+    submissions: QuerySet[Submission]
+
+    suite = forms.ChoiceField(
+        required=False, label="Suite", error_messages={"invalid_choice": "There is no suite %(value)s."}
+    )
+    task = forms.CharField(
+        required=False,
+        max_length=160,
+        label="Task",
+        widget=forms.TextInput(attrs={"placeholder": "lmr-mini/dpo/1"}),
+    )
+    submission = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_NUMBER, label="Submission number")
+
+    def __init__(self, data: QueryDict | None) -> None:
+        super().__init__(data)
+        cast("forms.ChoiceField", self.fields["suite"]).choices = [("", "any"), *suite_choices()]
+
+    @staticmethod
+    def asked(params: QueryDict) -> bool:
+        """Whether an address chooses anything."""
+        return any(params.get(name) for name in ChooseForm.base_fields)
+
+    def clean(self) -> dict[str, Any]:
+        """Something must be chosen, and be there; the task's name is written out in full."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return given
+        if not any(given.values()):
+            raise forms.ValidationError("Choose a suite, a task or a submission.")
+        number = given["submission"]
+        try:
+            self.submissions, given["task"] = planning.choose(
+                suite=given["suite"], task=given["task"], submissions=[number] if number else []
+            )
+        except planning.WrongChoiceError as error:
+            self.add_error(error.field, str(error))
+        return given
+
+
+class StartForm(forms.Form):
+    """Confirms a plan. ``plan`` is the fingerprint of what was shown."""
+
+    reason = _reason("Public: it stands beside the difference in the history of every submission.")
+    plan = forms.CharField(max_length=64, widget=forms.HiddenInput)
+
+
+class NumberForm(forms.Form):
+    """Names a re-evaluation by its number."""
+
+    reevaluation = forms.IntegerField(min_value=1, max_value=LARGEST_NUMBER)
+
+    def clean_reevaluation(self) -> Reevaluation:
+        """The re-evaluation."""
+        found = Reevaluation.objects.filter(pk=self.cleaned_data["reevaluation"]).select_related("submission").first()
+        if found is None:
+            raise forms.ValidationError("There is no such re-evaluation.")
         return found

@@ -17,11 +17,11 @@ from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.enums import AttackGroup, SelfCheckKind
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.task_environments import short_digest
 from leaderboard.operation.queue_state import QueueState, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 
-DIGEST_CHARACTERS: Final = 12
 STANDSTILL: Final = timedelta(minutes=3)
 _KINDS: Final = {
     SelfCheckKind.FULL: "Every attack that ships with the site",
@@ -125,16 +125,11 @@ def status() -> Status:
         sandbox=", ".join(queue.sandboxes) or (newest.sandbox if newest else ""),
         rounds=rounds,
         builds=_builds(),
-        digest=shortened(newest.environment_digest) if newest else "",
+        digest=short_digest(newest.environment_digest) if newest else "",
         causes=infra_summary(),
         held=Submission.objects.filter(state=SubmissionState.HELD).count(),
         audits_waiting=_audits_waiting(),
     )
-
-
-def shortened(digest: str) -> str:
-    """Enough of a digest to tell two apart."""
-    return digest.removeprefix("sha256:")[:DIGEST_CHARACTERS]
 
 
 def as_data(found: Status) -> dict[str, Any]:
@@ -168,7 +163,7 @@ def as_data(found: Status) -> dict[str, Any]:
                 "name": build.name,
                 "sandbox": build.sandbox,
                 "state": build.state,
-                "source": shortened(build.source_digest),
+                "source": short_digest(build.source_digest),
                 "built": build.created,
             }
             for build in found.builds

@@ -11,6 +11,7 @@ from django.db.models.functions import Lower
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
 from leaderboard.models import EntryMetric
 from submissions.domain.audit import history
@@ -161,11 +162,6 @@ def taken_away(pk: int) -> Submission | None:
     """A submission that was published once and was withdrawn or hidden since: that, and why, is all that is public."""
     gone = Submission.objects.filter(pk=pk, published_at__isnull=False)
     return gone.filter(visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]).first()
-
-
-def short_digest(digest: str) -> str:
-    """As much of an environment's digest as tells environments apart."""
-    return digest.removeprefix("sha256:")[:12]
 
 
 def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:

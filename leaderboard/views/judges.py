@@ -23,8 +23,8 @@ from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.closing import closed_answers
+from leaderboard.forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from leaderboard.http import asked_version
-from leaderboard.judge_forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError, WrongStateError
 from submissions.views.acting import action, perform

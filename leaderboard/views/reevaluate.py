@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.closing import closed
+from leaderboard.forms import ChooseForm, NumberForm, StartForm
 from leaderboard.operation import reevaluations
 from leaderboard.operation.queue_state import reevaluations_held_in_full
-from leaderboard.reevaluation_forms import ChooseForm, NumberForm, StartForm
 from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError
 from submissions.views.acting import action

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.enums import ReevaluationState
 from evaluator.models import AnswerRequest, Judgement, TestRun, Trajectory
+from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
@@ -37,7 +38,6 @@ from leaderboard.runs.submission_pages import (
     own_submissions,
     progress_of,
     public_trace,
-    short_digest,
     short_digests,
     taken_away,
     task_row,

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from leaderboard.management.commands import setup
+from leaderboard.management.commands.setup import static_fingerprint
 from leaderboard.operation.maintainers import ensure_maintainer
-from leaderboard.operation.static_files import static_fingerprint
 from submissions.domain.audit import history
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb
