@@ -14,7 +14,7 @@ from django.utils.html import escape
 
 from evaluator.judging.health import summarise
 from evaluator.judging.prompt import RUBRIC
-from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
+from evaluator.models import JudgeConfig, JudgeHealth, Judgement
 from leaderboard.board.judge_pages import judge_facts, list_judges
 from submissions.enums import Api, Provider, Visibility
 from submissions.models import Endpoint, Submission
@@ -165,24 +165,6 @@ class TestPage:
 
 
 class TestActing:
-    @pytest.mark.parametrize("name", ["judge_add", "judge_retire", "judge_plan", "judge_show"])
-    def test_not_for_others_and_only_by_post_with_the_token(self, client: Client, maintainer: User, name: str) -> None:
-        config = JudgeFactory()
-        answer = published_answer()
-        suite = answer.submission.suite_version.suite
-        typed = {"suite": suite.slug, "reason": "x", "instead_of": "none", "endpoint": endpoint_of(maintainer).pk}
-        address = reverse(name, args=[] if name == "judge_add" else [config.slug])
-        assert client.post(address, typed)["Location"].startswith("/accounts/login/")
-        client.force_login(answer.submission.owner)
-        assert client.post(address, typed).status_code == 404
-        client.force_login(maintainer)
-        assert client.get(address).status_code == 302
-        strict = Client(enforce_csrf_checks=True)
-        strict.force_login(maintainer)
-        assert strict.post(address, typed).status_code == 403
-        assert (JudgeConfig.objects.filter(active=True).count(), Judgement.objects.count()) == (1, 0)
-        assert not ShownJudge.objects.exists()
-
     def test_a_judge_is_made_of_ones_own_endpoint(self, client: Client, maintainer: User) -> None:
         endpoint = endpoint_of(maintainer)
         others = endpoint_of(UserFactory(), name="Somebody's model")

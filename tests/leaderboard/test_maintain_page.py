@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 ADDRESS = "/maintain/"
-ACTIONS = ("maintain_retry", "maintain_hide", "maintain_unhide", "maintain_quota")
 
 
 def held_submission() -> Submission:
@@ -42,20 +40,6 @@ def held_submission() -> Submission:
 def text_of(client: Client, query: str = "") -> str:
     page = client.get(ADDRESS + query).content.decode().replace("</dt>", " ")
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_only_maintainers_act(client: Client, action: str, db: None) -> None:
-    submission, person = held_submission(), UserFactory(username="dave")
-    typed = {"submission": submission.pk, "reason": "because", "username": "dave", "daily": 99}
-    assert client.post(reverse(action), typed).status_code == 302
-    client.force_login(person)
-    assert client.post(reverse(action), typed).status_code == 404
-    submission.refresh_from_db()
-    person.refresh_from_db()
-    assert (submission.state, submission.visibility) == (SubmissionState.HELD, Visibility.PRIVATE)
-    assert person.daily_submissions is None
-    assert not AuditEvent.objects.exists()
 
 
 def infra(run: TestRun, reason: str) -> None:

@@ -145,19 +145,6 @@ def test_the_bundle_is_downloaded_never_shown(
         assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
 
 
-ACTIONS = ("submission_publish", "submission_withdraw", "submission_cancel", "submission_correct")
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_whoever_was_signed_out_is_told_and_comes_back(client: Client, alice: User, action: str) -> None:
-    submission = scored(alice, "passed")
-    response = client.post(reverse(action, args=[submission.pk]), {"reason": "because"}, follow=True)
-    assert response.redirect_chain == [(f"/accounts/login/?next={submission.get_absolute_url()}", 302)]
-    assert "You were signed out, so nothing was done and what you typed is lost." in response.content.decode()
-    unknown = client.post(reverse(action, args=[submission.pk + 1]))
-    assert unknown.status_code == 302
-
-
 def test_the_owner_publishes_corrects_and_withdraws(client: Client, alice: User) -> None:
     submission = scored(alice, "passed")
     client.force_login(alice)

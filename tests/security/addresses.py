@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from evaluator.models import ModelCall
-    from submissions.models import Submission, Upload
+    from evaluator.models import JudgeConfig, ModelCall, Reevaluation
+    from reviews.models import TaskFlag
+    from submissions.models import Endpoint, Submission, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -147,22 +148,83 @@ def _of_reviewing() -> dict[str, Address]:
     }
 
 
-NOT_READ: Final = {
-    "tests/attacks/test_browsers.py": "upload_discard submission_publish submission_withdraw submission_cancel "
-    "submission_correct",
-    "tests/leaderboard/test_appeal_page.py": "appeal",
-    "tests/leaderboard/test_endpoint_pages.py": "endpoint_check endpoint_forget endpoint_delete",
-    "tests/leaderboard/test_generation_pages.py": "generation_pause generation_resume",
-    "tests/leaderboard/test_health.py": "readyz",  # its answer depends on the queue
-    "tests/leaderboard/test_judge_differences.py": "judge_show",
-    "tests/leaderboard/test_judge_pages.py": "judge_add judge_retire judge_plan",
-    "tests/leaderboard/test_maintain_page.py": "maintain_retry maintain_hide maintain_unhide maintain_quota",
-    "tests/leaderboard/test_reevaluation_page.py": "reevaluate_start reevaluate_retry reevaluate_stop",
-    "tests/leaderboard/test_task_page.py": "flag_lift",
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A POST that changes something: who ``may`` send it, and what is ``typed``; ``facts`` make it possible now."""
+
+    may: frozenset[str]
+    arguments: dict[str, Any]
+    typed: dict[str, Any] = field(default_factory=dict)
+    facts: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What maintainers act on, beside Alice's things; ``plan`` is the fingerprint of measuring hers again."""
+
+    endpoint: Endpoint
+    judge: JudgeConfig
+    flag: TaskFlag
+    reevaluation: Reevaluation
+    plan: str
+
+
+OWNER, MAINTAINER = frozenset({"owner"}), frozenset({"maintainer"})
+
+
+def acting(submission: Submission, upload: Upload, call: ModelCall, others: Others) -> dict[str, Act]:
+    """Every named address that acts, but for reviewers' own."""
+    one, because = {"pk": submission.pk}, {"reason": "because it must"}
+    assert call.answer_request is not None
+    run = call.answer_request.generation
+    assert run.endpoint is not None
+    endpoint, asked, judge = {"pk": run.endpoint.pk}, {"pk": run.submission_id}, {"slug": others.judge.slug}
+    named, held = {"submission": submission.pk, **because}, {"reevaluation": others.reevaluation.pk}
+    made = {"endpoint": others.endpoint.pk, "name": "New", "vendor": "v", "votes": 1, "votes_when_split": 1}
+    answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
+    evidence = {"evidence": "Equation 3 takes the mean over tokens."}
+    system = {"name": "Other", "backbone": "b", "scaffold": "s", **because}
+
+    def where(**facts: str) -> Callable[[], object]:
+        return lambda: type(submission).objects.filter(pk=submission.pk).update(**facts)
+
+    def asking(state: str) -> Callable[[], object]:
+        return lambda: type(run).objects.filter(pk=run.pk).update(state=state)
+
+    both = OWNER | MAINTAINER
+    return {
+        "upload_discard": Act(OWNER, {"pk": upload.pk}),
+        "submission_publish": Act(both, one, {"consent": "on", "licence": "MIT"}),
+        "submission_withdraw": Act(both, one, because, where(visibility="published")),
+        "submission_cancel": Act(both, one, {"confirm": "on"}, where(state="running")),
+        "submission_correct": Act(both, one, system),
+        "appeal": Act(both, answer, evidence, where(visibility="published", code_licence="MIT")),
+        "endpoint_check": Act(OWNER, endpoint),
+        "endpoint_forget": Act(OWNER, endpoint),
+        "endpoint_delete": Act(OWNER, endpoint, {}, asking("done")),
+        "generation_pause": Act(both, asked),
+        "generation_resume": Act(both, asked, {"run_seconds": 3600}, asking("paused")),
+        "judge_add": Act(MAINTAINER, {}, made),
+        "judge_retire": Act(MAINTAINER, judge),
+        "judge_plan": Act(MAINTAINER, judge, {"suite": "small"}),
+        "judge_show": Act(MAINTAINER, judge, {"suite": "small", "instead_of": "none", **because}),
+        "flag_lift": Act(MAINTAINER, {"pk": others.flag.pk}, because),
+        "maintain_retry": Act(MAINTAINER, {}, named, where(state="held")),
+        "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
+        "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
+        "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
+        "reevaluate_start": Act(MAINTAINER, {}, {**named, "plan": others.plan}),
+        "reevaluate_retry": Act(MAINTAINER, {}, held),
+        "reevaluate_stop": Act(MAINTAINER, {}, held),
+    }
+
+
+ELSEWHERE_TESTED: Final = {
+    "tests/leaderboard/test_status_page.py": "readyz",  # its answer depends on the queue
     "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
-"""Addresses that act, and are not read with GET, by where they are tested."""
+"""Addresses that stand in no table, by where they are tested."""
 
 ALLAUTH: Final = "account_"
 
@@ -176,6 +238,6 @@ def named(resolver: URLResolver | None = None) -> Iterator[str]:
             yield str(pattern.name)
 
 
-def path_of(name: str, address: Address) -> str:
+def path_of(name: str, address: Address | Act) -> str:
     """The address as a path."""
-    return reverse(name, kwargs=address.arguments) + address.query
+    return reverse(name, kwargs=address.arguments) + (address.query if isinstance(address, Address) else "")

@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.base import ContentFile
+from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.models import AnswerRequest, Trajectory
+from evaluator.models import AnswerRequest, Reevaluation, Trajectory
+from evaluator.reevaluation import planning
+from evaluator.sandbox.task_environments import LastSeen
+from reviews.cases.flags import flag_task
 from submissions.domain.uploads import discard
-from submissions.models import Endpoint
+from submissions.models import Endpoint, Submission
 from submissions.trajectories.steps import Action, AgentRun, Step
+from tests.evaluator import reevaluations
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked, called
-from tests.security.addresses import Address, entered
+from tests.leaderboard.judging import JudgeFactory, judged
+from tests.reviews.factories import ReviewerFactory, case_of, decided
+from tests.security.addresses import Act, Address, Others, acting, entered
 from tests.submissions.conftest import data_dir, small
+from tests.submissions.endpoints.factories import EndpointFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UploadFactory
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import ModelCall
-    from submissions.models import Submission, Upload, User
+    from submissions.models import Upload, User
 
 __all__ = ["data_dir", "small"]
 
@@ -68,6 +76,25 @@ def secret_call(alice: User) -> ModelCall:
 def addresses(secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall) -> dict[str, Address]:
     """Every named address, and who gets what there."""
     return entered(secret_submission, secret_upload, secret_call)
+
+
+@pytest.fixture
+def actions(
+    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, maintainer: User
+) -> dict[str, Act]:
+    """Every named address that acts, and who may do it."""
+    assert secret_call.answer_request is not None
+    Endpoint.objects.filter(generations=secret_call.answer_request.generation_id).update(sealed_key="sealed")
+    disputed = case_of(state="final", label="CC", source="decision", closed=timezone.now())
+    (flag,) = flag_task(decided(disputed, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"]))
+    held = reevaluations.start(reevaluations.scored("passed", evaluator="1"))
+    held.runs.update(state="held")
+    Reevaluation.objects.update(state="held")
+    planned = planning.plan(Submission.objects.filter(pk=secret_submission.pk), offered=LastSeen(), task="")
+    judge = JudgeFactory()
+    judged(secret_submission.implementations.get(), judge, "CC")
+    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, plan=planning.fingerprint(planned))
+    return acting(secret_submission, secret_upload, secret_call, others)
 
 
 @pytest.fixture

@@ -7,17 +7,21 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
+from django.db import transaction
 from django.test import Client, TestCase
 from rq import Worker
 from rq.serializers import JSONSerializer
 
 from evaluator.queue.queueing import opened
-from tests.security.addresses import ALLAUTH, NOT_READ, named, path_of
+from submissions.models import User
+from tests.security.addresses import ALLAUTH, ELSEWHERE_TESTED, named, path_of
 from tests.security.conftest import SENTINEL
 
 if TYPE_CHECKING:
-    from submissions.models import Submission, User
-    from tests.security.addresses import Address
+    from submissions.models import Submission
+    from tests.security.addresses import Act, Address
 
 pytestmark = pytest.mark.django_db
 
@@ -74,8 +78,8 @@ def browser(person: User | None) -> Client:
     return client
 
 
-def test_every_address_is_entered(addresses: dict[str, Address]) -> None:
-    known = {*addresses, *" ".join(NOT_READ.values()).split()}
+def test_every_address_is_entered(addresses: dict[str, Address], actions: dict[str, Act]) -> None:
+    known = {*addresses, *actions, *" ".join(ELSEWHERE_TESTED.values()).split()}
     names = {name for name in named() if not name.startswith(ALLAUTH)}
     assert names == known, "enter new addresses in tests/security/addresses.py, and take out those that are gone"
 
@@ -96,6 +100,41 @@ def test_nobody_reads_what_is_not_theirs(
                 seen.add(role)
                 leaks += [(path, role)] if role in {"anonymous", "stranger"} else []
     assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
+
+
+def everything() -> list[object]:
+    """Every row of the database, but for the sessions of whoever looks."""
+    models = [model for model in apps.get_models() if model._meta.managed and model is not Session]
+    return [list(model._base_manager.order_by("pk").values_list()) for model in models]
+
+
+def test_nobody_does_what_is_not_theirs(actions: dict[str, Act], alice: User, bob: User, maintainer: User) -> None:
+    """Nor by a GET, nor without the form's token. The same form does something for whoever may send it."""
+    people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
+    wrong = []
+    for name, action in actions.items():
+        path = path_of(name, action)
+        for role, person in people.items():
+            with transaction.atomic():
+                if action.facts:
+                    action.facts()
+                client, strict = browser(person), Client(enforce_csrf_checks=True)
+                if person:
+                    User.objects.filter(pk=person.pk).update(last_login=None)
+                    strict.force_login(person)
+                before = everything()
+                refused = [client.get(path).status_code, strict.post(path, action.typed).status_code]
+                unchanged = everything() == before
+                sent = client.post(path, action.typed)
+                changed = everything() != before
+                transaction.set_rollback(True)
+            may = role in action.may
+            expected = 302 if may or not person else 404
+            if (refused, unchanged, sent.status_code, changed) != ([302, 403], True, expected, may):
+                wrong.append((name, role, refused, unchanged, sent.status_code, changed))
+            if not person:
+                assert sent.headers["Location"].startswith("/accounts/login/")
+    assert wrong == []
 
 
 def test_reading_queues_nothing(
