@@ -52,7 +52,7 @@ BOTH_DATABASES = (
     "tests/evaluator/judging/test_judge_next.py",
     *("tests/reviews/test_claiming.py", "tests/reviews/test_closing.py", "tests/reviews/test_ten_at_once.py"),
     *("tests/reviews/test_triggers.py", "tests/reviews/test_migrations.py", "tests/reviews/test_reviewers.py"),
-    *("tests/leaderboard/test_entries.py", "tests/leaderboard/test_board.py", "tests/leaderboard/test_error_pages.py"),
+    *("tests/leaderboard/test_entries.py", "tests/leaderboard/test_board.py"),
 )
 
 

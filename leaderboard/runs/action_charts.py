@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import F
@@ -16,7 +15,7 @@ from submissions.models import Submission
 from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -26,66 +25,19 @@ if TYPE_CHECKING:
 ACTIONS: Final = tuple(action.value for action in Action)
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCounts:
-    """How often each action was taken in ``answers`` answers together. Every action has its number."""
-
-    answers: int
-    counts: Mapping[str, int]
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Each action's share of all actions (Figure 5)."""
-        return action_shares(self.counts)
-
-    @property
-    def means(self) -> dict[str, float]:
-        """How often each action was taken for one answer, on the average; zeros without answers (Figure 6)."""
-        return {action: count / self.answers if self.answers else 0.0 for action, count in self.counts.items()}
-
-
-def action_shares(counts: Mapping[str, int]) -> dict[str, float]:
-    """Each action's share of ``counts``, in the order of :class:`Action`; zeros where nothing was done."""
-    whole = {action.value: counts.get(action.value, 0) for action in Action}
-    total = sum(whole.values())
-    return {action: count / total if total else 0.0 for action, count in whole.items()}
-
-
-def total_counts(each: Iterable[Mapping[str, int]]) -> ActionCounts:
-    """The counts of several answers together."""
-    counts = {action.value: 0 for action in Action}
-    answers = 0
-    for taken in each:
-        answers += 1
-        for action in counts:
-            counts[action] += taken.get(action, 0)
-    return ActionCounts(answers=answers, counts=counts)
-
-
-def counts_by_outcome(each: Iterable[tuple[bool, Mapping[str, int]]]) -> dict[bool, ActionCounts]:
-    """The counts of answers that passed (True) and of those that did not, each kind together (Figure 6)."""
-    sorted_out: dict[bool, list[Mapping[str, int]]] = {True: [], False: []}
-    for passed, taken in each:
-        sorted_out[passed].append(taken)
-    return {passed: total_counts(counts) for passed, counts in sorted_out.items()}
-
-
 class Bar(NamedTuple):
     """One bar with its data: ``numbers`` (shares or means) are in the order of :data:`ACTIONS`.
 
-    ``parts`` are the actions that were taken, with x and width of their part of a bar that is 100 wide.
+    ``total`` are the actions in ``answers`` answers together. ``parts`` are those that were taken, with x and width of
+    their part of a bar that is 100 wide.
     """
 
     name: str
     address: str
-    counted: ActionCounts
+    answers: int
+    total: int
     numbers: list[float]
     parts: list[tuple[str, float, float]]
-
-    @property
-    def total(self) -> int:
-        """All actions together."""
-        return sum(self.counted.counts.values())
 
 
 class ActionCharts(NamedTuple):
@@ -126,22 +78,26 @@ def _charts(submissions: Iterable[Submission]) -> ActionCharts:
         .values_list("submission", "implementation_id", "counts")
     )
     passed = _passed(implementation for _, implementation, _ in rows)
-    by_submission: dict[int, list[Mapping[str, int]]] = defaultdict(list)
-    for submission, _, counts in rows:
+    by_submission, by_outcome = defaultdict(list), defaultdict(list)
+    for submission, answer, counts in rows:
         by_submission[submission].append(counts)
-    shares = []
-    for each in listed:
-        if by_submission[each.pk]:
-            counted = total_counts(by_submission[each.pk])
-            percent = {action: 100 * share for action, share in counted.shares.items()}
-            shares.append(_bar(each.system.name, each.get_absolute_url(), counted, percent, scale=1.0))
-    # An answer whose tests have not ended is neither.
-    decided = counts_by_outcome((passed[answer], counts) for _, answer, counts in rows if answer in passed)
-    longest = max(sum(each.means.values()) for each in decided.values())
+        # An answer whose tests have not ended is neither.
+        if answer in passed:
+            by_outcome[passed[answer]].append(counts)
+    shares = [
+        _bar(
+            each.system.name,
+            each.get_absolute_url(),
+            by_submission[each.pk],
+            per=_actions(by_submission[each.pk]) / 100,
+        )
+        for each in listed
+        if each.pk in by_submission
+    ]
+    longest = max((_actions(counts) / len(counts) for counts in by_outcome.values()), default=0)
     outcomes = [
-        _bar("passed" if ended else "failed", "", decided[ended], decided[ended].means, scale=100 / (longest or 1))
-        for ended in (True, False)
-        if decided[ended].answers
+        _bar("passed" if ended else "failed", "", counts, per=len(counts), longest=longest)
+        for ended, counts in sorted(by_outcome.items(), reverse=True)
     ]
     return ActionCharts(shares, outcomes)
 
@@ -154,11 +110,21 @@ def _passed(implementations: Iterable[int]) -> dict[int, bool]:
     return {answer: outcome == Outcome.PASSED for answer, outcome in runs.values_list("implementation_id", "outcome")}
 
 
-def _bar(name: str, address: str, counted: ActionCounts, numbers: Mapping[str, float], *, scale: float) -> Bar:
+def _actions(each: Iterable[Mapping[str, int]]) -> int:
+    """How many actions were taken together."""
+    return sum(counts.get(action, 0) for counts in each for action in ACTIONS)
+
+
+def _bar(name: str, address: str, each: Sequence[Mapping[str, int]], *, per: float, longest: float = 100) -> Bar:
+    """The bar of the answers with the counts ``each``, divided by ``per``; a bar of ``longest`` is 100 wide."""
+    counts: Counter[str] = Counter()
+    for taken in each:
+        counts.update(taken)
+    numbers = [counts[action] / per if per else 0.0 for action in ACTIONS]
     parts, x = [], 0.0
-    for action in ACTIONS:
-        width = numbers[action] * scale
+    for action, number in zip(ACTIONS, numbers, strict=True):
+        width = 100 * number / longest if longest else 0.0
         if width:
             parts.append((action, round(x, 2), round(width, 2)))
         x += width
-    return Bar(name, address, counted, [numbers[action] for action in ACTIONS], parts)
+    return Bar(name, address, len(each), _actions(each), numbers, parts)

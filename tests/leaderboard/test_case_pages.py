@@ -1,4 +1,4 @@
-"""The list of cases and the page of a closed one: what everybody may read, and what nobody."""
+"""Human review in public: the list of cases, a closed one, and the review of an answer with its appeals."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
 from leaderboard.models import Entry, ReportedResult
 from reviews.cases.states import note
-from reviews.enums import CaseState, FinalSource, TriggerKind
+from reviews.enums import CaseState, FinalSource, Severity, TriggerKind
 from reviews.models import Case, Trigger
 from submissions.enums import SubmissionState, Visibility
-from submissions.models import Submission
+from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.factories import ReportedResultFactory, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
-from tests.leaderboard.showing import text_of
-from tests.reviews.factories import FINDING, ReviewerFactory, answers, case_of, decided, reviewed
+from tests.leaderboard.showing import address_of, text_of
+from tests.reviews.factories import FINDING, ReviewerFactory, answers, case_of, decided, ready, reviewed
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
-    from submissions.models import Implementation, User
+    from submissions.models import User
 
 pytestmark = pytest.mark.django_db
+
 
 LABEL = "A marked note of an annotator."
 DECISION = "A marked note of the decision."
@@ -71,10 +72,10 @@ def final(answer: Implementation | None = None, *, reasons: Sequence[str] = ("ba
     return case
 
 
-def page(client: Client, case: Case, user: User | None = None) -> Any:
+def page(client: Client, shown: Case | Implementation, user: User | None = None) -> Any:
     if user is not None:
         client.force_login(user)
-    return client.get(case.get_absolute_url())
+    return client.get(shown.get_absolute_url())
 
 
 def listed(client: Client, **query: str) -> list[tuple[str, bool]]:
@@ -83,8 +84,26 @@ def listed(client: Client, **query: str) -> list[tuple[str, bool]]:
     return [(row.partition('href="')[2].partition('"')[0], "badge reported" in row) for row in rows]
 
 
-def addresses(client: Client, **query: str) -> list[str]:
-    return [address for address, _ in listed(client, **query)]
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(tasks=4)
+    return made
+
+
+def results(version: SuiteVersion, *rows: tuple[bool | None, str, str], **facts: Any) -> list[ReportedResult]:
+    """A reported run with a (tests, judge, human) for each of the version's first tasks."""
+    run = reported(version).reported_run
+    revisions = version.revisions.order_by("task__paper__folder_name", "task__index")
+    return [
+        ReportedResultFactory(
+            run=run, task=revision.task, tests_passed=tests, judge_label=judge, human_label=human, **facts
+        )
+        for revision, (tests, judge, human) in zip(revisions, rows, strict=False)
+    ]
+
+
+def address(result: ReportedResult) -> str:
+    return reverse("reported_case", args=[result.run.slug, result.task.paper.slug, result.task.index])
 
 
 class TestPage:
@@ -212,96 +231,44 @@ class TestList:
         assert "timed out CC CC LC LI adjudicator&#x27;s decision bad test" in text
         assert "– LC LI LI LI" in text
 
-    def test_filters(self, client: Client) -> None:
-        one, two = agreed(), final(reasons=["judge_error", "equivalent"])
-        category = CategoryFactory(slug=CATEGORIES[1].slug)
-        one.implementation.revision.category = category
-        one.implementation.revision.save()
-        suite = two.implementation.submission.suite_version.suite.slug
-        wanted = {
-            ("suite", suite): [two],
-            ("suite", "no-such-suite"): [two, one],
-            ("category", category.slug): [one],
-            ("reason", "equivalent"): [two],
-            ("reason", "bad_test"): [],
-            ("source", "agreed"): [one],
-            ("what", "own"): [two, one],
-            ("what", "reported"): [],
-        }
-        for (name, value), cases in wanted.items():
-            assert listed(client, **{name: value}) == [(case.get_absolute_url(), False) for case in cases], name
-
-
-@pytest.fixture
-def version() -> SuiteVersion:
-    made: SuiteVersion = SuiteVersionFactory(tasks=4)
-    return made
-
-
-def results(version: SuiteVersion, *rows: tuple[bool | None, str, str], **facts: Any) -> list[ReportedResult]:
-    """A reported run with a (tests, judge, human) for each of the version's first tasks."""
-    run = reported(version).reported_run
-    revisions = version.revisions.order_by("task__paper__folder_name", "task__index")
-    return [
-        ReportedResultFactory(
-            run=run, task=revision.task, tests_passed=tests, judge_label=judge, human_label=human, **facts
-        )
-        for revision, (tests, judge, human) in zip(revisions, rows, strict=False)
-    ]
-
-
-def address(result: ReportedResult) -> str:
-    return reverse("reported_case", args=[result.run.slug, result.task.paper.slug, result.task.index])
-
-
-class TestReportedList:
-    @pytest.mark.parametrize(
-        ("row", "is_listed"),
-        [
-            ((None, "CC", "LI"), True),
-            ((None, "LI", "LI"), False),
-            ((True, "", "LI"), True),
-            ((False, "", "CC"), True),
-            ((True, "CC", "CC"), False),
-            ((True, "LI", ""), False),
-            ((None, "", ""), False),
-        ],
-    )
-    def test_only_disagreements_are_cases(
-        self, client: Client, version: SuiteVersion, row: tuple[bool | None, str, str], is_listed: bool
-    ) -> None:
-        (result,) = results(version, row)
-        assert addresses(client) == ([address(result)] if is_listed else [])
-
-    def test_they_stand_after_what_was_decided_here_and_are_marked(self, client: Client, version: SuiteVersion) -> None:
-        one, two = results(version, (True, "CC", "LI"), (None, "LC", "CC"))
-        own = case_of(state=CaseState.AGREED, label="CC", source=FinalSource.AGREED)
-        assert addresses(client) == [own.get_absolute_url(), address(one), address(two)]
-
-    def test_pages_cross_from_one_to_the_other(
+    def test_reported_ones_stand_after_what_was_decided_here_and_pages_cross_from_one_to_the_other(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("leaderboard.views.cases.PAGE_SIZE", 2)
-        reported = [address(each) for each in results(version, *[(True, "CC", "LI")] * 4)]
-        own = case_of(state=CaseState.AGREED, label="CC", source=FinalSource.AGREED).get_absolute_url()
-        pages = [addresses(client, page=str(number)) for number in (1, 2, 3)]
-        assert pages == [[own, reported[0]], reported[1:3], reported[3:]]
+        one, two, three, four = ((address(each), True) for each in results(version, *[(True, "CC", "LI")] * 4))
+        own = agreed().get_absolute_url(), False
+        assert [listed(client, page=str(number)) for number in (1, 2, 3)] == [[own, one], [two, three], [four]]
+
+    def test_only_disagreements_are_cases(self, client: Client) -> None:
+        disagree = [(None, "CC", "LI"), (True, "", "LI"), (False, "", "CC"), (None, "LC", "CC")]
+        agree = [(None, "LI", "LI"), (True, "CC", "CC"), (True, "LI", ""), (None, "", "")]
+        found = results(SuiteVersionFactory(tasks=8), *disagree, *agree)
+        assert listed(client) == [(address(each), True) for each in found[:4]]
 
     def test_filters(self, client: Client, version: SuiteVersion) -> None:
+        one, two = agreed(), final(reasons=["judge_error", "equivalent"])
+        three, four = (address(each) for each in results(version, (True, "CC", "LI"), (None, "LC", "CC")))
         category = CategoryFactory(slug=CATEGORIES[1].slug)
-        revision = version.revisions.order_by("task__paper__folder_name", "task__index")[1]
-        revision.category = category
-        revision.save()
-        one, two = results(version, (True, "CC", "LI"), (None, "LC", "CC"))
-        case_of(state=CaseState.AGREED, label="CC", source=FinalSource.AGREED)
-        both = [address(one), address(two)]
-        assert addresses(client, what="reported") == both
-        assert addresses(client, suite=version.suite.slug) == both
-        assert addresses(client, category=category.slug) == [address(two)]
-        assert (addresses(client, reason="bad_test"), addresses(client, what="reported", source="agreed")) == (
-            [],
-            [],
-        )
+        fourth = version.revisions.order_by("task__paper__folder_name", "task__index")[1]
+        for revision in (one.implementation.revision, fourth):
+            revision.category = category
+            revision.save()
+        suite = two.implementation.submission.suite_version.suite.slug
+        first, second = one.get_absolute_url(), two.get_absolute_url()
+        wanted = {
+            ("suite", suite): [second],
+            ("suite", version.suite.slug): [three, four],
+            ("suite", "no-such-suite"): [second, first, three, four],
+            ("category", category.slug): [first, four],
+            ("reason", "equivalent"): [second],
+            ("reason", "bad_test"): [],
+            ("source", "agreed"): [first],
+            ("what", "own"): [second, first],
+            ("what", "reported"): [three, four],
+        }
+        for (name, value), expected in wanted.items():
+            assert [found for found, _ in listed(client, **{name: value})] == expected, (name, value)
+        assert listed(client, what="reported", source="agreed") == []
 
 
 class TestReportedPage:
@@ -322,4 +289,69 @@ class TestReportedPage:
     def test_a_run_that_is_not_shown_has_no_cases(self, client: Client, version: SuiteVersion) -> None:
         (result,) = results(version, (True, "CC", "LI"))
         Entry.objects.update(published=False)
-        assert (client.get(address(result)).status_code, addresses(client)) == (404, [])
+        assert (client.get(address(result)).status_code, listed(client)) == (404, [])
+
+
+EVIDENCE = "Equation 3 takes the mean over tokens; the test takes it over sequences."
+
+
+@pytest.fixture
+def answer(alice: User) -> Implementation:
+    """Published, measured, and judged CC."""
+    (made,) = answers(owner=alice)
+    judge = JudgeFactory()
+    show(made.submission.suite_version.suite, judge)
+    judged(made, judge, "CC")
+    TestRunFactory(implementation=made, done="wrong_output")
+    return made
+
+
+class TestReview:
+    def test_an_open_review_tells_nothing_but_that_it_is_open(self, client: Client, answer: Implementation) -> None:
+        case = case_of(answer, state=CaseState.ONE_LABEL)
+        reviewed(case, ReviewerFactory(pseudonym="Marked Moth"), "LI", note="A marked note.")
+        for user in (None, UserFactory(is_staff=True), answer.submission.owner):
+            response = page(client, answer, user)
+            text = text_of(response)
+            assert "in review" in text
+            link = f'href="{case.get_absolute_url()}"'
+            for hidden in ("final label", "Final label", "Marked Moth", "A marked note.", link):
+                assert hidden not in response.content.decode()
+
+    def test_while_an_appeal_is_heard_the_old_label_stays_and_no_new_one_is_told(
+        self, client: Client, answer: Implementation
+    ) -> None:
+        old = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION)
+        decided(old, ReviewerFactory(adjudicator=True), "LI")
+        new = case_of(answer, state=CaseState.ONE_LABEL, round=2)
+        reviewed(new, ReviewerFactory(), "CC")
+        text = text_of(page(client, answer))
+        assert "LI final label (adjudicator&#x27;s decision), until the review that is under way ends" in text
+        assert "CC final label" not in text
+
+
+class TestAppeal:
+    def test_the_owner_appeals_and_the_answer_is_in_review(
+        self, client: Client, answer: Implementation, alice: User
+    ) -> None:
+        client.force_login(alice)
+        response: Any = client.post(address_of(answer, "appeal"), {"evidence": EVIDENCE}, follow=True)
+        assert response.redirect_chain == [(f"{answer.get_absolute_url()}#review", 302)]
+        assert "Your appeal is in" in text_of(response)
+        assert "in review" in text_of(response)
+        trigger = Trigger.objects.get()
+        assert (trigger.kind, trigger.detail, trigger.raised_by) == (TriggerKind.APPEAL, EVIDENCE, alice)
+        assert Case.objects.get().severity == Severity.APPEAL
+
+    def test_nobody_else_is_offered_it(self, client: Client, answer: Implementation) -> None:
+        for user in (None, UserFactory(), ready(adjudicator=True).user):
+            assert 'id="appeal"' not in page(client, answer, user).content.decode()
+
+    def test_what_is_wrong_stands_beside_what_was_typed(
+        self, client: Client, answer: Implementation, alice: User
+    ) -> None:
+        client.force_login(alice)
+        response: Any = client.post(address_of(answer, "appeal"), {"evidence": "Too short."})
+        assert (response.status_code, "at least 30 characters" in text_of(response)) == (422, True)
+        assert ">\nToo short.</textarea>" in response.content.decode()
+        assert not Trigger.objects.exists()

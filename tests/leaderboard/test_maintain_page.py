@@ -1,4 +1,4 @@
-"""The maintainers' page: who gets in, what it says of the queue, and what can be done there."""
+"""The maintainers' pages: the queue, what can be done to submissions and accounts, and re-evaluations."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.enums import AttemptState, RunState
-from evaluator.models import Attempt, TestRun
+from evaluator.enums import AttemptState, ReevaluationState, RunState
+from evaluator.models import Attempt, Reevaluation, TestRun
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.testing.types import Outcome
 from submissions.domain import publishing
 from submissions.domain.audit import history, record
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Submission
 from tests.evaluator.factories import TestRunFactory
+from tests.evaluator.reevaluations import decide, scored, start
+from tests.leaderboard.showing import words_of
 from tests.submissions.factories import AuditEventFactory, SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
+    from django.http import HttpResponse
+
     from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
 
 ADDRESS = "/maintain/"
 
@@ -37,11 +47,6 @@ def held_submission() -> Submission:
     return submission
 
 
-def text_of(client: Client, query: str = "") -> str:
-    page = client.get(ADDRESS + query).content.decode().replace("</dt>", " ")
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-
-
 def infra(run: TestRun, reason: str) -> None:
     """``run`` met an infrastructure error."""
     Attempt.objects.create(
@@ -54,7 +59,7 @@ def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_maintainer: Clien
     infra(TestRun.objects.get(state=RunState.HELD), "no image at registry.internal:5000/box")
     # A fault that was overcome says nothing of why it is held.
     infra(TestRun.objects.get(state=RunState.DONE), "disk of host-7 was full")
-    listed = text_of(as_maintainer).partition("Held submissions")[2].partition("Hide a submission")[0]
+    listed = words_of(as_maintainer.get(ADDRESS)).partition("Held submissions")[2].partition("Hide a submission")[0]
     assert f"Submission {submission.pk}: Alpha Solver" in listed
     assert "no image at registry.internal:5000/box" in listed
     assert "host-7" not in listed
@@ -62,7 +67,7 @@ def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_maintainer: Clien
 
 def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -> None:
     submission = held_submission()
-    assert "The image is missing." in text_of(as_maintainer)
+    assert "The image is missing." in words_of(as_maintainer.get(ADDRESS))
     response = as_maintainer.post(reverse("maintain_retry"), {"submission": submission.pk}, follow=True)
     submission.refresh_from_db()
     assert submission.state == SubmissionState.QUEUED
@@ -77,7 +82,7 @@ def test_hiding_and_showing_again_with_public_reasons(as_maintainer: Client) -> 
     as_maintainer.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
     submission.refresh_from_db()
     assert (submission.visibility, submission.visibility_reason) == (Visibility.HIDDEN, "Under review.")
-    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in text_of(as_maintainer)
+    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in words_of(as_maintainer.get(ADDRESS))
     as_maintainer.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Reviewed."})
     submission.refresh_from_db()
     assert submission.visibility == Visibility.PUBLISHED
@@ -99,7 +104,7 @@ def test_a_person_gets_a_limit_of_their_own(as_maintainer: Client) -> None:
     person.refresh_from_db()
     assert person.daily_submissions == 3
     assert "dave may submit 3 times a day." in response.content.decode()
-    assert "dave: 3 a day" in text_of(as_maintainer)
+    assert "dave: 3 a day" in words_of(as_maintainer.get(ADDRESS))
     as_maintainer.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
     person.refresh_from_db()
     assert person.daily_submissions is None
@@ -115,7 +120,7 @@ def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: U
         ("?subject=carol", {"hiding"}),
         ("?subject=nothing", set()),
     ):
-        assert set(re.findall("reason of ([a-z]+)", text_of(as_maintainer, query))) == shown
+        assert set(re.findall("reason of ([a-z]+)", words_of(as_maintainer.get(ADDRESS + query)))) == shown
 
 
 def test_the_queue_in_numbers_and_what_runs_wait_for(as_maintainer: Client) -> None:
@@ -125,11 +130,11 @@ def test_the_queue_in_numbers_and_what_runs_wait_for(as_maintainer: Client) -> N
     infra(TestRun.objects.filter(state=RunState.DONE)[0], "over long ago")
     old = TestRunFactory(implementation=with_answers(submissions[0], 1)[0])
     TestRun.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(hours=3))
-    text = text_of(as_maintainer)
+    text = words_of(as_maintainer.get(ADDRESS))
     assert "1 waiting, 0 running, 2 held, 2 done" in text
     assert "Oldest waiting 3 hours ago" in text
     assert "/srv/x is full 2 runs, last met just now" in text
-    assert f"submissions {submissions[0].pk}, {submissions[1].pk}" in text
+    assert f"submissions {submissions[0].pk} , {submissions[1].pk}" in text
     assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
 
 
@@ -145,3 +150,132 @@ def test_only_what_is_held_is_retried(as_maintainer: Client) -> None:
     response = as_maintainer.post(reverse("maintain_retry"), {"submission": SubmissionFactory().pk})
     assert response.status_code == 422
     assert "Only a held submission can be retried." in response.content.decode()
+
+
+REEVALUATE = "/maintain/reevaluate/"
+WHY = f"evaluator 1 → {EVALUATOR_VERSION}"
+
+
+def published(submission: Submission) -> Submission:
+    Submission.objects.filter(pk=submission.pk).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
+    submission.refresh_from_db()
+    return submission
+
+
+def confirmed(client: Client, submission: Submission, **changes: str) -> HttpResponse:
+    """What comes of confirming the plan that the page shows for ``submission``."""
+    shown = client.get(REEVALUATE, {"submission": submission.pk})
+    typed = {"submission": submission.pk, "plan": shown.context["plan"], "reason": "A better evaluator.", **changes}
+    return client.post(reverse("reevaluate_start"), typed)  # type: ignore[return-value]
+
+
+def test_the_plan_says_what_and_why(as_maintainer: Client) -> None:
+    submission = scored("passed", "raised", evaluator="1")
+    TestRun.objects.filter(outcome="raised").update(evaluator_version=EVALUATOR_VERSION)
+    response = as_maintainer.get(REEVALUATE, {"suite": submission.suite_version.suite.slug})
+    text = words_of(response)
+    assert "1 of 1 scored submission, 1 answer to be measured again." in text
+    assert f"1 1 {WHY} (1) stays 1" in text
+    assert not Reevaluation.objects.exists()
+
+
+def test_confirming_starts_it(as_maintainer: Client, maintainer: User) -> None:
+    submission = scored("passed", evaluator="1")
+    assert confirmed(as_maintainer, submission)["Location"] == REEVALUATE
+    made = Reevaluation.objects.get()
+    assert (made.submission, made.reason, made.actor) == (submission, "A better evaluator.", maintainer)
+    page = words_of(as_maintainer.get(REEVALUATE))
+    assert "under way, 0 of 1 done" in page
+    assert "1 submission is being measured again." in page
+
+
+def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_maintainer: Client) -> None:
+    submission = scored("passed", evaluator="1")
+    response = confirmed(as_maintainer, submission, plan="0" * 64)
+    assert response.status_code == 422
+    assert "The plan has changed since it was shown." in words_of(response)
+    assert "A better evaluator." in response.content.decode()
+    assert not Reevaluation.objects.exists()
+
+
+def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) -> None:
+    made = start(scored("passed", evaluator="1"))
+    made.runs.update(state=RunState.HELD)
+    Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
+    assert "the host failed" in words_of(as_maintainer.get(REEVALUATE))
+    made.runs.get().attempts.create(number=1, token="0" * 32, worker="w", state="infra", reason="/srv/x is full")
+    shown = words_of(as_maintainer.get(REEVALUATE))
+    assert ("/srv/x is full" in shown, "the host failed" in shown) == (True, False)
+    public = published(made.submission)
+    assert "/srv/x" not in words_of(Client().get(public.get_absolute_url()))
+    as_maintainer.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
+    made.refresh_from_db()
+    assert made.state == ReevaluationState.RUNNING
+    as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk})
+    made.refresh_from_db()
+    assert made.state == ReevaluationState.CANCELLED
+    page = words_of(as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk}, follow=True))
+    assert "It has ended already." in page
+
+
+def test_while_it_is_under_way_the_old_results_stand(client: Client) -> None:
+    submission = published(scored("passed", "raised", evaluator="1"))
+    start(submission, reason="A better evaluator.")
+    decide(Outcome.TIMEOUT)
+    response = client.get(submission.get_absolute_url())
+    assert [row.badge.text for row in response.context["rows"]] == ["passed", "raised an error"]
+    text = words_of(response)
+    assert "(1 of 2 done): A better evaluator." in text
+    assert "timed out" not in text
+
+
+def test_the_difference_stands_on_the_submissions_page_and_in_its_history(client: Client) -> None:
+    submission = published(scored("passed", "raised", evaluator="1"))
+    slug = submission.suite_version.revisions.order_by("pk")[0].task.slug
+    start(submission, reason="A better evaluator.")
+    decide(Outcome.TIMEOUT)
+    decide(Outcome.RAISED)
+    text = words_of(client.get(submission.get_absolute_url()))
+    assert f"{WHY}. 2 answers measured again, 1 outcome changed, passed tasks 1/2 → 0/2" in text
+    assert f"{slug}: passed timed out" in text
+    assert "the site re-evaluated it: A better evaluator." in text
+
+
+def test_old_results_can_still_be_opened(client: Client) -> None:
+    submission = published(scored("passed", evaluator="1"))
+    answer = submission.implementations.get()
+    old = TestRun.objects.get()
+    start(submission)
+    pending = TestRun.objects.exclude(pk=old.pk).get()
+    address = answer.get_absolute_url()
+    assert client.get(address, {"run": pending.pk}).status_code == 404
+    decide(Outcome.TIMEOUT)
+    now = client.get(address)
+    assert now.context["run"] == pending
+    assert [run for run, _ in now.context["measured"]] == [pending, old]
+    assert now.content.decode().count("this one counts") == 1
+    before = client.get(address, {"run": old.pk})
+    assert before.context["run"] == old
+    assert "An earlier result, which no longer counts." in words_of(before)
+    other = scored("passed")
+    foreign = TestRun.objects.get(implementation__submission=other)
+    assert client.get(address, {"run": foreign.pk}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"task": "nothing/here/1"}, "There is no task nothing/here/1."),
+        ({"submission": "99"}, "There is no submission 99"),
+        ({"suite": "nothing", "task": "here/1"}, "There is no suite nothing."),
+    ],
+)
+def test_a_choice_that_names_nothing_says_so(as_maintainer: Client, query: dict[str, str], message: str) -> None:
+    response = as_maintainer.get(REEVALUATE, query)
+    assert (response.status_code, response.context["planned"]) == (200, False)
+    assert message in words_of(response)
+
+
+def test_a_reason_is_needed(as_maintainer: Client) -> None:
+    response = confirmed(as_maintainer, scored("passed", evaluator="1"), reason="")
+    assert (response.status_code, Reevaluation.objects.exists()) == (422, False)

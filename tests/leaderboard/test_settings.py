@@ -1,19 +1,31 @@
-"""The configuration: every error at once, secrets from files, paths that work everywhere."""
+"""The configuration: every error at once, secrets from files, paths that work everywhere; and the logs."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 from django.db.utils import OperationalError, ProgrammingError
 
 from leaderboard.management.database_faults import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
+from leaderboard.settings.logs import logging_settings
+from reviews.people.invitations import invite
 from tests.conftest import PROJECT_ROOT
+from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -67,6 +79,10 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
         ("SANDBOX_HOST_UID", "0"),
         ("LOG_LEVEL", "LOUD"),
         ("SIGN_UP_OPEN", "perhaps"),
+        ("SECURITY_CONTACT", "security@board.example.org"),
+        ("SECURITY_CONTACT", "http://board.example.org"),
+        ("SECURITY_CONTACT", "mailto:"),
+        ("SECURITY_CONTACT", "https://"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(clean: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -161,7 +177,6 @@ def test_an_error_of_the_program_keeps_its_traceback() -> None:
 
 @pytest.mark.postgres
 @pytest.mark.skipif("DATABASE_URL" not in os.environ, reason="needs DATABASE_URL of a PostgreSQL server")
-@pytest.mark.django_db
 def test_a_missing_table_on_postgresql() -> None:
     from django.db import connection
 
@@ -226,3 +241,64 @@ def test_no_variable_is_read_elsewhere() -> None:
             for match in reading.finditer(file.read_text(encoding="utf-8")):
                 found.add(match[1] or match[2])
     assert found - {"PATH", "DJANGO_SETTINGS_MODULE", "XDG_RUNTIME_DIR"} == {ENV_FILE}
+
+
+def formatted(record: logging.LogRecord, form: str) -> str:
+    """``record`` as the handler of :func:`logging_settings` writes it."""
+    made: dict[str, Any] = logging_settings(level="INFO", form=form)["formatters"]["structured"]
+    return str(made.pop("()")(**made).format(record))
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_an_invitation_opened_leaves_no_secret(client: Client, caplog: pytest.LogCaptureFixture, form: str) -> None:
+    _, secret = invite(actor=UserFactory(is_staff=True), annotator=True, adjudicator=False)
+    with caplog.at_level(logging.INFO):
+        assert client.get(f"/reviews/join/{secret}/").status_code == 200
+        assert client.get(f"/accounts/login/?next=/reviews/join/{secret}/").status_code == 200
+        assert client.get(f"/reviews/join/{secret}x/").status_code == 404
+    lines = [formatted(record, form) for record in caplog.records]
+    assert any("/reviews/join/" in line for line in lines)
+    assert [line for line in lines if secret in line] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("GET /reviews/join/aB-_9/", "GET /reviews/join/[secret]/"),
+        ("GET /accounts/login/?next=%2Freviews%2Fjoin%2FaB-_9%2F", "?next=%2Freviews%2Fjoin%2F[secret]%2F"),
+        ("GET /reviews/label/12/", "GET /reviews/label/12/"),
+    ],
+)
+def test_addresses_are_written_but_for_their_secret(said: str, written: str) -> None:
+    record = logging.LogRecord("django.request", logging.WARNING, __file__, 1, "Not Found: %s", (said,), None)
+    assert written in json.loads(formatted(record, "json"))["event"]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("\x1b[31mred", "\u2039U+001B\u203a[31mred"),
+        ("abc\u202efed", "abc\u2039U+202E\u203afed"),
+        ("pass\u200bword", "pass\u2039U+200B\u203aword"),
+        ("a\u2028b", "a\u2039U+2028\u203ab"),
+        ("a\r\n2026-01-01 [error] forged", "a\\r\\n2026-01-01 [error] forged"),
+    ],
+    ids=["terminal", "reorders", "zero width", "line separator", "line of its own"],
+)
+def test_foreign_text_hides_nothing_and_writes_no_line_of_its_own(said: str, written: str) -> None:
+    caught = (ValueError, ValueError(said), None)
+    record = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "Not found: %s", (said,), caught)
+    found = json.loads(formatted(record, "json"))
+    assert found["event"] == f"Not found: {written}"
+    first, _, rest = formatted(record, "console").partition("\n")
+    assert f"Not found: {written}" in first
+    shown = written.replace("\\r\\n", "\\r\n")  # a traceback has lines
+    assert f"ValueError: {shown}" in found["exception"]
+    assert f"ValueError: {shown}" in rest
+
+
+def test_values_in_values_are_written_out_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        structlog.get_logger("site").info("said", who={"names": ["a\u202eb"]}, number=3)
+    found = json.loads(formatted(caplog.records[-1], "json"))
+    assert (found["who"], found["number"]) == ({"names": ["a\u2039U+202E\u203ab"]}, 3)

@@ -1,4 +1,4 @@
-"""``manage.py setup``: steps, the first account, and what happens when a step fails."""
+"""The commands setup and password: steps, the first account, and what happens when a step fails."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from pytest_django import Settings
 
 from leaderboard.management.commands import setup
 from leaderboard.management.commands.setup import static_fingerprint
-from leaderboard.operation.maintainers import ensure_maintainer
+from leaderboard.operation.maintainers import ALPHABET, ensure_maintainer
 from submissions.domain.audit import history
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb
 from submissions.models import User
 
 pytestmark = pytest.mark.django_db
+
+
 TITLES = [
     "Database",
     "Shared cache",
@@ -80,6 +82,22 @@ def test_each_step_is_one_line_with_its_time_and_the_password_comes_once(calls: 
     assert (event.verb, event.actor, event.data) == (Verb.ROLE, None, {"before": None, "after": "maintainer"})
     assert "password" not in run()[0]
     assert history(maintainer).count() == 1
+
+
+def test_what_a_step_says_stands_below_its_title(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: Callable[..., None] = vars(setup)["call_command"]
+
+    def call(name: str, *arguments: str, **options: Any) -> None:
+        recorded(name, *arguments, **options)
+        if name == "audit_tasks":
+            options["stderr"].write("1 of 2 audited\n")
+            options["stderr"].write("2 of 2 audited\n")
+
+    monkeypatch.setattr("leaderboard.management.commands.setup.call_command", call)
+    output, errors = run()
+    assert errors == "\n1 of 2 audited\n2 of 2 audited\n"
+    (line,) = [line for line in output.splitlines() if line.startswith("Audit")]
+    assert re.fullmatch(r"(Audit of the tasks \.+ ){2} *\d+\.\d s", line)
 
 
 def test_the_second_run_leaves_unchanged_static_files_alone(calls: list[str]) -> None:
@@ -144,3 +162,70 @@ def test_the_operator_who_cannot_sign_in_is_no_maintainer_and_another_one_is_eno
     local_operator()
     assert ensure_maintainer(username="maintainer") is not None
     assert ensure_maintainer(username="other") is None
+
+
+@pytest.fixture
+def maintainer() -> User:
+    return User.objects.create_user(username="maintainer", password="the old one", is_staff=True)
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    """Someone at a terminal who answers the questions in turn."""
+    remaining = iter(answers)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("leaderboard.management.commands.password.getpass", lambda _question: next(remaining))
+
+
+def test_a_generated_password_is_printed_and_works(maintainer: User) -> None:
+    output = StringIO()
+    call_command("password", "maintainer", "--generate", stdout=output)
+    head, _, password = output.getvalue().strip().partition("\n\n    ")
+    assert head == "The new password of maintainer:"
+    groups = password.split("-")
+    assert [len(group) for group in groups] == [4] * 5
+    assert set("".join(groups)) <= set(ALPHABET)
+    maintainer.refresh_from_db()
+    assert (maintainer.check_password(password), maintainer.check_password("the old one")) == (True, False)
+    event = history(maintainer).get()
+    assert (event.verb, event.actor, event.data, event.reason) == (Verb.PASSWORD, None, {}, "")
+
+
+def test_a_typed_password_is_not_printed(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, "a fine new password", "a fine new password")
+    output = StringIO()
+    call_command("password", "maintainer", stdout=output)
+    assert output.getvalue() == "maintainer has a new password.\n"
+    maintainer.refresh_from_db()
+    assert maintainer.check_password("a fine new password")
+
+
+def test_a_bad_password_changes_nothing(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    for answers, message in (
+        (["one password", "another one"], "The two are not the same. Nothing was changed."),
+        (["short"] * 2, "Nothing was changed. This password is too short. It must contain at least 10 characters."),
+    ):
+        typed(monkeypatch, *answers)
+        with pytest.raises(CommandError) as refused:
+            call_command("password", "maintainer")
+        assert str(refused.value) == message
+    assert not history(maintainer).exists()
+    maintainer.refresh_from_db()
+    assert maintainer.check_password("the old one")
+
+
+def test_without_a_terminal_it_says_what_to_do(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO())
+    with pytest.raises(CommandError, match="Use --generate"):
+        call_command("password", "maintainer")
+
+
+def test_an_unknown_account_is_answered_with_the_known_maintainers(maintainer: User) -> None:
+    User.objects.create_user(username="ordinary")
+    with pytest.raises(CommandError) as refused:
+        call_command("password", "root", "--generate")
+    assert str(refused.value) == "There is no account named 'root'. Maintainers: maintainer."

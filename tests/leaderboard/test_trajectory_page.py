@@ -118,15 +118,15 @@ def worked(version: SuiteVersion, name: str, *outcomes: str, **facts: object) ->
 
 def test_shares_are_of_all_actions_of_a_submission() -> None:
     (bar,) = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
-    assert (bar.name, bar.counted.answers, bar.total) == ("Alpha", 2, 5)
+    assert (bar.name, bar.answers, bar.total) == ("Alpha", 2, 5)
     assert bar.numbers == pytest.approx([20.0, 40.0, 20.0, 0.0, 20.0, 0.0])
     assert bar.parts == [("run", 0.0, 20.0), ("read", 20.0, 40.0), ("edit", 60.0, 20.0), ("finish", 80.0, 20.0)]
 
 
 def test_outcomes_are_means_on_one_scale() -> None:
     passed, failed = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).outcomes
-    assert (passed.name, passed.counted.answers, passed.numbers) == ("passed", 1, [0.0, 2.0, 1.0, 0.0, 1.0, 0.0])
-    assert (failed.name, failed.counted.answers, failed.numbers) == ("failed", 1, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert (passed.name, passed.answers, passed.numbers) == ("passed", 1, [0.0, 2.0, 1.0, 0.0, 1.0, 0.0])
+    assert (failed.name, failed.answers, failed.numbers) == ("failed", 1, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert sum(width for _, _, width in passed.parts) == pytest.approx(100)
     assert sum(width for _, _, width in failed.parts) == pytest.approx(25)
 
@@ -141,7 +141,7 @@ def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Cli
     )
     charts = action_charts.of_board(version)
     assert [bar.name for bar in charts.shares] == ["Alpha", "Beta"]
-    assert [(bar.name, bar.counted.answers) for bar in charts.outcomes] == [("passed", 2), ("failed", 2)]
+    assert [(bar.name, bar.answers) for bar in charts.outcomes] == [("passed", 2), ("failed", 2)]
     page = client.get("/board/lmr-mini/actions/?version=1").content.decode()
     assert ("Alpha" in page, "Secret Weapon" in page, "Newer" in page) == (True, False, False)
     assert (

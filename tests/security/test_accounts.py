@@ -1,19 +1,22 @@
-"""Limits on guessing: per account and per address, the same for all processes, and not to be got round by a header."""
+"""Accounts: signing up and in, letters, and limits on guessing."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import time_machine
+from django.core import mail
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 
+from submissions.models import User
 from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import PASSWORD, UserFactory
 
@@ -24,6 +27,70 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
+
+
+SIGN_UP = {
+    "username": "newcomer",
+    "email": "newcomer@mail.example",
+    "password1": "a-long-enough-password",
+    "password2": "a-long-enough-password",
+}
+
+
+def test_sign_up_sign_out_sign_in_without_any_letter(client: Client) -> None:
+    response = client.post("/accounts/signup/", SIGN_UP)
+    assert (response.status_code, response["Location"]) == (302, "/my/")
+    assert User.objects.get().username == "newcomer"
+    assert client.post("/accounts/logout/")["Location"] == "/"
+    login = {"login": "newcomer", "password": SIGN_UP["password1"]}
+    assert client.post("/accounts/login/", login)["Location"] == "/my/"
+    assert mail.outbox == []
+
+
+def test_password_reset_without_a_mail_server_names_the_operator(client: Client, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, contact="board@example.org")
+    UserFactory(email="a@mail.example")
+    for response in (
+        client.get("/accounts/password/reset/"),
+        client.post("/accounts/password/reset/", {"email": "a@mail.example"}),
+    ):
+        page = response.content.decode()
+        assert response.status_code == 200
+        assert "make password USER=" in page
+        assert "board@example.org" in page
+        assert "<form" not in page
+    assert mail.outbox == []
+
+
+def test_password_reset_with_a_mail_server_sends_a_letter(client: Client, settings: Settings) -> None:
+    settings.EMAIL_CONFIGURED = True
+    UserFactory(email="a@mail.example")
+    assert "<form" in client.get("/accounts/password/reset/").content.decode()
+    response = client.post("/accounts/password/reset/", {"email": "a@mail.example"})
+    assert response["Location"] == "/accounts/password/reset/done/"
+    assert [letter.to for letter in mail.outbox] == [["a@mail.example"]]
+
+
+def test_closed_sign_up_says_so(client: Client, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sign_up_open=False)
+    assert "Sign-up is closed" in client.get("/accounts/signup/").content.decode()
+    client.post("/accounts/signup/", SIGN_UP)
+    assert not User.objects.exists()
+
+
+def test_the_address_page_offers_letters_only_where_they_are_sent(client: Client, settings: Settings) -> None:
+    person = UserFactory()
+    client.force_login(person)
+    client.post("/accounts/email/", {"action_add": "", "email": "other@mail.example"})
+    page = client.get("/accounts/email/").content.decode()
+    assert 'value="other@mail.example"' in page
+    assert "sends no e-mail" in page
+    assert "action_send" not in page
+    assert "was sent" not in page
+    assert mail.outbox == []
+    settings.EMAIL_CONFIGURED = True
+    assert "action_send" in client.get("/accounts/email/").content.decode()
+
 
 TOO_MANY = "Too many failed login attempts"
 
@@ -112,8 +179,7 @@ def test_signing_up_tells_of_no_address_whether_it_is_taken() -> None:
     UserFactory(username="alice", email="alice@mail.example")
     answers = []
     for name, address in (("one", "alice@mail.example"), ("two", "nobody@mail.example")):
-        password = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}
-        answer = Client().post("/accounts/signup/", {"username": name, "email": address, **password})
+        answer = Client().post("/accounts/signup/", {**SIGN_UP, "username": name, "email": address})
         answers.append((answer.status_code, answer.headers["Location"]))
     assert answers[0] == answers[1] == (302, "/my/")
     assert sign_in("alice@mail.example", PASSWORD).status_code == 302
@@ -122,7 +188,6 @@ def test_signing_up_tells_of_no_address_whether_it_is_taken() -> None:
 def test_many_new_accounts_in_a_minute_are_refused() -> None:
     codes = []
     for number in range(21):
-        form = {"username": f"new-{number}", "email": f"new-{number}@mail.example"}
-        password = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}
-        codes.append(Client().post("/accounts/signup/", {**form, **password}).status_code)
+        form = {**SIGN_UP, "username": f"new-{number}", "email": f"new-{number}@mail.example"}
+        codes.append(Client().post("/accounts/signup/", form).status_code)
     assert (set(codes[:20]), codes[20]) == ({302}, 429)

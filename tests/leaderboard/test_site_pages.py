@@ -1,0 +1,264 @@
+"""Pages of the site itself: documentation, errors, and what browsers and search engines ask for unprompted."""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from django.db import connection
+from django.db.utils import OperationalError
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.views import defaults
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard import documentation
+from leaderboard.views.errors import server_error
+from reviews.enums import CaseState
+from submissions.enums import Visibility
+from submissions.models import Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.factories import measured
+from tests.reviews.factories import case_of
+from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from django.http import HttpResponse
+    from pytest_django import Settings
+    from time_machine import TimeMachineFixture
+
+    from reviews.models import Case
+    from submissions.models import Implementation
+
+pytestmark = pytest.mark.django_db
+
+
+def body(markdown: str) -> str:
+    return documentation.render(markdown, slug="page").body
+
+
+class TestRendering:
+    def test_headings_have_anchors_as_on_github(self) -> None:
+        page = documentation.render("# The `title`\n\n## One & two\n\n## One & two\n", slug="page")
+        assert page.title == "The title"
+        assert re.findall(r'id="([^"]+)"', page.body) == ["one--two", "one--two-1"]
+        assert 'href="#one--two-1"' in page.body
+
+    @pytest.mark.parametrize(
+        ("target", "expected"),
+        [
+            ("configuration.md", 'href="/docs/configuration/"'),
+            ("./configuration.md#table", 'href="/docs/configuration/#table"'),
+            ("index.md", 'href="/docs/"'),
+            ("about.md", 'href="/about/"'),
+            ("#here", 'href="#here"'),
+            ("https://example.org/x.md", 'href="https://example.org/x.md"'),
+        ],
+    )
+    def test_links_lead_to_pages(self, target: str, expected: str) -> None:
+        assert expected in body(f"[words]({target})")
+
+    @pytest.mark.parametrize("target", ["../README.md", "no-such-page.md", "examples/bundle/", "javascript:alert(1)"])
+    def test_what_the_site_does_not_serve_stays_text(self, target: str) -> None:
+        rendered = body(f"[words]({target})")
+        assert "words" in rendered
+        assert "href" not in rendered
+
+    @given(st.text(max_size=300) | st.text(alphabet="<>\"'=[]()!`#|-\\& \nascript:onload", max_size=300))
+    def test_nothing_active_survives(self, markdown: str) -> None:
+        rendered = body(markdown)
+        assert not re.search(
+            r"<(?!/?(?:a|b|blockquote|br|code|d|em|h[1-5]|hr|img|li|ol|p|pre|s|t|ul)[\s\w>/])", rendered
+        )
+        assert not re.search(r"<[^>]*\s(?:on\w+|style)\s*=", rendered)
+        assert "<script" not in rendered
+
+
+class TestPages:
+    def test_every_file_is_a_page_with_its_title(self, client: Client) -> None:
+        for slug in documentation.page_slugs():
+            response = client.get(f"/docs/{slug}/")
+            assert response.status_code == 200
+            page = documentation.page(slug)
+            assert page is not None
+            assert f"<title>{page.title} · LMR-Board</title>" in response.content.decode()
+            assert f'<a href="/docs/{slug}/" aria-current="page">{page.title}</a>' in response.content.decode()
+
+    def test_images_are_served_from_their_folder_only(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "images").mkdir()
+        (tmp_path / "images" / "board.png").write_bytes(b"png")
+        (tmp_path / "images" / "notes.txt").write_bytes(b"text")
+        (tmp_path / "secret.png").write_bytes(b"secret")
+        monkeypatch.setattr(documentation, "FOLDER", tmp_path)
+        response = client.get("/docs/images/board.png")
+        assert (response.getvalue(), response["Content-Type"]) == (b"png", "image/png")
+        for name in ("notes.txt", "..%2Fsecret.png", "../secret.png"):
+            assert client.get(f"/docs/images/{name}").status_code == 404
+
+
+ACCOUNT = {"username": "ada", "email": "ada@mail.example", "password1": "long-enough-1", "password2": "long-enough-1"}
+
+
+def test_not_found_says_what_was_missing(client: Client) -> None:
+    SuiteFactory(slug="small")
+    page = client.get("/docs/absent/").content.decode()
+    assert "There is no page “absent” in the documentation." in page
+    unknown = client.get("/nothing/here/")
+    assert unknown.status_code == 404
+    assert "There is no such page" in unknown.content.decode()
+    assert "Resolver404" not in unknown.content.decode()
+    assert "given query" not in client.get("/suites/absent/").content.decode()
+
+
+def test_a_missing_form_token_says_what_to_do() -> None:
+    response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"login": "a", "password": "b"})
+    assert response.status_code == 403
+    assert "send the form again" in response.content.decode()
+
+
+def test_an_error_needs_no_database(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        response = defaults.server_error(RequestFactory().get("/"))
+    assert (response.status_code, "Something broke on this site" in response.content.decode()) == (500, True)
+
+
+PAGES = 1073741823
+NO_ROOM = """
+CREATE FUNCTION no_room() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; END $$
+LANGUAGE plpgsql; CREATE TRIGGER no_room BEFORE INSERT ON submissions_user EXECUTE FUNCTION no_room();
+"""
+
+
+@pytest.fixture
+def full_database(transactional_db: None) -> Iterator[None]:
+    """SQLite with as many pages as it may have, which it treats as a full disk; PostgreSQL that raises its error."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(NO_ROOM)
+            yield
+            cursor.execute("DROP FUNCTION no_room CASCADE")
+            return
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA page_count")
+        cursor.execute(f"PRAGMA max_page_count = {cursor.fetchone()[0]}")
+        with pytest.raises(OperationalError, match="database or disk is full"):
+            UserFactory.create_batch(500)
+        yield
+        cursor.execute(f"PRAGMA max_page_count = {PAGES}")
+
+
+@pytest.mark.both_databases
+def test_a_full_disk_is_said_and_what_was_typed_is_repeated(full_database: None) -> None:
+    client = Client(raise_request_exception=False)
+    typed = {**ACCOUNT, "email": f"{'x' * 60}@mail.example", "note": "<b>words</b> " * 2000}
+    response = client.post("/accounts/signup/", typed)
+    page = response.content.decode()
+    assert response.status_code == 507
+    assert "disk is full" in page
+    assert "&lt;b&gt;words&lt;/b&gt; " * 2000 in page
+    assert "long-enough-1" not in page
+
+
+def answer_to(error: Exception) -> HttpResponse:
+    """The page for an error that nobody caught."""
+    late = RuntimeError("on the way")
+    late.__cause__ = error
+    try:
+        raise late
+    except RuntimeError:
+        return server_error(RequestFactory().post("/", {"words": "kept"}))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_known_behind_other_errors(number: int) -> None:
+    response = answer_to(OSError(number, "no room", "/srv/secret"))
+    assert response.status_code == 507
+    assert "kept" in response.content.decode()
+    assert "/srv/secret" not in response.content.decode()
+
+
+def test_any_other_error_is_ours() -> None:
+    assert answer_to(OSError(errno.EIO, "broken")).status_code == 500
+    assert answer_to(OperationalError("database is locked")).status_code == 500
+
+
+NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+def listed(client: Client) -> list[str]:
+    """The paths of the site map."""
+    response = client.get("/sitemap.xml")
+    assert response.headers["Content-Type"] == "application/xml"
+    found = ET.fromstring(response.content)  # noqa: S314 - our own page
+    addresses = [element.text or "" for element in found.iter(f"{NAMESPACE}loc")]
+    assert all(address.startswith("http://testserver/") for address in addresses)
+    return [address.removeprefix("http://testserver") for address in addresses]
+
+
+def decided(slug: str) -> tuple[Implementation, Case]:
+    """A closed case of a published answer of the system with this slug."""
+    version = SuiteVersionFactory(suite=SuiteFactory(slug=f"{slug}-suite"), tasks=1)
+    entry = measured(version, system=SystemFactory(slug=slug))
+    answer = ImplementationFactory(submission=entry.submission, revision=version.revisions.get(), trial=1)
+    return answer, case_of(answer, state=CaseState.AGREED, label="CC", source="agreed")
+
+
+def test_robots_may_read_what_is_public(client: Client) -> None:
+    response = client.get("/robots.txt")
+    lines = response.content.decode().splitlines()
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert (lines[0], lines[-1]) == ("User-agent: *", "Sitemap: http://testserver/sitemap.xml")
+    assert "Disallow: /accounts/" in lines
+    assert "Disallow: /" not in lines
+
+
+def test_the_site_map_lists_public_pages_that_are_there(client: Client) -> None:
+    answer, case = decided("shown")
+    hidden, hidden_case = decided("secret-weapon")
+    Submission.objects.filter(pk=hidden.submission_id).update(visibility=Visibility.WITHDRAWN)
+    open_case = case_of(answer, round=2)
+    paths = listed(client)
+    task = answer.revision.task
+    for path in (
+        *("/", "/suites/", "/judges/", "/cases/", "/reviews/", "/about/", "/status/"),
+        *("/board/shown-suite/", "/agreement/shown-suite/", "/suites/shown-suite/", "/systems/shown/"),
+        reverse("task", args=["shown-suite", task.paper.slug, task.index]),
+        case.get_absolute_url(),
+        *(f"/docs/{slug}/" for slug in documentation.page_slugs()),
+    ):
+        assert path in paths, path
+    assert len(paths) == len(set(paths))
+    assert "/systems/secret-weapon/" not in paths
+    assert not {hidden_case.get_absolute_url(), open_case.get_absolute_url()} & set(paths)
+    assert {path: client.get(path, follow=True).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+SECURITY_TXT = "/.well-known/security.txt"
+
+
+def test_it_names_the_contact_and_a_date(client: Client, settings: Settings, time_machine: TimeMachineFixture) -> None:
+    time_machine.move_to("2026-11-21T20:00:00Z")
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, security_contact="mailto:security@board.example.org")
+    response = client.get(SECURITY_TXT)
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.content.decode().splitlines() == [
+        "Contact: mailto:security@board.example.org",
+        "Expires: 2027-05-20T00:00:00Z",
+        "Policy: http://testserver/docs/security/",
+        "Preferred-Languages: en",
+    ]
+
+
+def test_without_a_contact_there_is_none(client: Client, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, security_contact="")
+    assert client.get(SECURITY_TXT).status_code == 404
