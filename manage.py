@@ -9,7 +9,7 @@ import sys
 from django.core.management import execute_from_command_line
 from django.db.utils import DatabaseError
 
-from leaderboard.management.database_faults import explained
+from leaderboard.management.database_errors import explained
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
 from evaluator.models import Reevaluation
 from evaluator.reevaluation import planning
 from leaderboard.filters import suite_choices
+from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 from submissions.models import Endpoint, Submission, User
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from evaluator.models import JudgeConfig
 
-SHORTEST_EVIDENCE: Final = 30
-LONGEST_EVIDENCE: Final = 5000
 LARGEST_QUOTA: Final = 10_000
 LARGEST_NUMBER: Final = 2**62
 NONE_SHOWN: Final = "none"

@@ -49,7 +49,7 @@ _HISTORY: Final[Mapping[str, str]] = {
     CaseState.FINAL: "closed: an adjudicator decided",
     CaseState.REOPENED: "an appeal opened the next round",
 }
-"""What everybody is told of a case's life. Who took it when, and gave it back, is nobody's business."""
+"""The events of a case that are public. Who took it when, and returned it, is not."""
 
 
 def public_cases() -> QuerySet[Case]:
@@ -173,7 +173,7 @@ def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff:
 
 
 def _history(case: Case) -> tuple[tuple[datetime, str], ...]:
-    """When the case moved on, oldest first. A step that a lost lease repeats is told once."""
+    """When the case moved on, oldest first. A step that a lost lease repeats is listed once."""
     events = [(case.created, "the review was opened")]
     for event in case.events.order_by("pk"):
         text = _HISTORY.get(event.after, "")
@@ -201,8 +201,8 @@ _ENDED: Final = (*CLOSED, CaseState.VOID)
 class AnswerReview(NamedTuple):
     """``final`` is empty while it is open; ``case`` has a page of its own; ``opened`` is under review.
 
-    Of an open review nothing is told but that there is one: not a label that somebody has locked in it, and not the
-    judge's as the final one, which it may not stay.
+    Of an open review only its existence is public: neither a label that is locked in it, nor the judge's as the final
+    one, which may change.
     """
 
     final: FinalLabel | None
@@ -229,7 +229,7 @@ def review_of(answer: Implementation) -> AnswerReview:
 
 
 def _linked(final: FinalLabel | None, flags: list[TaskFlag]) -> list[int]:
-    """The cases that the page would like to link to."""
+    """The cases that the page links to where they are public."""
     own = [final.case.pk] if final and final.case else []
     return own + [flag.decision.case_id for flag in flags]
 

@@ -40,7 +40,7 @@ def ensure_maintainer(*, username: str) -> str | None:
 
 
 def set_password(*, user: User, password: str) -> None:
-    """Give the account another password, on behalf of whoever has the machine; all its sessions end."""
+    """Set another password for the account, as the machine's operator; all its sessions end."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])

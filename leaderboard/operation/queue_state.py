@@ -25,20 +25,11 @@ if TYPE_CHECKING:
     from evaluator.models.runs import TestRunQuerySet
 
 RECENT: Final = timedelta(hours=1)
-# More different faults at once than this say nothing more.
+# More different infrastructure errors at once than this say nothing more.
 MOST_CAUSES: Final = 20
 # Workers give a sign of life every 15 seconds (manage.py worker); one that missed two of them was killed.
 LISTENING: Final = timedelta(seconds=40)
 _OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
-
-
-@dataclass(frozen=True, slots=True)
-class SeenWorker:
-    """A machine whose workers took runs during the last hour."""
-
-    name: str
-    attempts: int
-    last: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class QueueState:
     asking: int | None
     questions: int
     questions_running: int
-    seen: tuple[SeenWorker, ...]
+    seen: dict[str, tuple[int, datetime]]
     sandboxes: tuple[str, ...]
     sandbox_problem: str
     unconfined: bool
@@ -97,9 +88,9 @@ def queue_state() -> QueueState:
 
 
 def infra_summary() -> list[dict[str, Any]]:
-    """Why runs wait or are held because of us, in words for everybody: ``{cause, runs, newest}``. One query.
+    """The infrastructure errors for which runs wait or are held, for everybody: ``{cause, runs, newest}``. One query.
 
-    The cause that befalls the most runs comes first; ``newest`` is when it was met last.
+    The cause of the most runs comes first; ``newest`` is when it was met last.
     """
     causes = (
         _unfinished()
@@ -114,13 +105,13 @@ def infra_summary() -> list[dict[str, Any]]:
 
 def infra_causes() -> list[InfraCause]:
     """The same with everything that was recorded, and whose runs they are. Two queries."""
-    faults = Attempt.objects.filter(state=AttemptState.INFRA, run__in=_unfinished()).order_by()
-    counted = faults.values("reason").annotate(runs=Count("run", distinct=True), newest=Max("ended"))
+    errors = Attempt.objects.filter(state=AttemptState.INFRA, run__in=_unfinished()).order_by()
+    counted = errors.values("reason").annotate(runs=Count("run", distinct=True), newest=Max("ended"))
     causes = list(counted.order_by("-newest", "reason")[:MOST_CAUSES])
     reasons = [each["reason"] for each in causes]
     submissions: dict[str, set[int]] = defaultdict(set)
     for reason, submission in (
-        faults.filter(reason__in=reasons).values_list("reason", "run__implementation__submission_id").distinct()
+        errors.filter(reason__in=reasons).values_list("reason", "run__implementation__submission_id").distinct()
     ):
         submissions[reason].add(submission)
     return [
@@ -133,16 +124,17 @@ def _unfinished() -> TestRunQuerySet:
     return TestRun.objects.filter(state__in=[RunState.QUEUED, RunState.HELD])
 
 
-def _seen() -> tuple[SeenWorker, ...]:
-    """By machine: a worker forks a process for every run, so that names with process ids are as many as runs."""
+def _seen() -> dict[str, tuple[int, datetime]]:
+    """Machine -> how many runs its workers took during the last hour, and when the last one.
+
+    By machine: a worker forks a process for every run, so that names with process ids are as many as runs.
+    """
+    seen: dict[str, tuple[int, datetime]] = {}
     recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).order_by("started")
-    attempts: Counter[str] = Counter()
-    last = {}
     for worker, started in recent.values_list("worker", "started"):
         machine = worker.partition(":")[0]
-        attempts[machine] += 1
-        last[machine] = started
-    return tuple(SeenWorker(machine, attempts[machine], last[machine]) for machine in sorted(last))
+        seen[machine] = (seen.get(machine, (0, started))[0] + 1, started)
+    return dict(sorted(seen.items()))
 
 
 def _questions() -> Iterator[str]:
@@ -177,18 +169,18 @@ def _sandbox_problem() -> str:
 
 
 def held_in_full(submissions: Iterable[int]) -> dict[int, str]:
-    """By submission the newest fault that its held runs met; missing where none was recorded. One query."""
+    """Submission's id -> the newest infrastructure error of its held runs, if one was recorded. One query."""
     return _newest("run__implementation__submission", submissions, run__reevaluation=None)
 
 
 def reevaluations_held_in_full(reevaluations: Iterable[int]) -> dict[int, str]:
-    """The same by re-evaluation. One query."""
+    """The same by re-evaluation's id. One query."""
     return _newest("run__reevaluation", reevaluations)
 
 
 def _newest(owner: str, numbers: Iterable[int], **which: None) -> dict[int, str]:
-    faults = Attempt.objects.filter(
+    errors = Attempt.objects.filter(
         state=AttemptState.INFRA, run__state=RunState.HELD, **{f"{owner}__in": list(numbers)}, **which
     )
     # Of several the last, and that is the newest, stays in the dictionary.
-    return dict(faults.exclude(reason="").order_by("ended", "pk").values_list(owner, "reason"))
+    return dict(errors.exclude(reason="").order_by("ended", "pk").values_list(owner, "reason"))

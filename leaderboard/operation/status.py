@@ -50,7 +50,7 @@ class Round:
         if self.check is None:
             return self.hint
         if self.check.error:
-            return "met an infrastructure error, so it has no result"
+            return "broke off with an infrastructure error, so it has no result"
         return f"{self.check.repelled} of {len(self.check.results)} ended as they must"
 
     @property

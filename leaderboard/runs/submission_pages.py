@@ -106,7 +106,7 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
 
 
 def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
-    """The same for somebody who labels one of them: neither rows nor counts tell what passed."""
+    """The same for somebody who labels one of them: without what passed, in rows and counts."""
     hidden = Badge("hidden while you label", "pending")
     return [TaskRow(row.implementation, None, hidden) for row in rows], replace(progress, passed=0)
 

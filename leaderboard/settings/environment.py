@@ -103,18 +103,20 @@ def _database_url(value: str) -> bool:
     return True
 
 
-def _redis_url(value: str) -> bool:
-    if value.strip() and urlsplit(value.strip()).scheme not in {"redis", "rediss", "unix"}:
-        msg = "not a Redis address such as redis://host:6379/0"
-        raise ValidationError(msg)
-    return True
+def _address(what: str, example: str, *schemes: str) -> Callable[[str], bool]:
+    """A check that a value, unless it is empty, has one of ``schemes``."""
+
+    def check(value: str) -> bool:
+        if value.strip() and urlsplit(value.strip()).scheme not in schemes:
+            msg = f"not {what} such as {example}"
+            raise ValidationError(msg)
+        return True
+
+    return check
 
 
-def _email_url(value: str) -> bool:
-    if value.strip() and urlsplit(value.strip()).scheme not in {"smtp", "smtps", "smtp+tls", "console"}:
-        msg = "not an e-mail server such as smtp+tls://user:password@host:587"
-        raise ValidationError(msg)
-    return True
+_redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
+_email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
 
 
 def _time_zone(value: str) -> bool:

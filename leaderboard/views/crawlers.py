@@ -33,7 +33,7 @@ PRIVATE: Final = (
 
 @require_safe
 def favicon(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """The icon, for whoever does not read the page's link to it."""
+    """The icon, for browsers that ignore the page's link to it."""
     return redirect(static("img/favicon.svg"))
 
 

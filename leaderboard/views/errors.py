@@ -1,4 +1,4 @@
-"""The page for what went wrong on our side, and another one where only a full disk is to blame."""
+"""The page for an internal error, and another for a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges: who they are, how far they can be trusted, and, for maintainers, adding them and choosing the shown one."""
+"""Judges: their pages and health, and, for maintainers, adding them and choosing the shown one."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def judge_add(request: HttpRequest) -> HttpResponse:
 @action("judge")
 @maintainers_only
 def judge_retire(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let a judge judge no more; what it said stays."""
+    """Retire a judge; its votes stay."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     act = partial(configs.retire, config=config, actor=user_of(request))
     return perform(request, act, back=config, done=f"{config.name} is retired. What it said stays.")

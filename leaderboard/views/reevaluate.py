@@ -43,7 +43,7 @@ def reevaluate(request: HttpRequest) -> HttpResponse:
 @action("reevaluate")
 @maintainers_only
 def reevaluate_start(request: HttpRequest) -> HttpResponse:
-    """Start what was shown. If meanwhile the plan is another one, that is shown instead, with what was typed."""
+    """Start the plan that was shown. Where it has changed since, show the new one, with what was typed."""
     choice, form = ChooseForm(request.POST), StartForm(request.POST)
     if not choice.is_valid():
         return _page(request, choice, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from leaderboard.supervision import embedded_redis
-from tests.evaluator.processes import is_running, wait_until
+from tests.evaluator.processes import is_running, kill, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,9 +186,7 @@ class Docker:
     def close(self) -> None:
         """Stop it, kill what it left running, and unmount its folder."""
         self.kill(signal.SIGTERM)
-        for pid in processes_naming(str(self._folder)):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(processes_naming(str(self._folder)))
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
         for place in reversed([place for place in mounts if place.startswith(str(self._folder))]):
             subprocess.run(["umount", "--lazy", place], **QUIET, check=False, timeout=20)  # type: ignore[call-overload]

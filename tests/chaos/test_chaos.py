@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.chaos.instance import Instance
-from tests.chaos.keeper import kill, strays
+from tests.chaos.instance import Instance, strays
 from tests.chaos.services import ServiceMissingError
-from tests.evaluator.processes import children_of, wait_until
+from tests.evaluator.processes import children_of, kill, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

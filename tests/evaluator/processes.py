@@ -17,7 +17,7 @@ from django.db import connection
 from leaderboard.supervision.supervisor import children_of as every_child_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 150
@@ -63,10 +63,15 @@ def running(*arguments: str, **changes: str) -> Iterator[subprocess.Popen[bytes]
         horses = children_of(process.pid)
         process.kill()
         process.wait()
-        for pid in horses:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(horses)
         wait_until(lambda: not any(map(is_running, horses)), "the work-horses to be gone")
+
+
+def kill(pids: Iterable[int]) -> None:
+    """SIGKILL each that still runs."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def is_running(pid: int) -> bool:

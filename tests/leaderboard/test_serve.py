@@ -257,7 +257,7 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(instance: Instance, t
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
     instance.start("--setup")
     assert "workers: 0" in instance.said()
-    wait_until(lambda: "Mend that" in instance.said(), "the reason")
+    wait_until(lambda: "Fix that" in instance.said(), "the reason")
     assert "\nNOTHING IS EVALUATED, for no sandbox works here (the reason is above).\n" in instance.said()
     assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
         instance.said()

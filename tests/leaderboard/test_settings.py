@@ -15,7 +15,7 @@ import pytest
 import structlog
 from django.db.utils import OperationalError, ProgrammingError
 
-from leaderboard.management.database_faults import explained
+from leaderboard.management.database_errors import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
 from leaderboard.settings.logs import logging_settings
 from reviews.people.invitations import invite

@@ -21,6 +21,7 @@ from django.conf import settings
 from leaderboard.supervision.programs import instance_programs
 from leaderboard.supervision.supervisor import LOGS_KEPT, rotate, tail
 from tests.conftest import PROJECT_ROOT
+from tests.evaluator.processes import is_running, wait_until
 
 FOREVER = "import time\nwhile True: time.sleep(0.05)"
 # Notes its end in the shared file, so that the order of ends can be compared.
@@ -44,21 +45,6 @@ SAID = "Stopping; what is under way gets up to {} seconds…\n"
 Supervise = Callable[..., subprocess.Popen[str]]
 
 
-def wait_for(condition: Callable[[], object], *, seconds: float = 15) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-def exists(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def recorded_pids(folder: Path) -> list[int]:
     return [int(file.read_text(encoding="ascii")) for file in sorted(folder.glob("*.pid"))]
 
@@ -67,7 +53,7 @@ def recorded_pids(folder: Path) -> list[int]:
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*programs: dict[str, Any]) -> subprocess.Popen[str]:
+    def start(*programs: dict[str, Any], up: bool = True) -> subprocess.Popen[str]:
         (tmp_path / "programs.json").write_text(json.dumps(programs), encoding="utf-8")
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.leaderboard.programs", str(tmp_path)],
@@ -76,6 +62,8 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
             text=True,
         )
         started.append(process)
+        if up:
+            wait_until((tmp_path / "up").exists, "the start")
         return process
 
     yield start
@@ -93,7 +81,6 @@ def test_stages_stop_in_the_opposite_order(tmp_path: Path, supervise: Supervise)
             for stage, name in enumerate(names)
         )
     )
-    wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=15)
     assert (process.returncode, output) == (0, SAID.format("2.5"))
@@ -111,17 +98,16 @@ child = subprocess.Popen([sys.executable, "-c", {FOREVER!r}])
 child.wait()
 """
     process = supervise({"name": "worker", "code": code, "ready": "0.main.pid"})
-    wait_for((tmp_path / "up").exists)
     child, main = recorded_pids(tmp_path)
     os.kill(main, signal.SIGKILL)
-    wait_for((tmp_path / "1.main.pid").exists)
-    wait_for(lambda: (tmp_path / "1.main.pid").read_text(encoding="ascii"))
-    assert not exists(child)
+    second = tmp_path / "1.main.pid"
+    wait_until(lambda: second.exists() and second.read_text(encoding="ascii"), "its successor")
+    assert not is_running(child)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=15)
     assert process.returncode == 0
     assert re.match(r"worker was ended by SIGKILL after \d+ s and starts again in 1 s \(see ", output)
-    assert [pid for pid in recorded_pids(tmp_path) if exists(pid)] == []
+    assert [pid for pid in recorded_pids(tmp_path) if is_running(pid)] == []
 
 
 @pytest.mark.parametrize(("grace", "signals", "said"), [(0.5, 1, "0.25"), (1000, 2, "500")], ids=["grace", "second"])
@@ -130,7 +116,6 @@ def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
 ) -> None:
     ready = str(tmp_path / "ready")
     process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": grace, "ready": "ready"})
-    wait_for((tmp_path / "up").exists)
     for _ in range(signals):
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -149,7 +134,6 @@ while len(asked) < 2: time.sleep(0.02)
 pathlib.Path({str(tmp_path / "twice")!r}).touch()
 """
     process = supervise({"name": "worker", "code": code, "grace": 2, "ready": "ready"})
-    wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     # Said before anything is waited for.
     assert process.stdout is not None
@@ -168,11 +152,10 @@ pathlib.Path({str(tmp_path / "ready")!r}).touch()
 time.sleep(1000)
 """
     process = supervise({"name": "web", "code": code, "ready": "ready"})
-    wait_for((tmp_path / "up").exists)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
     assert output == SAID.format("2.5") + "Ended 1 more process that had been left behind.\n"
-    assert not exists(recorded_pids(tmp_path)[0])
+    assert not is_running(recorded_pids(tmp_path)[0])
 
 
 def test_a_program_that_fails_at_the_start_stops_all_with_its_log(tmp_path: Path, supervise: Supervise) -> None:
@@ -180,6 +163,7 @@ def test_a_program_that_fails_at_the_start_stops_all_with_its_log(tmp_path: Path
     process = supervise(
         {"name": "redis", "code": polite, "ready": "redis"},
         {"name": "web", "stage": 1, "code": "print('no such module'); raise SystemExit(4)", "ready": "never"},
+        up=False,
     )
     output, _ = process.communicate(timeout=15)
     assert process.returncode == 3
@@ -193,9 +177,8 @@ def test_a_program_that_fails_at_the_start_stops_all_with_its_log(tmp_path: Path
 def test_the_children_end_when_the_supervisor_is_killed(tmp_path: Path, supervise: Supervise) -> None:
     code = f"import os, pathlib\npathlib.Path({str(tmp_path / '0.pid')!r}).write_text(str(os.getpid()))\n{FOREVER}"
     process = supervise({"name": "redis", "code": code, "ready": "0.pid"})
-    wait_for((tmp_path / "up").exists)
     process.kill()
-    wait_for(lambda: not exists(recorded_pids(tmp_path)[0]))
+    wait_until(lambda: not is_running(recorded_pids(tmp_path)[0]), "its end")
 
 
 LOSS = "NOTHING IS EVALUATED."
@@ -237,7 +220,7 @@ raise SystemExit(4)
         f"(its log: {folder}/worker-2.log) {LOSS}\n"
     )
     # The first one went on failing, in silence.
-    wait_for(lambda: len((tmp_path / "first").read_text(encoding="ascii")) >= 4)
+    wait_until(lambda: len((tmp_path / "first").read_text(encoding="ascii")) >= 4, "its fourth end")
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=10)[0] == SAID.format("2.5")
 

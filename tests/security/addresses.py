@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
-    from reviews.models import TaskFlag
+    from reviews.models import Case, TaskFlag
     from submissions.models import Endpoint, Submission, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
@@ -48,9 +48,9 @@ def signed_in(**arguments: Any) -> Address:
     return Address(SIGN_IN, SHOWN, SHOWN, SHOWN, arguments)
 
 
-def maintaining(code: int = SHOWN, **arguments: Any) -> Address:
+def maintaining(**arguments: Any) -> Address:
     """A page that only maintainers know of."""
-    return Address(SIGN_IN, NOT_THERE, NOT_THERE, code, arguments)
+    return Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, arguments)
 
 
 def owned(**arguments: Any) -> Address:
@@ -62,6 +62,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
     """What is expected of every named address; ``submission``, ``upload`` and the ``call`` are Alice's, and private."""
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
+    case = submission.implementations.get().cases.get()
     assert call.answer_request is not None
     assert call.answer_request.generation.endpoint is not None
     asked = call.answer_request.implementation
@@ -115,19 +116,19 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "board_actions": everybody(suite="small"),
         "agreement": everybody(suite="small"),
         "judges": everybody(),
-        "judge": nowhere({"slug": "none"}),
-        "judge_differences": nowhere({"slug": "none"}),
+        "judge": everybody(slug="other"),
+        "judge_differences": replace(everybody(slug="other"), query="?suite=small"),
         "judge_form": maintaining(),
         "cases": everybody(),
-        "case": nowhere({"pk": 1}),
+        "case": nowhere({"pk": case.pk}),
         "reported_case": nowhere({"run": "none", "paper": "alpha", "index": 1}),
-        **_of_reviewing(),
+        **_of_reviewing(case),
         "maintain": maintaining(),
         "reevaluate": maintaining(),
     }
 
 
-def _of_reviewing() -> dict[str, Address]:
+def _of_reviewing(case: Case) -> dict[str, Address]:
     """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
     nobodys = Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1})
     return {
@@ -138,7 +139,7 @@ def _of_reviewing() -> dict[str, Address]:
         "review_profile": Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE),
         "review_guidelines_edit": maintaining(),
         "review_people": maintaining(),
-        "review_person": maintaining(NOT_THERE, pk=1),
+        "review_person": maintaining(pk=case.decision.adjudicator_id),
         "review_dashboard": maintaining(),
         "labels_export": Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, {}, "?format=csv"),
         "label": nobodys,
@@ -207,7 +208,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "judge_add": Act(MAINTAINER, {}, made),
         "judge_retire": Act(MAINTAINER, judge),
         "judge_plan": Act(MAINTAINER, judge, {"suite": "small"}),
-        "judge_show": Act(MAINTAINER, judge, {"suite": "small", "instead_of": "none", **because}),
+        "judge_show": Act(MAINTAINER, judge, {"suite": "small", "instead_of": "shown", **because}),
         "flag_lift": Act(MAINTAINER, {"pk": others.flag.pk}, because),
         "maintain_retry": Act(MAINTAINER, {}, named, where(state="held")),
         "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
@@ -225,6 +226,12 @@ ELSEWHERE_TESTED: Final = {
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
 """Addresses that stand in no table, by where they are tested."""
+
+PUBLISHED: Final = {
+    *("board_default", "board", "board_actions", "agreement", "system", "task", "case", "cases", "judge_differences"),
+    *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
+}
+"""Where everybody reads of the submission, once it is published."""
 
 ALLAUTH: Final = "account_"
 

@@ -9,9 +9,11 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.models import AnswerRequest, Reevaluation, Trajectory
+from evaluator.models import AnswerRequest, JudgeConfig, Reevaluation, Trajectory
 from evaluator.reevaluation import planning
 from evaluator.sandbox.task_environments import LastSeen
+from leaderboard.board.entries import recompute_submission
+from leaderboard.models import Entry
 from reviews.cases.flags import flag_task
 from submissions.domain.uploads import discard
 from submissions.models import Endpoint, Submission
@@ -19,7 +21,7 @@ from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator import reevaluations
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked, called
-from tests.leaderboard.judging import JudgeFactory, judged
+from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.reviews.factories import ReviewerFactory, case_of, decided
 from tests.security.addresses import Act, Address, Others, acting, entered
 from tests.submissions.conftest import data_dir, small
@@ -40,7 +42,7 @@ SENTINEL = "S3CRET-of-Alice"
 
 @pytest.fixture
 def secret_submission(small: SuiteVersion, alice: User) -> Submission:
-    """A scored submission that is not published."""
+    """A scored submission that is not published, with a row, labels of two judges, and a closed case."""
     system = SystemFactory(owner=alice, slug="alices", name=SENTINEL, backbone=SENTINEL, organisation=SENTINEL)
     submission: Submission = SubmissionFactory(owner=alice, system=system, suite_version=small, notes=SENTINEL)
     submission.bundle.save("x.bundle", ContentFile(SENTINEL.encode()))
@@ -57,6 +59,13 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     Trajectory.objects.create(
         implementation=answer, source="agent", steps=worked.as_data(), counts=worked.counts(), ending=SENTINEL
     )
+    for judge, label in (("shown", "CC"), ("other", "LI")):
+        vote(judged(answer, JudgeFactory(slug=judge), label), 1, label, rationale=[SENTINEL])
+    show(small.suite, JudgeConfig.objects.get(slug="shown"))
+    case_facts = {"state": "final", "label": "LI", "source": "decision", "closed": timezone.now()}
+    decided(case_of(answer, **case_facts), ReviewerFactory(adjudicator=True), "LI", note=SENTINEL)
+    recompute_submission(submission.pk)
+    Entry.objects.update(published=True)  # the submission's own visibility must hide it nevertheless
     return submission
 
 
@@ -91,8 +100,7 @@ def actions(
     held.runs.update(state="held")
     Reevaluation.objects.update(state="held")
     planned = planning.plan(Submission.objects.filter(pk=secret_submission.pk), offered=LastSeen(), task="")
-    judge = JudgeFactory()
-    judged(secret_submission.implementations.get(), judge, "CC")
+    judge = JudgeConfig.objects.get(slug="other")
     others = Others(EndpointFactory(owner=maintainer), judge, flag, held, plan=planning.fingerprint(planned))
     return acting(secret_submission, secret_upload, secret_call, others)
 

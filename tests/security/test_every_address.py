@@ -15,13 +15,12 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 
 from evaluator.queue.queueing import opened
-from submissions.models import User
+from submissions.models import Submission, User
 from submissions.views.acting import SIGNED_OUT
-from tests.security.addresses import ALLAUTH, ELSEWHERE_TESTED, named, path_of
+from tests.security.addresses import ALLAUTH, ELSEWHERE_TESTED, PUBLISHED, named, path_of
 from tests.security.conftest import SENTINEL
 
 if TYPE_CHECKING:
-    from submissions.models import Submission
     from tests.security.addresses import Act, Address
 
 pytestmark = pytest.mark.django_db
@@ -85,9 +84,11 @@ def test_every_address_is_entered(addresses: dict[str, Address], actions: dict[s
     assert names == known, "enter new addresses in tests/security/addresses.py, and take out those that are gone"
 
 
+@pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
 def test_nobody_reads_what_is_not_theirs(
-    addresses: dict[str, Address], alice: User, bob: User, maintainer: User
+    addresses: dict[str, Address], alice: User, bob: User, maintainer: User, visibility: str
 ) -> None:
+    Submission.objects.update(visibility=visibility)
     people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
     leaks, wrong, seen = [], [], set()
     for name, address in addresses.items():
@@ -101,6 +102,13 @@ def test_nobody_reads_what_is_not_theirs(
                 seen.add(role)
                 leaks += [(path, role)] if role in {"anonymous", "stranger"} else []
     assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
+
+
+def test_what_is_published_is_read_by_all(addresses: dict[str, Address], secret_submission: Submission) -> None:
+    """Hence what is above hides something."""
+    Submission.objects.filter(pk=secret_submission.pk).update(visibility="published", code_licence="MIT")
+    texts = {name: body(Client().get(path_of(name, address))) for name, address in addresses.items()}
+    assert {name for name, text in texts.items() if SENTINEL in text} == PUBLISHED
 
 
 def everything() -> list[object]:

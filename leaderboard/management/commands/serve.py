@@ -15,7 +15,7 @@ from evaluator.auditing.self_checks import note_unavailable
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from leaderboard.management.database_faults import require_whole_database
+from leaderboard.management.database_errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import make_private, only_instance
@@ -55,7 +55,7 @@ class Command(BaseCommand):
     def _supervise(self, environment: Environment, *, explained: bool) -> None:
         """``explained``: the set-up has just said why nothing can be evaluated, if so."""
         problem = _sandbox_problem()
-        # A worker without boxes would only end and be started again, for ever.
+        # Without a sandbox a worker would end and be started again, for ever.
         workers = 0 if problem else environment.workers
         supervisor = Supervisor(
             instance_programs(environment, project_root=PROJECT_ROOT, workers=workers),
@@ -68,11 +68,11 @@ class Command(BaseCommand):
         if problem:
             reason = " (the reason is above)." if explained else f":\n  {problem}"
             greeting += (
-                f"\n\nNOTHING IS EVALUATED, for no sandbox works here{reason}\nMend that, stop this and start again."
+                f"\n\nNOTHING IS EVALUATED, for no sandbox works here{reason}\nFix that, stop this and start again."
             )
         supervisor.run(on_ready=lambda: self._say(greeting))
         if not problem:
-            # The workers are gone: whatever box one of them had to leave behind is nobody's now.
+            # The workers have ended, so no box that is left belongs to anybody.
             configured_sandbox().reap(keep=lambda _label: False)
         self._say("Stopped.")
 

@@ -17,7 +17,7 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db.utils import OperationalError
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
-from leaderboard.management.database_faults import require_whole_database
+from leaderboard.management.database_errors import require_whole_database
 from leaderboard.operation.maintainers import ensure_maintainer
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
@@ -62,7 +62,7 @@ class Step:
     fingerprint: Callable[[], str] | None = None
 
 
-# Of the shipped suite alone: upstream's tests take hours, and are left to the workers.
+# The shipped suite alone: upstream's tests take hours, so workers audit them.
 AUDIT = Step("Audit of the tasks", ("audit_tasks", "--suite", SHIPPED_SUITE), needed_to_serve=False)
 STEPS = (
     Step("Database", ("migrate", "--no-input")),
@@ -77,7 +77,7 @@ STEPS = (
 
 
 class _Below(TextIOBase):
-    """What a step says while it works (progress, warnings), on lines of its own below the step's title."""
+    """Writes a step's progress and warnings on lines of their own below its title."""
 
     def __init__(self, stream: OutputWrapper) -> None:
         self._stream = stream
@@ -112,7 +112,7 @@ class Command(BaseCommand):
         require_whole_database()
         self._below = _Below(self.stderr)
         mark_as_data_folder(settings.DATA_DIR)
-        # Events such as "the queue does not answer" are no news before anything was started.
+        # Before anything is started, events such as "the queue does not answer" mean nothing.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         try:
             steps = [step for step in STEPS if not (options["no_audit"] and step is AUDIT)]

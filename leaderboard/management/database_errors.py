@@ -1,4 +1,4 @@
-"""What is wrong with the database, said for the person at the command line."""
+"""Explain errors of the database at the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_TABLE_CODES = {"42P01", "42703"}
 _UNUSABLE = re.compile(
     r"unable to open|readonly database|is locked|disk is full|disk I/O error|not a database|malformed"
 )
-_SHOWN_FAULTS = 3
+_SHOWN_LINES = 3
 _DAMAGED = re.compile(r"not a database|malformed")
 
 
@@ -27,23 +27,23 @@ def require_whole_database() -> None:
         return
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"PRAGMA quick_check({_SHOWN_FAULTS})")
+            cursor.execute(f"PRAGMA quick_check({_SHOWN_LINES})")
             found = [str(row[0]) for row in cursor.fetchall()]
     except DatabaseError as error:
         if not _DAMAGED.search(str(error)):
             raise
         found = [str(error)]
     if found != ["ok"]:
-        faults = "; ".join(" ".join(fault.split()) for fault in found)
+        damage = "; ".join(" ".join(line.split()) for line in found)
         msg = (
-            f"The database {connection.settings_dict['NAME']} is damaged ({faults}). Nothing was started or changed.\n"
+            f"The database {connection.settings_dict['NAME']} is damaged ({damage}). Nothing was started or changed.\n"
             "Keep a copy of it, then restore your last backup (docs/operating.md, “After a crash”)."
         )
         raise CommandError(msg)
 
 
 def explained(error: DatabaseError) -> str:
-    """One line for the fault and what to do about it; empty for an error of the program's own."""
+    """One line that says what is wrong and what to do; empty for an error in the program itself."""
     text = " ".join(str(error).split())
     code = getattr(error.__cause__, "sqlstate", "")
     if code in _NO_TABLE_CODES or _NO_TABLE.search(text):
