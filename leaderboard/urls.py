@@ -5,18 +5,17 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.views import (
-    accounts,
     agreement,
     board,
     cases,
     catalogue,
-    crawlers,
     docs,
     endpoints,
     generations,
     judges,
     maintain,
     reevaluate,
+    site,
     status,
     submission_actions,
     submissions,
@@ -24,7 +23,7 @@ from leaderboard.views import (
     trajectories,
 )
 
-handler500 = "leaderboard.views.errors.server_error"
+handler500 = "leaderboard.views.site.server_error"
 
 # Public pages: boards, catalogue, systems.
 ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
@@ -52,16 +51,16 @@ urlpatterns += [
     path("healthz", status.healthz, name="healthz"),
     path("readyz", status.readyz, name="readyz"),
     path(".well-known/security.txt", status.security_txt, name="security_txt"),
-    path("favicon.ico", crawlers.favicon, name="favicon"),
-    path("robots.txt", crawlers.robots, name="robots"),
-    path("sitemap.xml", crawlers.sitemap, name="sitemap"),
+    path("favicon.ico", site.favicon, name="favicon"),
+    path("robots.txt", site.robots, name="robots"),
+    path("sitemap.xml", site.sitemap, name="sitemap"),
     path("status/", status.status, name="status"),
     path("status.json", status.status_json, name="status_json"),
 ]
 
 # Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
 urlpatterns += [
-    path("accounts/password/reset/", accounts.password_reset, name="account_reset_password"),
+    path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
     path("accounts/", include("allauth.urls")),
 ]
 

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+    from django.contrib.auth.models import AnonymousUser
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import EnvironmentBuild
+    from submissions.models import User
 
 
-def may_see_reference(revision: TaskRevision, user: AbstractBaseUser | AnonymousUser) -> bool:
+def may_see_reference(revision: TaskRevision, user: User | AnonymousUser) -> bool:
     """Whether ``user`` may see mutants, which quote the golden function: everybody where golden files are shipped with
     the site, else maintainers alone. An operator's golden files may be secret.
     """
-    return reference_is_shipped(revision) or bool(getattr(user, "is_staff", False))
+    return reference_is_shipped(revision) or user.is_staff
 
 
 def reference_is_shipped(revision: TaskRevision) -> bool:

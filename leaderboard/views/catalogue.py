@@ -61,7 +61,7 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
         "left_out": tasks_left_out(revisions),
         "waiting_environments": [
             environment
-            for environment in environment_states(revisions, maintainer=_is_maintainer(request))
+            for environment in environment_states(revisions, maintainer=request.user.is_staff)
             if environment.state != "ready"
         ],
         "has_reported": visible_entries().filter(suite_version=version, reported_run__isnull=False).exists(),
@@ -95,7 +95,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
         "audit": revision.audit,
         "audit_outdated": why_outdated(revision),
         "shows_reference": may_see_reference(revision, request.user),
-        "environments": environment_states([revision], maintainer=_is_maintainer(request)),
+        "environments": environment_states([revision], maintainer=request.user.is_staff),
     }
     return render(request, "leaderboard/task.html", context)
 
@@ -132,10 +132,6 @@ def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) ->
     if newest is None:
         raise Http404("This task has no content yet.")
     return newest, False
-
-
-def _is_maintainer(request: HttpRequest) -> bool:
-    return bool(getattr(request.user, "is_staff", False))
 
 
 def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:

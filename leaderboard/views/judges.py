@@ -43,7 +43,7 @@ def judges(request: HttpRequest) -> HttpResponse:
 def judge(request: HttpRequest, slug: str) -> HttpResponse:
     """One judge: everything about it that cannot change, how it judged, and its health checks."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    maintains = getattr(request.user, "is_staff", False)
+    maintains = request.user.is_staff
     waiting = list(suites_to_judge(config)) if maintains and config.active else []
     context = {
         "facts": judge_facts(config),
@@ -83,7 +83,7 @@ def _differences(
     version = asked_version(request, suite) if suite else None
     old = shown_judge(suite.pk) if suite else None
     compared = compare(version=version, old=old, new=config) if version else None
-    maintains = getattr(request.user, "is_staff", False)
+    maintains = request.user.is_staff
     health = config.health_checks.first()
     context = {
         "config": config,

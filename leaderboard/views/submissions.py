@@ -46,13 +46,14 @@ from leaderboard.runs.submission_pages import (
     without_outcomes,
 )
 from reviews.comparison import side_by_side
+from reviews.views.guards import user_of
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
 from submissions.domain.shown_changes import changes_more
 from submissions.enums import Kind, Source, SubmissionState, Visibility
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.highlighting import code_with_visible_marks
-from submissions.models import Implementation, Submission, Upload, User
+from submissions.models import Implementation, Submission, Upload
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -126,7 +127,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         Visibility.PRIVATE,
         Visibility.WITHDRAWN,
     }
-    allowed = shown.kind != Kind.CALIBRATION or getattr(request.user, "is_staff", False)
+    allowed = shown.kind != Kind.CALIBRATION or request.user.is_staff
     metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
     return {
         "submission": shown,
@@ -156,7 +157,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 
 def _held_in_full(request: HttpRequest, shown: Submission) -> str:
     """What a maintainer can act on; empty for everybody else."""
-    if shown.state != SubmissionState.HELD or not getattr(request.user, "is_staff", False):
+    if shown.state != SubmissionState.HELD or not request.user.is_staff:
         return ""
     return held_in_full([shown.pk]).get(shown.pk, "")
 
@@ -313,8 +314,7 @@ def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
 @require_safe
 def my_submissions(request: HttpRequest) -> HttpResponse:
     """What the signed-in person sent, and what waits to be submitted."""
-    user = request.user
-    assert isinstance(user, User)  # noqa: S101 - for the type checker: login_required has seen to it
+    user = user_of(request)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))
     remaining = quotas.remaining(user)

@@ -17,8 +17,8 @@ from django.views import defaults
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard import documentation
-from leaderboard.views.errors import server_error
+from leaderboard.views import docs
+from leaderboard.views.site import server_error
 from reviews.enums import CaseState
 from submissions.enums import Visibility
 from submissions.models import Submission
@@ -42,12 +42,12 @@ pytestmark = pytest.mark.django_db
 
 
 def body(markdown: str) -> str:
-    return documentation.render(markdown, slug="page").body
+    return docs.page_of(markdown, slug="page").body
 
 
 class TestRendering:
     def test_headings_have_anchors_as_on_github(self) -> None:
-        page = documentation.render("# The `title`\n\n## One & two\n\n## One & two\n", slug="page")
+        page = docs.page_of("# The `title`\n\n## One & two\n\n## One & two\n", slug="page")
         assert page.title == "The title"
         assert re.findall(r'id="([^"]+)"', page.body) == ["one--two", "one--two-1"]
         assert 'href="#one--two-1"' in page.body
@@ -84,10 +84,10 @@ class TestRendering:
 
 class TestPages:
     def test_every_file_is_a_page_with_its_title(self, client: Client) -> None:
-        for slug in documentation.page_slugs():
+        for slug in docs.page_slugs():
             response = client.get(f"/docs/{slug}/")
             assert response.status_code == 200
-            page = documentation.page(slug)
+            page = docs.stored_page(slug)
             assert page is not None
             assert f"<title>{page.title} · LMR-Board</title>" in response.content.decode()
             assert f'<a href="/docs/{slug}/" aria-current="page">{page.title}</a>' in response.content.decode()
@@ -99,7 +99,7 @@ class TestPages:
         (tmp_path / "images" / "board.png").write_bytes(b"png")
         (tmp_path / "images" / "notes.txt").write_bytes(b"text")
         (tmp_path / "secret.png").write_bytes(b"secret")
-        monkeypatch.setattr(documentation, "FOLDER", tmp_path)
+        monkeypatch.setattr(docs, "FOLDER", tmp_path)
         response = client.get("/docs/images/board.png")
         assert (response.getvalue(), response["Content-Type"]) == (b"png", "image/png")
         for name in ("notes.txt", "..%2Fsecret.png", "../secret.png"):
@@ -234,7 +234,7 @@ def test_the_site_map_lists_public_pages_that_are_there(client: Client) -> None:
         *("/board/shown-suite/", "/agreement/shown-suite/", "/suites/shown-suite/", "/systems/shown/"),
         reverse("task", args=["shown-suite", task.paper.slug, task.index]),
         case.get_absolute_url(),
-        *(f"/docs/{slug}/" for slug in documentation.page_slugs()),
+        *(f"/docs/{slug}/" for slug in docs.page_slugs()),
     ):
         assert path in paths, path
     assert len(paths) == len(set(paths))
