@@ -55,6 +55,9 @@ BOTH_DATABASES = (
     *("tests/leaderboard/test_entries.py", "tests/leaderboard/test_board.py"),
 )
 
+# Fixtures that take half a minute: the tests that use one run in the same process of xdist.
+MADE_ONCE = ("prepared", "torch_sandbox")
+
 
 def installing_variables() -> dict[str, str]:
     """What this machine's package index, proxy and certificates are known by, for instances that install packages."""
@@ -149,6 +152,17 @@ def redis_url(redis_server: str) -> str:
 
 
 @pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with an empty database, made once: migrating takes longer than most tests of instances."""
+    from tests.instances import Instance
+
+    instance = Instance(tmp_path_factory.mktemp("instance"))
+    for command in (["migrate", "--no-input", "-v0"], ["createcachetable"], ["collectstatic", "--no-input", "-v0"]):
+        instance.printed(*command)
+    return instance.data
+
+
+@pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """Debian's Chromium; Playwright downloads none of its own."""
     chromium = shutil.which("chromium")
@@ -164,10 +178,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what runs on both databases, by its file; boxes are the same whatever the database."""
+    """Mark what runs on both databases, by its file, and what shares a fixture."""
+    # Boxes are the same whatever the database.
     boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
     if not boxes and item.nodeid.startswith(BOTH_DATABASES):
         item.add_marker("both_databases")
+    for name in MADE_ONCE:
+        if name in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.hookimpl(trylast=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
 SYSTEM = "Otter Solver"
 SCORED_MS = 180_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
 KEY = "sk-the-herons-secret"
 SCORED_MS = 300_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
 PHONE = {"width": 390, "height": 844}
 PUBLIC = (

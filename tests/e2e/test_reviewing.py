@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
 CASES = 10
 MEASURED = """

@@ -151,15 +151,6 @@ def boxes() -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with an empty database, made once: migrating takes longer than most tests here."""
-    instance = Instance(tmp_path_factory.mktemp("instance"))
-    for command in (["migrate", "--no-input", "-v0"], ["createcachetable"], ["collectstatic", "--no-input", "-v0"]):
-        instance.printed(*command)
-    return instance.data
-
-
 @pytest.fixture
 def instance(tmp_path: Path, prepared: Path) -> Iterator[Instance]:
     subprocess.run(["cp", "-r", str(prepared), str(tmp_path / "var")], check=True)

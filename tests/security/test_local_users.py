@@ -18,13 +18,13 @@ from tests.conftest import PROJECT_ROOT
 from tests.evaluator.conftest import bubblewrap, state_dir
 from tests.evaluator.processes import wait_until
 from tests.instances import Instance
-from tests.leaderboard.test_serve import boxes, prepared
+from tests.leaderboard.test_serve import boxes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["boxes", "bubblewrap", "prepared", "state_dir"]
+__all__ = ["boxes", "bubblewrap", "state_dir"]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
