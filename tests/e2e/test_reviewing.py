@@ -1,4 +1,4 @@
-"""Reviewing in a real browser, by keyboard alone: ten sample disputes from the queue to their decisions."""
+"""Reviewing in a real browser, by keyboard alone: six sample disputes from the queue to their decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
-CASES = 10
+CASES = 6
 MEASURED = """
 from evaluator.models import TestRun
 from reviews.models import Case
@@ -50,7 +50,7 @@ def links(instance: Instance, browser: Browser, browser_context_args: dict[str, 
     context.close()
 
 
-def test_ten_disputes_from_the_queue_to_their_decisions(
+def test_disputes_from_the_queue_to_their_decisions(
     browser: Browser, browser_context_args: dict[str, Any], instance: Instance, links: list[str]
 ) -> None:
     contexts = [browser.new_context(**browser_context_args) for _ in range(3)]
