@@ -8,7 +8,6 @@ from django import forms
 
 from benchmark_tasks.models import Suite
 from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
-from evaluator.models import Reevaluation
 from evaluator.reevaluation import planning
 from leaderboard.filters import suite_choices
 from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
@@ -226,16 +225,3 @@ class StartForm(forms.Form):
 
     reason = _reason("Public: it stands beside the difference in the history of every submission.")
     plan = forms.CharField(max_length=64, widget=forms.HiddenInput)
-
-
-class NumberForm(forms.Form):
-    """Names a re-evaluation by its number."""
-
-    reevaluation = forms.IntegerField(min_value=1, max_value=LARGEST_NUMBER)
-
-    def clean_reevaluation(self) -> Reevaluation:
-        """The re-evaluation."""
-        found = Reevaluation.objects.filter(pk=self.cleaned_data["reevaluation"]).select_related("submission").first()
-        if found is None:
-            raise forms.ValidationError("There is no such re-evaluation.")
-        return found

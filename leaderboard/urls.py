@@ -131,6 +131,6 @@ urlpatterns += [
     path("maintain/quota/", maintain.maintain_quota, name="maintain_quota"),
     path("maintain/reevaluate/", reevaluate.reevaluate, name="reevaluate"),
     path("maintain/reevaluate/start/", reevaluate.reevaluate_start, name="reevaluate_start"),
-    path("maintain/reevaluate/retry/", reevaluate.reevaluate_retry, name="reevaluate_retry"),
-    path("maintain/reevaluate/stop/", reevaluate.reevaluate_stop, name="reevaluate_stop"),
+    path("maintain/reevaluate/<int:pk>/retry/", reevaluate.reevaluate_retry, name="reevaluate_retry"),
+    path("maintain/reevaluate/<int:pk>/stop/", reevaluate.reevaluate_stop, name="reevaluate_stop"),
 ]

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evaluator.models import Reevaluation
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.closing import closed
-from leaderboard.forms import ChooseForm, NumberForm, StartForm
+from leaderboard.forms import ChooseForm, StartForm
 from leaderboard.operation import reevaluations
 from leaderboard.operation.queue_state import reevaluations_held_in_full
 from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError
-from submissions.views.acting import action
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from django.http import HttpRequest, HttpResponse
 
-    from evaluator.models import Reevaluation
     from evaluator.reevaluation.planning import PlannedReevaluation
 
 SHOWN_PLANS = 100
@@ -67,40 +67,31 @@ def reevaluate_start(request: HttpRequest) -> HttpResponse:
     return redirect("reevaluate")
 
 
-@action("reevaluate")
-@maintainers_only
-def reevaluate_retry(request: HttpRequest) -> HttpResponse:
-    """Queue the held runs of a held re-evaluation again."""
+def _here(pk: int) -> str:  # noqa: ARG001 - the form of every re-evaluation is on the same page
+    return reverse("reevaluate")
 
-    def retry(found: Reevaluation) -> str:
+
+@action(_here)
+@maintainers_only
+def reevaluate_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue the held runs of a held re-evaluation again."""
+    found = get_object_or_404(Reevaluation.objects.select_related("submission"), pk=pk)
+
+    def retry() -> str:
         number = reevaluating.retry(reevaluation=found, actor=user_of(request))
         return f"Submission {found.submission_id}: {number} run{'s are' if number != 1 else ' is'} queued again."
 
-    return _act(request, retry)
+    return perform(request, retry, back="reevaluate")
 
 
-@action("reevaluate")
+@action(_here)
 @maintainers_only
-def reevaluate_stop(request: HttpRequest) -> HttpResponse:
+def reevaluate_stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop one; everything stays as it was."""
-
-    def stop(found: Reevaluation) -> str:
-        reevaluating.cancel(reevaluation=found, actor=user_of(request))
-        return f"Submission {found.submission_id} keeps the results that it has."
-
-    return _act(request, stop)
-
-
-def _act(request: HttpRequest, act: Callable[[Reevaluation], str]) -> HttpResponse:
-    form = NumberForm(request.POST)
-    if form.is_valid():
-        try:
-            messages.success(request, act(form.cleaned_data["reevaluation"]))
-        except SubmissionError as error:
-            form.add_error(None, str(error))
-    for texts in form.errors.values():
-        messages.warning(request, " ".join(map(str, texts)))
-    return redirect("reevaluate")
+    found = get_object_or_404(Reevaluation.objects.select_related("submission"), pk=pk)
+    act = partial(reevaluating.cancel, reevaluation=found, actor=user_of(request))
+    done = f"Submission {found.submission_id} keeps the results that it has."
+    return perform(request, act, back="reevaluate", done=done)
 
 
 def _plan(choice: ChooseForm) -> list[PlannedReevaluation]:

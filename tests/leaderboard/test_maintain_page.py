@@ -208,13 +208,13 @@ def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) 
     assert ("/srv/x is full" in shown, "the host failed" in shown) == (True, False)
     public = published(made.submission)
     assert "/srv/x" not in words_of(Client().get(public.get_absolute_url()))
-    as_maintainer.post(reverse("reevaluate_retry"), {"reevaluation": made.pk})
+    as_maintainer.post(reverse("reevaluate_retry", args=[made.pk]))
     made.refresh_from_db()
     assert made.state == ReevaluationState.RUNNING
-    as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk})
+    as_maintainer.post(reverse("reevaluate_stop", args=[made.pk]))
     made.refresh_from_db()
     assert made.state == ReevaluationState.CANCELLED
-    page = words_of(as_maintainer.post(reverse("reevaluate_stop"), {"reevaluation": made.pk}, follow=True))
+    page = words_of(as_maintainer.post(reverse("reevaluate_stop", args=[made.pk]), follow=True))
     assert "It has ended already." in page
 
 

@@ -180,7 +180,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
     run = call.answer_request.generation
     assert run.endpoint is not None
     endpoint, asked, judge = {"pk": run.endpoint.pk}, {"pk": run.submission_id}, {"slug": others.judge.slug}
-    named, held = {"submission": submission.pk, **because}, {"reevaluation": others.reevaluation.pk}
+    named, held = {"submission": submission.pk, **because}, {"pk": others.reevaluation.pk}
     made = {"endpoint": others.endpoint.pk, "name": "New", "vendor": "v", "votes": 1, "votes_when_split": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
     evidence = {"evidence": "Equation 3 takes the mean over tokens."}
@@ -215,8 +215,8 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
         "reevaluate_start": Act(MAINTAINER, {}, {**named, "plan": others.plan}),
-        "reevaluate_retry": Act(MAINTAINER, {}, held),
-        "reevaluate_stop": Act(MAINTAINER, {}, held),
+        "reevaluate_retry": Act(MAINTAINER, held),
+        "reevaluate_stop": Act(MAINTAINER, held),
     }
 
 
