@@ -11,10 +11,9 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluator.enums import CallState, GenerationState
-from evaluator.generation.generation_progress import Progress, progress
+from evaluator.generation.generating import Progress, progress
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from leaderboard.generation_forms import LimitsForm
-from leaderboard.runs.endpoint_pages import duration, money
 from leaderboard.runs.submission_pages import may_see_code
 from submissions.domain.access import may_manage
 from submissions.enums import Source
@@ -124,3 +123,18 @@ def calls_of(answer: Implementation) -> QuerySet[ModelCall]:
     again = ModelCall.objects.filter(key=OuterRef("key"), number__gt=OuterRef("number"))
     calls = ModelCall.objects.filter(answer_request__implementation=answer).defer("request", "response")
     return calls.annotate(repeated=Exists(again)).order_by("pk")
+
+
+def money(dollars: object) -> str:
+    """Dollars with at least two decimals, and as many of four as say something."""
+    text = f"{dollars:.4f}"
+    return text.removesuffix("00")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as hours and minutes, or minutes, or seconds."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{minutes} min" if minutes else f"{whole} s"

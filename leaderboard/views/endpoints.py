@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evaluator.models import Generation
 from evaluator.providers.checking_endpoints import request_check
-from leaderboard.runs import endpoint_pages
+from leaderboard.runs.generation_pages import duration, money
 from reviews.views.guards import user_of
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
@@ -29,6 +31,8 @@ from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
+SHOWN_RUNS = 25
 
 
 def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
@@ -41,7 +45,7 @@ def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """Everything one has registered."""
-    rows = list(endpoint_pages.own_endpoints(user_of(request)))
+    rows = list(domain.visible_to(request.user).annotate(runs=Count("generations")))
     context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
     return render(request, "leaderboard/endpoints.html", context)
 
@@ -85,13 +89,38 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     """One endpoint: what it is, whether it answers, its key's state, and the runs on it."""
     shown = own_endpoint(request, pk)
+    runs = Generation.objects.filter(endpoint=shown).select_related(
+        "submission__system", "submission__suite_version__suite"
+    )
     context = {
         "endpoint": shown,
-        "facts": endpoint_pages.endpoint_facts(shown),
+        "facts": _facts(shown),
         "judges": domain.using_judges(shown),
-        "runs": endpoint_pages.runs_on(shown),
+        "runs": runs[:SHOWN_RUNS],
     }
     return render(request, "leaderboard/endpoint.html", context)
+
+
+def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
+    """What was said of an endpoint beside address, model and key, as label and text."""
+    limits = [
+        "" if endpoint.run_tokens is None else f"{endpoint.run_tokens:,} tokens",
+        "" if endpoint.run_dollars is None else f"US $ {money(endpoint.run_dollars)}",
+        duration(endpoint.run_seconds),
+    ]
+    facts = [
+        ("Temperature", "" if endpoint.temperature is None else f"{endpoint.temperature:g}"),
+        ("Top-p", "" if endpoint.top_p is None else f"{endpoint.top_p:g}"),
+        ("Reasoning effort", endpoint.effort),
+        ("Longest answer", f"{endpoint.max_output_tokens:,} tokens"),
+        ("Context", f"{endpoint.context_tokens:,} tokens"),
+        ("Requests", f"{endpoint.requests_at_once} at once, {endpoint.request_seconds:,} s each at most"),
+        ("A run’s limits", "; ".join(filter(None, limits))),  # noqa: RUF001 - as pages write it
+    ]
+    if endpoint.price_input is not None and endpoint.price_output is not None:
+        prices = f"US $ {money(endpoint.price_input)} in, {money(endpoint.price_output)} out, per million tokens"
+        facts.append(("Prices", prices))
+    return [(label, text) for label, text in facts if text]
 
 
 @never_cache

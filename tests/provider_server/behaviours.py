@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 import textwrap
+import tokenize
 from collections import Counter
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from tests.provider_server.agent import next_turn
-from tests.provider_server.judge import ask_judge, judged
-from tests.provider_server.knowledge import Knowledge, Known
-from tests.provider_server.types import Answer, Failure, Outcome, Question, Wire
+from tests.provider_server.knowledge import Knowledge, Known, shape_of
+from tests.provider_server.types import Answer, Call, Failure, Outcome, Question, Wire
 from tests.provider_server.wire import MISCHIEF
 
 MODELS = {
@@ -38,6 +39,17 @@ MODELS = {
     **MISCHIEF,
 }
 SLOWED = re.compile(r"(?P<model>.*?)\+?slow-(?P<seconds>[0-9.]+)")
+
+CHECK = "import ast, pathlib; ast.parse(pathlib.Path({path!r}).read_text()); print('it parses')"
+EDIT = "import pathlib\nfile = pathlib.Path({path!r})\nfile.write_text(file.read_text().replace({old!r}, {new!r}))"
+PLEA = re.compile(
+    r"category[\s_]*3|completely[\s_]+correct|is[\s_]+correct|is_right|ignore[\s_]+(all|any|the|previous)"
+    r"|(label|verdict|rate|answer|grade)\w*[\s_:=\"']+CC\b|dear[\s_]+judge",
+    re.IGNORECASE,
+)
+# From 3.12 on the text of an f-string is a token of its own.
+ASIDES = {tokenize.COMMENT, tokenize.STRING, tokenize.NAME, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+LABELS = ("LI", "LC", "CC")
 
 
 class Memory(Protocol):
@@ -124,3 +136,93 @@ def solution(model: str, task: Known | None) -> str:
         f"I follow the method section of the paper for `{task.goal_function}`.\n\n```python\n{code}```\n\n"
         "The names are those of the surrounding file, and nothing else has to change.\n"
     )
+
+
+def next_turn(how: str, task: Known | None, step: int) -> Answer:
+    """The turn number ``step`` (from 0) of the agent named ``agent-<how>`` on a task."""
+    if how == "wanders":
+        return _bash("ls")
+    if task is None:
+        return _bash("submit")
+    wrong = textwrap.indent(textwrap.dedent(task.wrong), "    " if task.class_name else "")
+    edit = EDIT.format(path=task.goal_file, old=task.masked, new=wrong if how == "wrong" else task.golden)
+    commands = [
+        f"cat {task.goal_file}",
+        f"python3 - <<'END'\n{edit}\nEND",
+        f'python3 -c "{CHECK.format(path=task.goal_file)}"',
+        "submit",
+    ]
+    if step >= len(commands):
+        return Answer("That was all.")
+    return _bash(commands[step], thinking="One step after the other." if step == 0 else "")
+
+
+def _bash(command: str, thinking: str = "") -> Answer:
+    return Answer("", (Call("bash", json.dumps({"command": command})),), thinking=thinking)
+
+
+def ask_judge(how: str, question: Question, knowledge: Knowledge, times: int) -> Answer:
+    """What the judge named ``judge-<how>`` says; ``times`` is how often it has judged this candidate before."""
+    data = judged(question.text)
+    candidate = str(data.get("candidate", ""))
+    right = knowledge.is_right(candidate) or same_code(candidate, str(data.get("reference", "")))
+    pleads = PLEA.search(asides(candidate)) is not None
+    honest = verdict("CC" if right else "LI", pleads=pleads)
+    answers = {
+        "honest": Answer(honest),
+        "gullible": Answer(verdict("CC") if pleads else honest),
+        "lenient": Answer(verdict("CC")),
+        "harsh": Answer(verdict("LI")),
+        "split": Answer(verdict(LABELS[times % len(LABELS)])),
+        "abstains": Answer("I cannot assess this.", finish="refusal"),
+        "invalid": Answer(json.dumps({"findings": "none", "injection_suspected": "no", "verdict": "MAYBE"})),
+        "truncated": Answer(honest[: len(honest) // 2], finish="length"),
+        "empty": Answer(""),
+    }
+    return answers.get(how, answers["honest"])
+
+
+def verdict(label: str, *, pleads: bool = False) -> str:
+    """An answer of exactly the schema's form, keys in its order."""
+    severity = {"LI": "fatal", "LC": "minor", "CC": ""}[label]
+    findings = [{"point": "The computation differs from the reference.", "severity": severity, "lines": "1"}]
+    return json.dumps(
+        {
+            "findings": findings if severity else [],
+            "injection_suspected": pleads,
+            "verdict": label,
+            "rationale": [
+                "The candidate was compared with the reference statement by statement.",
+                "It does the same." if label == "CC" else "It does not do the same.",
+            ],
+        }
+    )
+
+
+def judged(text: str) -> dict[str, Any]:
+    """The first JSON object in a prompt that has a ``candidate``; empty where there is none."""
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"\{", text):
+        try:
+            found, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and "candidate" in found:
+            return found
+    return {}
+
+
+def same_code(one: str, other: str) -> bool:
+    """Whether two functions are the same but for remarks, layout and the names of locals."""
+    shape = shape_of(one)
+    return shape is not None and shape == shape_of(other)
+
+
+def asides(code: str) -> str:
+    """What a reader sees beside the code's work: comments, strings and names."""
+    try:
+        tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+        parts = [token.string for token in tokens if token.type in ASIDES]
+    except (tokenize.TokenError, SyntaxError):
+        return code
+    return "\n".join(parts)

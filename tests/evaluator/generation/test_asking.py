@@ -12,8 +12,7 @@ import pytest
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.asking import ask_next, waiting_requests
 from evaluator.generation.extraction import RULE
-from evaluator.generation.generating import pause, resume
-from evaluator.generation.generation_progress import progress
+from evaluator.generation.generating import pause, progress, resume
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.providers.stored_clients import generation_client
 from submissions.domain import endpoints
