@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.db.models import Sum
 
-from evaluator.enums import AnswerTaken, CallPurpose, TrajectorySource
+from evaluator.enums import AnswerTaken, CallPurpose
 from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
 from evaluator.generation.prompt_tasks import prompt_task
 from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
+from evaluator.generation.reading_trajectories import columns_of
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.calling import CallRejectedError, Order, call, call_key
 from evaluator.providers.types import Finish
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from evaluator.generation.prompting import Prompt
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.answers.types import AppliedAnswer
-    from submissions.models import Implementation
     from submissions.trajectories.steps import AgentRun
 
 _REPLY: Final = "the model's reply"
@@ -148,7 +148,8 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
             implementation.take(answer.applied)
         implementation.save()
         if answer.trajectory is not None:
-            _keep_trajectory(implementation, answer.trajectory)
+            columns = columns_of(answer.trajectory)
+            Trajectory.objects.update_or_create(implementation=implementation, defaults=columns)
     return True
 
 
@@ -171,21 +172,6 @@ def dollars_of(request: AnswerRequest) -> float | None:
     """What all calls for an answer cost, in US dollars; ``None`` where none of them has a price."""
     total = ModelCall.objects.filter(answer_request=request).aggregate(total=Sum("dollars"))["total"]
     return None if total is None else float(total)
-
-
-def _keep_trajectory(implementation: Implementation, trajectory: AgentRun) -> None:
-    Trajectory.objects.update_or_create(
-        implementation=implementation,
-        defaults={
-            "source": TrajectorySource.AGENT,
-            "steps": trajectory.as_data(),
-            "counts": trajectory.counts(),
-            "input_tokens": trajectory.input_tokens,
-            "output_tokens": trajectory.output_tokens,
-            "dollars": trajectory.dollars,
-            "ending": trajectory.ending[:200],
-        },
-    )
 
 
 def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:

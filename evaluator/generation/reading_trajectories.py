@@ -1,4 +1,4 @@
-"""Trajectories that came with a bundle, read into the form in which this site shows them."""
+"""Store what agents did: read the trajectories of a bundle, and make the columns of any run."""
 
 from __future__ import annotations
 
@@ -53,21 +53,23 @@ def _found(implementation: Implementation) -> AgentRun | None:
 def _keep(implementation: Implementation, found: AgentRun) -> bool:
     """Store it, unless another reader did so meanwhile."""
     with transaction.atomic():
-        _, is_new = Trajectory.objects.get_or_create(
-            implementation=implementation,
-            defaults={
-                "source": TrajectorySource(found.source),
-                "steps": found.as_data(),
-                "counts": found.counts(),
-                "input_tokens": found.input_tokens,
-                "output_tokens": found.output_tokens,
-                "dollars": _dollars(found.dollars),
-                "ending": found.ending,
-            },
-        )
+        _, is_new = Trajectory.objects.get_or_create(implementation=implementation, defaults=columns_of(found))
         if is_new:
             _fill_usage(implementation, found)
     return is_new
+
+
+def columns_of(run: AgentRun) -> dict[str, Any]:
+    """The columns of a :class:`Trajectory` that show ``run``, whoever ran it."""
+    return {
+        "source": TrajectorySource(run.source),
+        "steps": run.as_data(),
+        "counts": run.counts(),
+        "input_tokens": run.input_tokens,
+        "output_tokens": run.output_tokens,
+        "dollars": None if run.dollars is None else min(_LARGEST_DOLLARS, round(Decimal(str(run.dollars)), 6)),
+        "ending": run.ending,
+    }
 
 
 def _fill_usage(implementation: Implementation, found: AgentRun) -> None:
@@ -80,7 +82,3 @@ def _fill_usage(implementation: Implementation, found: AgentRun) -> None:
     added = {key: float(value) for key, value in measured.items() if value is not None and key not in usage}
     if added:
         Implementation.objects.filter(pk=implementation.pk).update(usage={**usage, **added, "read": sorted(added)})
-
-
-def _dollars(value: float | None) -> Decimal | None:
-    return None if value is None else min(_LARGEST_DOLLARS, round(Decimal(str(value)), 6))
