@@ -20,7 +20,7 @@ PURE = {
     "benchmark_tasks/facts": set[str](),
     "submissions/answers": set[str](),
     "submissions/endpoints": set[str](),
-    "evaluator/auditing": {"auditing", "canary_round", "measurements", "self_checks"},
+    "evaluator/auditing": {"auditing", "canary_round", "self_checks"},
     "evaluator/generation": {
         *("agent_answers", "answers", "asking", "estimating", "generating", "prompt_tasks"),
         "reading_trajectories",

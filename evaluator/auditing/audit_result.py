@@ -221,7 +221,7 @@ def guessing(outputs: Sequence[dict[str, Data]], *, private_cases: int, check: C
     groups: list[tuple[dict[str, Data], int]] = []
     for output in outputs:
         for place, (first, count) in enumerate(groups):
-            if compare(first, output, check) is None:
+            if not compare(first, output, check):
                 groups[place] = (first, count + 1)
                 break
         else:

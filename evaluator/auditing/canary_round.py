@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 
 from benchmark_tasks.domain.goals import Goal
+from evaluator.auditing.trivial import functions_of, parse_definition
 from evaluator.enums import AttackGroup
 from evaluator.testing.types import Check, Outcome, Rule, SealedTask, Verdict
 from submissions.answers.splice import splice
@@ -263,14 +264,7 @@ def hostile_file(attack: Attack, goal_file: bytes, goal: Goal, definition: str, 
 
 def with_body(definition: str, body: str) -> str:
     """``definition`` (one function, method or class, indented or not) with ``body`` in each of its functions."""
-    # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
-    indented = definition[:1] in (" ", "\t")
-    node = ast.parse(f"if True:\n{definition}" if indented else definition).body[0]
-    if isinstance(node, ast.If):
-        node = node.body[0]
-    statements = "".join(f"    {line}\n" for line in body.strip().splitlines())
-    wrapper = ast.parse(f"def body():\n{statements}").body[0]
-    for function in node.body if isinstance(node, ast.ClassDef) else [node]:
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            function.body = wrapper.body  # type: ignore[attr-defined]
-    return f"{ast.unparse(node)}\n"
+    parsed = parse_definition(definition)
+    for function in functions_of(parsed):
+        function.body = ast.parse(body.strip()).body
+    return f"{ast.unparse(parsed)}\n"

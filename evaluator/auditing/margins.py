@@ -131,7 +131,7 @@ def _margin(expected: Data, actual: Data, rule: Rule) -> float:
     if rule.ordered and isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
         return max((_margin(value, actual[name], rule) for name, value in expected.items()), default=0.0)
     alone = Check(public_seeds=(), private_seed_count=0, default_rule=replace(rule, equal_nan=True))
-    equal = compare({"output": expected}, {"output": actual}, alone) is None
+    equal = not compare({"output": expected}, {"output": actual}, alone)
     if isinstance(expected, list | dict) or isinstance(actual, list | dict):
         return 0.0 if equal else LARGEST
     one, other = np.asarray(expected), np.asarray(actual)

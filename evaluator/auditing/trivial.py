@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _CONSTANTS = {
     "none": "None",
@@ -28,31 +28,24 @@ _CONSTANTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TrivialAnswer:
-    """A name for people and the source of a definition that replaces the goal."""
-
-    name: str
-    source: str
-
-
-def trivial_answers(goal_source: str) -> list[TrivialAnswer]:
-    """Return trivial definitions for the goal: ``goal_source`` is one function, method or class, indented or not.
+def trivial_answers(goal_source: str) -> dict[str, str]:
+    """Trivial definitions for the goal by name; ``goal_source`` is one function, method or class, indented or not.
 
     Of a class every method gets the trivial body, but ``__init__`` does nothing. Answers about arguments are left out
     where no function has one. Raises :class:`SyntaxError` or :class:`ValueError` when the source is no definition.
     """
-    goal = _parse(goal_source)
+    goal = parse_definition(goal_source)
     bodies: dict[str, Callable[[_Function], str | None]] = {
         **{name: _constant(literal) for name, literal in _CONSTANTS.items()},
         "empty array": lambda _: "import numpy\nreturn numpy.zeros(0)",
         "first argument": _return_first_argument,
         "zeros like the first array": _return_zeros,
     }
-    return [TrivialAnswer(name, source) for name, body in bodies.items() if (source := _with_bodies(goal, body))]
+    return {name: source for name, body in bodies.items() if (source := _with_bodies(goal, body))}
 
 
-def _parse(source: str) -> _Function | ast.ClassDef:
+def parse_definition(source: str) -> Definition:
+    """The function, method or class of ``source``, indented or not. Raises ValueError for anything else."""
     # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
     indented = source[:1] in (" ", "\t")
     module = ast.parse(f"if True:\n{source}" if indented else source)
@@ -64,16 +57,17 @@ def _parse(source: str) -> _Function | ast.ClassDef:
     return body[0]
 
 
-def _with_bodies(goal: _Function | ast.ClassDef, body: Callable[[_Function], str | None]) -> str:
+def functions_of(definition: Definition) -> list[_Function]:
+    """The function itself, or the methods of a class."""
+    nodes = definition.body if isinstance(definition, ast.ClassDef) else [definition]
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _with_bodies(goal: Definition, body: Callable[[_Function], str | None]) -> str:
     """The definition with every function's body replaced, or nothing where ``body`` fits none of them."""
     answer = copy.deepcopy(goal)
-    functions = (
-        [answer]
-        if not isinstance(answer, ast.ClassDef)
-        else [node for node in answer.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    )
     changed = False
-    for function in functions:
+    for function in functions_of(answer):
         source = "pass" if function.name == "__init__" else body(function)
         changed = changed or (source is not None and source != "pass")
         function.body = ast.parse(source or "return None").body

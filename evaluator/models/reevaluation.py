@@ -13,7 +13,7 @@ from submissions.models import Submission
 class Reevaluation(models.Model):
     """One submission, measured again. Its old results count until every new one is there; nothing is overwritten.
 
-    What it changed is computed from the runs (``evaluator.reevaluation.differences``).
+    What it changed is computed from the runs (``evaluator.reevaluation.reevaluating``).
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="reevaluations")

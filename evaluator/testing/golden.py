@@ -11,12 +11,12 @@ import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from evaluator.sandbox.types import Ending, Sandbox, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
-from evaluator.testing.logs import clean_text
+from evaluator.testing.logs import clean_text, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,18 +38,8 @@ class GoldenError(SandboxError):
     """The reference box did not produce golden outputs. The task or this machine is to blame, never the candidate."""
 
 
-class GoldenStore(Protocol):
-    """Keeps golden bytes. Losing an entry costs a run of the reference box, nothing else."""
-
-    def get(self, key: str) -> bytes | None:
-        """The bytes stored under ``key``, or None."""
-
-    def put(self, key: str, value: bytes) -> None:
-        """Store ``value``; a later one under the same key may replace it."""
-
-
 class GoldenFolder:
-    """A :class:`GoldenStore` of files, written whole or not at all."""
+    """Keeps golden bytes in files, written whole or not at all. Losing one costs a run of the reference box."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,7 +106,7 @@ def compute_golden(
     sandbox: Sandbox,
     task: SealedTask,
     seeds: tuple[int, ...],
-    golden: GoldenStore,
+    golden: GoldenFolder,
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[int, tuple[GoldenCase, ...]]:
@@ -185,11 +175,9 @@ def _read_golden(message: Data, task: SealedTask, seeds: tuple[int, ...]) -> tup
 
 def _failure_text(message: Data) -> str:
     error = message.get("error") if isinstance(message, dict) else None
-    if not isinstance(message, dict) or not isinstance(error, dict):
+    if not isinstance(message, dict) or not isinstance(error, dict) or set(error) != {"type", "message", "traceback"}:
         return "it sent an unknown message"
-    trace = error.get("traceback")
-    lines = [f"  {line}" for line in trace] if isinstance(trace, list) else []
-    return "\n".join([f"seed {message.get('seed')}: {error.get('type')}: {error.get('message')}", *lines])
+    return f"seed {message.get('seed')}: {error_text(error)}"
 
 
 def _dump(cases: tuple[GoldenCase, ...]) -> bytes:

@@ -1,8 +1,9 @@
-"""Make what a candidate printed fit to be stored and shown."""
+"""Make what a box printed, and the errors that it reported, fit to be stored and shown."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from submissions.highlighting import with_visible_marks
 
@@ -34,3 +35,13 @@ def clean_log(raw: bytes, *, truncated: bool = False, limit: int = MAX_LOG_BYTES
     if not truncated and len(encoded) <= limit:
         return text
     return encoded[: limit - len(mark)].decode("utf-8", "ignore") + CUT_MARK
+
+
+def error_text(error: Any) -> str:
+    """``Type: message`` and the traceback's lines of an error as a driver describes it. Its content may be forged.
+
+    Raises TypeError or KeyError for anything else than such an object.
+    """
+    heading = ": ".join(part for part in (error["type"], error["message"]) if isinstance(part, str) and part)
+    trace = error["traceback"] if isinstance(error["traceback"], list) else []
+    return "\n".join([heading, *(f"  at {line}" for line in trace if isinstance(line, str))])

@@ -19,7 +19,7 @@ Infrastructure errors raise :class:`~evaluator.sandbox.types.SandboxError` and a
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
@@ -29,11 +29,11 @@ from evaluator.testing.comparison import compare
 from evaluator.testing.golden import (
     GoldenCase,
     GoldenError,
-    GoldenStore,
+    GoldenFolder,
     box_family,
     compute_golden,
 )
-from evaluator.testing.logs import clean_log, clean_text
+from evaluator.testing.logs import clean_log, clean_text, error_text
 from evaluator.testing.types import CaseResult, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -63,24 +63,13 @@ _FIELDS_BY_STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What became of one case, before it is decided how much of it may be shown."""
-
-    seed: int
-    index: int
-    outcome: Outcome
-    difference: str = ""
-    error: str = ""
-
-
 def grade(
     *,
     sandbox: Sandbox,
     task: SealedTask,
     candidate_tree: Path,
     private_seeds: tuple[int, ...],
-    golden: GoldenStore,
+    golden: GoldenFolder,
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Verdict:
@@ -96,7 +85,7 @@ def grade(
     expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)
     family = box_family(sandbox=sandbox, environment=task.environment, label=label, cancelled=cancelled)
 
-    def run(seeds: tuple[int, ...], name: str) -> tuple[list[_Judged], BoxResult]:
+    def run(seeds: tuple[int, ...], name: str) -> tuple[list[CaseResult], BoxResult]:
         cases = [(seed, case) for seed in seeds for case in expected[seed]]
         spec, nonce = boxes.candidate_box(
             task,
@@ -109,7 +98,7 @@ def grade(
         return _judge_box(talk, spec, cases, task.check), talk.result
 
     public, result = run(task.check.public_seeds, "public")
-    private: list[_Judged] = []
+    private: list[CaseResult] = []
     if private_seeds and not any(case.outcome in _COSTLY for case in public):
         private, _ = run(private_seeds, "private")
     return _verdict(public, private, result)
@@ -121,7 +110,7 @@ def grade_variants(
     task: SealedTask,
     variants: boxes.Variants,
     private_seeds: tuple[int, ...],
-    golden: GoldenStore,
+    golden: GoldenFolder,
     label: str,
 ) -> list[Outcome]:
     """How each variant of the goal file fares on the cases of all seeds, in as few boxes as they leave standing.
@@ -161,20 +150,20 @@ def _talks_of_variants(talk: boxes.Talk) -> Iterator[boxes.Talk]:
             messages.append(message)
 
 
-def _outcome(judged: list[_Judged]) -> Outcome:
+def _outcome(judged: list[CaseResult]) -> Outcome:
     return next((case.outcome for case in judged if case.outcome is not Outcome.PASSED), Outcome.PASSED)
 
 
-def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[_Judged]:
+def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[CaseResult]:
     answers = _read_answers(talk, len(cases))
     if answers is None:
         error = "the box sent bytes that the driver does not write; nothing from it is believed"
-        return [_Judged(seed, case.index, Outcome.TAMPERING, error=error) for seed, case in cases]
+        return [CaseResult(seed, case.index, True, Outcome.TAMPERING, error=error) for seed, case in cases]
     judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
     outcome = outcome_of_ending(talk.result.ending)
     error = ending_text(talk.result, spec)
     for seed, case in cases[len(answers) :]:
-        judged.append(_Judged(seed, case.index, outcome, error=error))
+        judged.append(CaseResult(seed, case.index, True, outcome, error=error))
         error = "not reached"
     return judged
 
@@ -200,26 +189,15 @@ def _answers(message: dict[str, Data], number: int) -> bool:
     return status == "ok" or (isinstance(error, dict) and set(error) == {"type", "message", "traceback"})
 
 
-def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Check) -> _Judged:
+def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Check) -> CaseResult:
     if answer["status"] == "ok":
         difference = compare(case.output, answer["output"], check)
-        if difference is None:
-            return _Judged(seed, case.index, Outcome.PASSED)
-        return _Judged(seed, case.index, Outcome.WRONG_OUTPUT, difference=clean_text(difference.text))
-    text = _error_text(answer["error"])
+        outcome = Outcome.WRONG_OUTPUT if difference else Outcome.PASSED
+        return CaseResult(seed, case.index, True, outcome, difference=clean_text(difference))
+    text = clean_text(error_text(answer["error"]))[:MAX_ERROR_CHARACTERS]
     if answer["status"] == "raised":
-        return _Judged(seed, case.index, Outcome.RAISED, error=text)
-    return _Judged(seed, case.index, Outcome.WRONG_OUTPUT, difference=f"the output is not plain data: {text}")
-
-
-def _error_text(error: Data) -> str:
-    """``Type: message`` and the candidate's traceback lines; the content may be forged, so it is bounded again."""
-    if not isinstance(error, dict):
-        return ""
-    trace = error["traceback"]
-    lines = [f"  at {line}" for line in trace if isinstance(line, str)] if isinstance(trace, list) else []
-    heading = ": ".join(part for part in (error["type"], error["message"]) if isinstance(part, str) and part)
-    return clean_text("\n".join([heading, *lines]))[:MAX_ERROR_CHARACTERS]
+        return CaseResult(seed, case.index, True, Outcome.RAISED, error=text)
+    return CaseResult(seed, case.index, True, Outcome.WRONG_OUTPUT, difference=f"the output is not plain data: {text}")
 
 
 def outcome_of_ending(ending: Ending) -> Outcome:
@@ -248,8 +226,10 @@ def _signal_name(number: int | None) -> str:
         return f"signal {number}"
 
 
-def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxResult) -> Verdict:
-    """Where the public cases pass, all that outcome, reason and time tell of the private ones is how many passed.
+def _verdict(public: list[CaseResult], private: list[CaseResult], public_result: BoxResult) -> Verdict:
+    """Of ``private``, which are judged like ``public``, only the outcomes are kept.
+
+    Where the public cases pass, all that outcome, reason and time tell of the private ones is how many passed.
 
     An answer could otherwise report their inputs, bit by bit, by the way in which it fails. How each of them ended is
     in ``cases``, for whoever reads the database.
@@ -264,7 +244,7 @@ def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxRe
     return Verdict(
         outcome=outcome,
         cases=(
-            *(CaseResult(c.seed, c.index, True, c.outcome, c.difference, c.error) for c in public),
+            *public,
             *(CaseResult(None, number, False, c.outcome) for number, c in enumerate(private)),
         ),
         log=clean_log(public_result.stderr, truncated=public_result.stderr_truncated),
@@ -273,6 +253,6 @@ def _verdict(public: list[_Judged], private: list[_Judged], public_result: BoxRe
     )
 
 
-def _reason(failing: _Judged) -> str:
+def _reason(failing: CaseResult) -> str:
     first_line = (failing.error or failing.difference).partition("\n")[0]
     return f"seed {failing.seed}, case {failing.index}: {first_line}"[:MAX_REASON_CHARACTERS]

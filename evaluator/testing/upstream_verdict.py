@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evaluator.sandbox.types import Ending
-from evaluator.testing.logs import MAX_LOG_BYTES, clean_log, clean_text
+from evaluator.testing.logs import MAX_LOG_BYTES, clean_log, clean_text, error_text
 from evaluator.testing.sealed import (
     MAX_ERROR_CHARACTERS,
     MAX_REASON_CHARACTERS,
@@ -222,15 +222,6 @@ def _is_report(report: dict[str, Any]) -> bool:
 
 def _is_log(log: Any) -> bool:
     return isinstance(log, list) and len(log) == 2 and all(isinstance(part, str) for part in log)
-
-
-def error_text(error: Any) -> str:
-    """``Type: message`` and the traceback's lines."""
-    if not isinstance(error, dict):
-        raise TypeError("an error is an object")
-    heading = ": ".join(part for part in (str(error["type"]), str(error["message"])) if part)
-    lines = [f"  at {line}" for line in list(error["traceback"])]
-    return "\n".join([heading, *lines])
 
 
 def _verdict(cases: list[_Case], result: BoxResult | None, *, logs: Any) -> Verdict:

@@ -8,8 +8,8 @@ from django.db.models import Count, Q
 
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation
-from evaluator.reevaluation.differences import Difference, differences
 from evaluator.reevaluation.planning import UNDER_WAY
+from evaluator.reevaluation.reevaluating import Difference, differences
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

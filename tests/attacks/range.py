@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from evaluator.auditing.canary_round import ESCAPED as ESCAPED_LINE
 from evaluator.auditing.canary_round import GOAL, GOLDEN, HELD, PRIVATE_SEEDS, STUB, write_task, write_tree
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
 from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
 from tests.attacks.corpus.attack import Group, Way
 from tests.attacks.sending import command_line, left_behind
-from tests.evaluator.testing.mini_task import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,7 @@ class Range:
     def __init__(self, sandbox: Sandbox, folder: Path, bait: Bait) -> None:
         self.sandbox, self.bait, self._folder = sandbox, bait, folder
         self._task = write_task(folder / "task")
-        self._golden = MemoryStore()
+        self._golden = GoldenFolder(folder / "golden")
         self._label = f"attack-{secrets.token_hex(4)}"
         self._scratch = folder / "scratch"
         self._scratch.mkdir()

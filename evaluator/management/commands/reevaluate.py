@@ -14,7 +14,7 @@ from evaluator.enums import ReevaluationState
 from evaluator.management.shared import OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Reevaluation
 from evaluator.reevaluation import planning, reevaluating
-from evaluator.reevaluation.differences import differences
+from evaluator.reevaluation.reevaluating import differences
 from evaluator.sandbox.task_environments import OfferedHere
 from submissions.exceptions import SubmissionError
 

@@ -17,9 +17,9 @@ from evaluator.auditing.margins import (
     measure_margins,
 )
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
-from evaluator.testing.golden import compute_golden
+from evaluator.testing.golden import GoldenFolder, compute_golden
 from evaluator.testing.types import Check, Rule
-from tests.evaluator.testing.mini_task import CHECK, MemoryStore, write_task
+from tests.evaluator.testing.mini_task import CHECK, write_task
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def rank(scores, names):
 def test_every_variation_is_tried_on_the_same_cases(tmp_path: Path) -> None:
     sandbox = VariedSandbox(broken={"OPENBLAS_CORETYPE": SandboxError("no box")})
     task = write_task(tmp_path / "task", golden=MOVING, check=CHECK)
-    golden = compute_golden(sandbox=sandbox, task=task, seeds=(1, 2), golden=MemoryStore(), label="audit")
+    golden = compute_golden(
+        sandbox=sandbox, task=task, seeds=(1, 2), golden=GoldenFolder(tmp_path / "golden"), label="audit"
+    )
     sandbox.ran.clear()
     found = measure_margins(sandbox=sandbox, task=task, golden=golden, label="audit")
     assert [dict(spec.variables) for spec in sandbox.ran] == list(VARIATIONS.values())

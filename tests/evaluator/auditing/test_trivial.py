@@ -47,12 +47,8 @@ def call(source: str, *args: object, **kwargs: object) -> Any:
     return namespace["goal"](*args, **kwargs)
 
 
-def sources(goal: str) -> dict[str, str]:
-    return {answer.name: answer.source for answer in trivial_answers(goal)}
-
-
 def test_every_answer_of_a_function() -> None:
-    made = sources(FUNCTION)
+    made = trivial_answers(FUNCTION)
     assert set(made) == {*CONSTANTS, "empty array", "first argument", "zeros like the first array"}
     for name, value in CONSTANTS.items():
         answer = call(made[name], 7, key=1)
@@ -64,20 +60,20 @@ def test_every_answer_of_a_function() -> None:
 
 
 def test_signature_and_decorators_stay() -> None:
-    source = sources(METHOD)["first argument"]
+    source = trivial_answers(METHOD)["first argument"]
     assert source == "@staticmethod\ndef goal(cls, a):\n    return a\n"
-    assert sources(FUNCTION)["none"].startswith("def goal(a, b=2, *rest, key, **more):\n")
+    assert trivial_answers(FUNCTION)["none"].startswith("def goal(a, b=2, *rest, key, **more):\n")
 
 
 def test_answers_about_arguments_need_arguments() -> None:
-    made = sources("def goal(self):\n    pass\n")
+    made = trivial_answers("def goal(self):\n    pass\n")
     assert "first argument" not in made
     assert "zeros like the first array" not in made
-    assert call(sources("def goal(*parts):\n    pass\n")["first argument"], 5) == 5
+    assert call(trivial_answers("def goal(*parts):\n    pass\n")["first argument"], 5) == 5
 
 
 def test_class_gets_every_method_replaced_and_can_be_made() -> None:
-    made = sources(CLASS)
+    made = trivial_answers(CLASS)
     namespace: dict[str, Any] = {}
     exec(made["first argument"], namespace)  # noqa: S102 - our own generated answers
     goal = namespace["Goal"](9)

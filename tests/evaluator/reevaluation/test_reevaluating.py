@@ -14,7 +14,7 @@ from evaluator.queue import claims, leases, results
 from evaluator.queue.progress import summary
 from evaluator.queue.reconcile import reconcile
 from evaluator.reevaluation import reevaluating
-from evaluator.reevaluation.differences import Change, Difference, differences
+from evaluator.reevaluation.reevaluating import Change, Difference, differences
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.types import Outcome, Verdict

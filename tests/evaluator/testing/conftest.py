@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from evaluator.testing import golden
+from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.sealed import grade
 from evaluator.testing.types import SealedTask, Verdict
-from tests.evaluator.testing.mini_task import MemoryStore, write_task, write_tree
+from tests.evaluator.testing.mini_task import write_task, write_tree
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 Grade = Callable[..., Verdict]
@@ -27,8 +28,8 @@ def task(tmp_path: Path) -> SealedTask:
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
+def store(tmp_path: Path) -> GoldenFolder:
+    return GoldenFolder(tmp_path / "golden")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def sandbox() -> UnconfinedSandbox:
 
 
 @pytest.fixture
-def grade_goal(task: SealedTask, store: MemoryStore, sandbox: UnconfinedSandbox, tmp_path: Path) -> Grade:
+def grade_goal(task: SealedTask, store: GoldenFolder, sandbox: UnconfinedSandbox, tmp_path: Path) -> Grade:
     """Grade a goal file's text on public seeds 1 and 2 and private seeds 11 and 12, unless told otherwise."""
 
     def run(goal: str, **changed: object) -> Verdict:

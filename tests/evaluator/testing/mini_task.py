@@ -1,8 +1,8 @@
-"""The site's own small task with other parts put in, and a golden store in memory."""
+"""The site's own small task with other parts put in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator.auditing import canary_round
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evaluator.testing.types import Check, SealedTask
 
-__all__ = ["CHECK", "GOLDEN", "STUB", "MemoryStore", "write_task", "write_tree"]
+__all__ = ["CHECK", "GOLDEN", "STUB", "write_task", "write_tree"]
 
 
 def write_task(
@@ -26,16 +26,3 @@ def write_task(
         if text is not None:
             file.write_text(text)
     return task
-
-
-@dataclass
-class MemoryStore:
-    """A golden store in memory."""
-
-    entries: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, key: str) -> bytes | None:
-        return self.entries.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        self.entries[key] = value

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.types import Outcome, SealedTask
 from tests.evaluator.testing.conftest import Grade
-from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
+from tests.evaluator.testing.mini_task import GOLDEN, write_task
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +19,9 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> SealedTask:
 
 
 @pytest.fixture(scope="module")
-def store() -> MemoryStore:
+def store(tmp_path_factory: pytest.TempPathFactory) -> GoldenFolder:
     """One store for all cheats, so that the reference runs once."""
-    return MemoryStore()
+    return GoldenFolder(tmp_path_factory.mktemp("golden"))
 
 
 @pytest.fixture

@@ -11,35 +11,42 @@ import pytest
 
 from evaluator.sandbox.types import Sandbox, SandboxError
 from evaluator.testing import golden
-from evaluator.testing.golden import GoldenError, compute_golden, golden_key
+from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden, golden_key
 from evaluator.testing.types import SealedTask
-from tests.evaluator.testing.mini_task import GOLDEN, MemoryStore, write_task
+from tests.evaluator.testing.mini_task import GOLDEN, write_task
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox
 
 KEY: dict[str, Any] = {"grading_hash": "hash", "seed": 1, "environment_digest": "digest", "cpu_family": "x86"}
 
 
-def test_only_missing_seeds_are_computed(task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore) -> None:
+def entries(tmp_path: Path) -> dict[str, bytes]:
+    """What the store holds."""
+    return {path.name: path.read_bytes() for path in (tmp_path / "golden").glob("*")}
+
+
+def test_only_missing_seeds_are_computed(
+    task: SealedTask, sandbox: UnconfinedSandbox, store: GoldenFolder, tmp_path: Path
+) -> None:
     first = compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
     again = compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="b")
     assert sandbox.labels == ["a-hello", "a-golden"]
     assert [case.output["order"] for case in again[1]] == [case.output["order"] for case in first[1]]
     compute_golden(sandbox=sandbox, task=task, seeds=(1, 2), golden=store, label="c")
     assert sandbox.labels == ["a-hello", "a-golden", "c-golden"]
-    assert len(store.entries) == 2
+    assert len(entries(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
 def test_damaged_entries_are_computed_anew(
-    task: SealedTask, sandbox: UnconfinedSandbox, store: MemoryStore, damage: bytes | None
+    task: SealedTask, sandbox: UnconfinedSandbox, store: GoldenFolder, tmp_path: Path, damage: bytes | None
 ) -> None:
     compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
-    ((name, whole),) = store.entries.items()
+    ((name, whole),) = entries(tmp_path).items()
     without_last = whole[: whole[:-1].rindex(b"\n") + 1]
-    store.entries[name] = without_last if damage is None else damage
+    store.put(name, without_last if damage is None else damage)
     compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="b")
     assert sandbox.labels == ["a-hello", "a-golden", "b-golden"]
-    assert len(store.entries[name]) == len(whole)
+    assert len(entries(tmp_path)[name]) == len(whole)
 
 
 @pytest.mark.parametrize(
@@ -71,17 +78,17 @@ def test_every_part_of_the_key_counts(changed: dict[str, Any]) -> None:
     ],
 )
 def test_a_failing_reference_is_our_fault(
-    tmp_path: Path, sandbox: UnconfinedSandbox, store: MemoryStore, changed: dict[str, str], message: str
+    tmp_path: Path, sandbox: UnconfinedSandbox, store: GoldenFolder, changed: dict[str, str], message: str
 ) -> None:
     task = write_task(tmp_path / "broken", **changed)  # type: ignore[arg-type]
     with pytest.raises(GoldenError, match=message):
         compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
-    assert store.entries == {}
+    assert entries(tmp_path) == {}
     assert issubclass(GoldenError, SandboxError)
 
 
 def test_a_reference_that_changes_its_input_leaves_the_case_as_it_was(
-    tmp_path: Path, sandbox: UnconfinedSandbox, store: MemoryStore
+    tmp_path: Path, sandbox: UnconfinedSandbox, store: GoldenFolder
 ) -> None:
     task = write_task(
         tmp_path / "mutating", golden=GOLDEN.replace("    weights = ", "    scores[:] = 0\n    weights = ")
@@ -92,11 +99,13 @@ def test_a_reference_that_changes_its_input_leaves_the_case_as_it_was(
 
 
 @pytest.mark.parametrize("tail", [b'{"dict":', b"garbage"])
-def test_anything_after_the_last_golden_message_is_refused(task: SealedTask, store: MemoryStore, tail: bytes) -> None:
+def test_anything_after_the_last_golden_message_is_refused(
+    task: SealedTask, store: GoldenFolder, tmp_path: Path, tail: bytes
+) -> None:
     noisy = AlteringSandbox(suffix="-golden", alter=lambda result: replace(result, stdout=result.stdout + tail))
     with pytest.raises(GoldenError, match="the reference box ended with exited"):
         compute_golden(sandbox=noisy, task=task, seeds=(1,), golden=store, label="a")
-    assert store.entries == {}
+    assert entries(tmp_path) == {}
 
 
 def test_a_real_box_reports_a_full_family(each_sandbox: Sandbox) -> None:

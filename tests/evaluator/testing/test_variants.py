@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator.testing.boxes import Variants
+from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.sealed import grade_variants
 from evaluator.testing.types import Outcome
-from tests.evaluator.testing.mini_task import GOLDEN, STUB, MemoryStore, write_task
+from tests.evaluator.testing.mini_task import GOLDEN, STUB, write_task
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
@@ -42,7 +43,12 @@ def outcomes(sandbox: Sandbox, task: SealedTask, texts: list[str], reference: st
         "weighing/goal.py", reference.encode(), tuple(map(str.encode, texts)), 5.0, preload=("numpy", "no_such_module")
     )
     return grade_variants(
-        sandbox=sandbox, task=task, variants=variants, private_seeds=(11,), golden=MemoryStore(), label="audit"
+        sandbox=sandbox,
+        task=task,
+        variants=variants,
+        private_seeds=(11,),
+        golden=GoldenFolder(task.grading / "golden"),
+        label="audit",
     )
 
 
