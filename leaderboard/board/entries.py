@@ -20,6 +20,7 @@ from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from evaluator.queue.progress import passed_trials
 from leaderboard.board.labels import (
+    BATCH,
     COUNTED,
     count_labels,
     distributions,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig
 
 OVERALL: int | None = None
+COUNTING: Final = 1
+"""Raise it when something else is counted: the sweep then counts every row again."""
 
 
 @dataclass
@@ -78,6 +81,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "kind": submission.kind,
                 "published": submission.visibility == Visibility.PUBLISHED,
                 "left_out": tasks_left_out(revisions),
+                "counting": COUNTING,
             },
         )
         judge = shown_judge(submission.suite_version.suite_id)
@@ -143,6 +147,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
                 "inputs": run.inputs,
                 "kind": Kind.RANKED,
                 "published": True,
+                "counting": COUNTING,
             },
         )
         _write_metrics(entry, tallies)
@@ -183,14 +188,17 @@ _IN_FLIGHT: Final = timedelta(minutes=10)
 
 
 def catch_up() -> int:
-    """Bring the rows up to date whose news was lost, when a process was killed between storing and telling it.
+    """Bring the rows up to date that an older version counted, or whose news a killed process did not send.
 
-    Looks at what was stored since this last ran, or at everything where that is not known; returns how many rows.
+    Looks for news since this last ran, or for all where that is not known; returns how many rows.
     """
     started, until = timezone.now(), cache.get(_CAUGHT_UP)
     since = until - _IN_FLIGHT if until else None
-    recomputed = {*_without_row(since), *_with_other_tasks()}
+    older = list(Entry.objects.filter(counting__lt=COUNTING).select_related("reported_run", "suite_version")[:BATCH])
+    recomputed = {*_without_row(since), *_with_other_tasks(), *(each.submission_id for each in older)} - {None}
     done = sum(recompute_submission(pk) is not None for pk in recomputed)
+    reported = [recompute_reported(each.reported_run, each.suite_version) for each in older if each.reported_run]
+    done += len(reported)
     done += sum(recount_labels(pk) for pk in {*_judged_since(since), *reviewed_since(since)} - recomputed)
     done += recount_batch()
     cache.set(_CAUGHT_UP, started, timeout=None)

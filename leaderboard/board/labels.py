@@ -29,19 +29,30 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from benchmark_tasks.models import Suite
-    from evaluator.models import JudgeConfig
     from leaderboard.models.board import RaterLabels
     from submissions.models import Submission, User
 
+log = structlog.get_logger(__name__)
+
+BATCH: Final = 100
+"""So many rows of another judge, or of an older way of counting, are counted at once; the sweep counts the rest."""
+LABELS: Final = tuple(label.value for label in Label)
+ABSTAINED: Final = "abstained"
+COUNTED: Final = (*LABELS, ABSTAINED)
+
+# Shares of trials are sums of fractions such as 1/3; more digits would only be noise.
+_DIGITS = 6
+
+Shares: TypeAlias = dict[tuple[int | None, int], dict[str, float]]
+Counts: TypeAlias = dict[str, dict[str, float]]
+"""Rater -> label -> number of tasks; ``final`` also has each source of final labels."""
 SOURCES: Final = tuple(source.value for source in FinalSource)
 
 # The states in which annotators may say something else of an answer than before. From AGREED to DISPUTED takes it back.
 _TELLING: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
 
 
-def annotators_shares(
-    submission: Submission, judge: JudgeConfig | None
-) -> dict[str, dict[tuple[int | None, int], dict[str, float]]]:
+def annotators_shares(submission: Submission, judge: JudgeConfig | None) -> dict[str, Shares]:
     """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
 
     The final ones also say how much comes from each source. Empty where annotators have decided no answer: then the
@@ -55,8 +66,8 @@ def annotators_shares(
     finals = final_labels(list(places), judge)
     if all(final.source == FinalSource.JUDGE for final in finals.values()):
         return {}
-    human: dict[tuple[int | None, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    every: dict[tuple[int | None, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    human: Shares = defaultdict(lambda: defaultdict(float))
+    every: Shares = defaultdict(lambda: defaultdict(float))
     for answer, final in finals.items():
         share = 1 / submission.trials
         every[places[answer]][final.label] += share
@@ -75,22 +86,6 @@ def reviewed_since(since: datetime | None) -> list[int]:
     if since is not None:
         events = events.filter(created__gt=since)
     return list(events.order_by().values_list(answer, flat=True).distinct())
-
-
-log = structlog.get_logger(__name__)
-
-BATCH: Final = 100
-"""So many rows of another judge are counted at once; the sweep counts the rest."""
-LABELS: Final = tuple(label.value for label in Label)
-ABSTAINED: Final = "abstained"
-COUNTED: Final = (*LABELS, ABSTAINED)
-
-# Shares of trials are sums of fractions such as 1/3; more digits would only be noise.
-_DIGITS = 6
-
-Shares: TypeAlias = dict[tuple[int | None, int], dict[str, float]]
-Counts: TypeAlias = dict[str, dict[str, float]]
-"""Rater -> label -> number of tasks; ``final`` also has each source of final labels."""
 
 
 def shown_judge(suite_id: int) -> JudgeConfig | None:

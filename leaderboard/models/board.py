@@ -79,7 +79,9 @@ class ReportedAggregate(models.Model):
 class Entry(models.Model):
     """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
 
-    ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``).
+    ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``);
+    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` by which they were counted.
+    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` that its numbers were made by.
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
@@ -92,6 +94,7 @@ class Entry(models.Model):
     kind = models.CharField(max_length=12, choices=Kind)
     published = models.BooleanField(default=False)
     left_out = models.JSONField(default=list, blank=True)
+    counting = models.PositiveSmallIntegerField(default=0)
     computed = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -24,7 +24,7 @@ from evaluator.auditing.auditing import store
 from evaluator.models import Judgement, ShownJudge
 from evaluator.queue.progress import summary
 from evaluator.testing.types import Outcome, Verdict
-from leaderboard.board import labels
+from leaderboard.board import entries, labels
 from leaderboard.board.entries import catch_up, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry, EntryMetric
@@ -292,3 +292,19 @@ def test_a_sweep_counts_some_rows_of_another_judge_and_the_next_one_the_rest(
     show(rows[0].suite_version.suite, JudgeFactory())
     monkeypatch.setattr(labels, "BATCH", 2)
     assert [catch_up(), catch_up(), catch_up()] == [2, 1, 0]
+
+
+def test_a_sweep_counts_again_what_an_older_version_counted(
+    rows: list[Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = rows[0].suite_version
+    run = ReportedRunFactory(suite=version.suite)
+    ReportedResultFactory(run=run, task=version.revisions.first().task, tests_passed=True)
+    recompute_reported(run, version)
+    catch_up()
+    EntryMetric.objects.update(tests_passed=0.0)
+    monkeypatch.setattr(entries, "BATCH", 3)
+    assert catch_up() == 0
+    monkeypatch.setattr(entries, "COUNTING", entries.COUNTING + 1)
+    assert [catch_up(), catch_up(), catch_up()] == [3, 1, 0]
+    assert [overall(entry).tests_passed for entry in Entry.objects.all()] == [1.0] * 4
