@@ -195,7 +195,8 @@ def catch_up() -> int:
     started, until = timezone.now(), cache.get(_CAUGHT_UP)
     since = until - _IN_FLIGHT if until else None
     older = list(Entry.objects.filter(counting__lt=COUNTING).select_related("reported_run", "suite_version")[:BATCH])
-    recomputed = {*_without_row(since), *_with_other_tasks(), *(each.submission_id for each in older)} - {None}
+    recomputed = {*_without_row(since), *_with_other_tasks()}
+    recomputed.update(each.submission_id for each in older if each.submission_id)
     done = sum(recompute_submission(pk) is not None for pk in recomputed)
     reported = [recompute_reported(each.reported_run, each.suite_version) for each in older if each.reported_run]
     done += len(reported)
