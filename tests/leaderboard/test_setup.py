@@ -100,6 +100,16 @@ def test_what_a_step_says_stands_below_its_title(calls: list[str], monkeypatch: 
     assert re.fullmatch(r"(Audit of the tasks \.+ ){2} *\d+\.\d s", line)
 
 
+def test_what_an_older_version_compressed_is_not_served_any_more(settings: Settings, tmp_path: Path) -> None:
+    settings.STATIC_ROOT = tmp_path
+    old, new = tmp_path / "css" / "site.css.br", tmp_path / "css" / "site.css"
+    old.parent.mkdir()
+    old.touch()
+    (step,) = [each for each in setup.STEPS if each.fingerprint is static_fingerprint]
+    call_command(*step.command, verbosity=0)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_the_second_run_leaves_unchanged_static_files_alone(calls: list[str]) -> None:
     run()
     assert "collectstatic" in calls

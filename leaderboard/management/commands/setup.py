@@ -67,7 +67,8 @@ AUDIT = Step("Audit of the tasks", ("audit_tasks", "--suite", SHIPPED_SUITE), ne
 STEPS = (
     Step("Database", ("migrate", "--no-input")),
     Step("Shared cache", ("createcachetable",)),
-    Step("Static files", ("collectstatic", "--no-input"), fingerprint=static_fingerprint),
+    # WhiteNoise would go on serving a compressed file that an older version left beside its changed original.
+    Step("Static files", ("collectstatic", "--no-input", "--clear"), fingerprint=static_fingerprint),
     Step("Suites", ("load_catalogue",)),
     Step("Published results", ("load_published",)),
     Step("Environment of the boxes", ("prepare_evaluator",), needed_to_serve=False),
