@@ -81,7 +81,6 @@ class Entry(models.Model):
 
     ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``);
     ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` by which they were counted.
-    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` that its numbers were made by.
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")

@@ -13,6 +13,7 @@ from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
 from leaderboard.board.board import board_rows, visible_entries
+from leaderboard.templatetags.board_tags import any_reviewed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -120,7 +121,7 @@ def _labels(cell: LabelsCell | None) -> str:
 
 def _table(rows: list[BoardRow]) -> str:
     """Rows under headings. Final labels have columns only where annotators gave some: else they are the judge's."""
-    final = any(row.final is not None and row.final.by_annotators for row in rows)
+    final = any_reviewed(rows)
     headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
     lines = [headings, *(_cells(row, final=final) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
