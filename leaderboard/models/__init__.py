@@ -1,5 +1,5 @@
 """What is published."""
 
-from leaderboard.models.board import Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
+from leaderboard.models.board import BoardState, Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
 
-__all__ = ["Entry", "EntryMetric", "ReportedAggregate", "ReportedResult", "ReportedRun"]
+__all__ = ["BoardState", "Entry", "EntryMetric", "ReportedAggregate", "ReportedResult", "ReportedRun"]
