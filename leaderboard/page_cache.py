@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 PAGES: Final = "pages"
+ROWS: Final = "rows"
 MOST_QUERY: Final = 500
 """Characters of a query string; longer ones are rendered and not kept."""
 

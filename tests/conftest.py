@@ -71,6 +71,7 @@ def installing_variables() -> dict[str, str]:
 def _no_pages_kept() -> None:
     """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
     caches["pages"].clear()
+    caches["rows"].clear()
 
 
 @pytest.fixture(autouse=True)

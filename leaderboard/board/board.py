@@ -208,6 +208,8 @@ def board_metrics(version: SuiteVersion, category: Category | None = None) -> Qu
 
 def board_rows(metrics: Sequence[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
     """The rows of ``metrics`` in their order. Two queries."""
+    if not metrics:
+        return []
     flagged = flagged_tasks(version.pk, category)
     unpublished = unpublished_of({each.entry.system_id for each in metrics})
     return [

@@ -15,7 +15,7 @@ from evaluator.enums import WorkState
 from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
-from leaderboard.board.states import board_changed
+from leaderboard.board.states import board_changed, every_board_changed
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.board import Marks
@@ -227,8 +227,7 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
             reason=reason,
             data={"changed": {"judge": [before.slug if before else "", config.slug]}},
         )
-        for version in suite.versions.all():
-            board_changed(version.pk)
+        transaction.on_commit(every_board_changed)
         transaction.on_commit(recount_batch)
     return Entry.objects.filter(suite_version__suite=suite, submission__isnull=False).count()
 

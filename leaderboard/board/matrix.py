@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import reverse
@@ -14,9 +14,8 @@ from benchmark_tasks.domain.queries import revisions_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmark_tasks.models import Category, SuiteVersion
+    from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.board import BoardRow
-    from leaderboard.models import BoardState
 
 TASK_ORDERS: Final = ("category", "difficulty")
 _LABEL_MARKS: Final = {"CC": "g", "LC": "m", "LI": "b", "A": "a", "M": "x"}
@@ -37,9 +36,10 @@ class MatrixTask:
     address: str
     title: str
     category: str
+    category_slug: str
     place: int
-    starts: bool
-    pass_rate: float | None
+    starts: bool = False
+    pass_rate: float | None = None
 
     @property
     def percent(self) -> float | None:
@@ -47,34 +47,40 @@ class MatrixTask:
         return None if self.pass_rate is None else 100 * self.pass_rate
 
 
-def matrix_tasks(
-    version: SuiteVersion, state: BoardState | None, *, category: Category | None = None, order: str = "category"
-) -> list[MatrixTask]:
-    """The tasks of a suite version (in one category): by category in the paper's order, or the hardest first."""
-    revisions = list(enumerate(revisions_of(version)))
-    rates = dict(enumerate(state.pass_rates if state else []))
-    chosen = [(place, each) for place, each in revisions if category is None or each.category_id == category.pk]
-    if order == "difficulty":
-        chosen.sort(key=lambda each: (rates.get(each[0]) is None, rates.get(each[0]) or 0, each[0]))
-    else:
-        chosen.sort(key=lambda each: (each[1].category.position if each[1].category else 1_000, each[0]))
-    tasks: list[MatrixTask] = []
-    for place, revision in chosen:
-        title = revision.category.title if revision.category else "no category"
-        tasks.append(
-            MatrixTask(
-                slug=revision.task.slug,
-                paper=revision.task.paper.slug,
-                index=revision.task.index,
-                address=revision.task.get_absolute_url(),
-                title=revision.goal,
-                category=title,
-                place=place,
-                starts=order == "category" and bool(tasks) and tasks[-1].category != title,
-                pass_rate=rates.get(place),
-            )
+def tasks_of(version: SuiteVersion) -> list[MatrixTask]:
+    """The tasks of a suite version by category, in the paper's order. One query."""
+    placed = list(enumerate(revisions_of(version)))
+    placed.sort(key=lambda each: (each[1].category.position if each[1].category else 1_000, each[0]))
+    return [
+        MatrixTask(
+            slug=revision.task.slug,
+            paper=revision.task.paper.slug,
+            index=revision.task.index,
+            address=revision.task.get_absolute_url(),
+            title=revision.goal,
+            category=revision.category.title if revision.category else "no category",
+            category_slug=revision.category.slug if revision.category else "",
+            place=place,
         )
-    return tasks
+        for place, revision in placed
+    ]
+
+
+def arranged(
+    tasks: Sequence[MatrixTask], pass_rates: Sequence[float | None], *, category: str = "", order: str = "category"
+) -> list[MatrixTask]:
+    """Those of ``tasks`` in a category (all without one), with their pass rates; by difficulty, the hardest first."""
+    chosen = [
+        replace(task, pass_rate=pass_rates[task.place] if pass_rates else None)
+        for task in tasks
+        if not category or task.category_slug == category
+    ]
+    if order == "difficulty":
+        return sorted(chosen, key=lambda task: (task.pass_rate is None, task.pass_rate or 0, task.place))
+    return [
+        replace(task, starts=bool(place) and chosen[place - 1].category != task.category)
+        for place, task in enumerate(chosen)
+    ]
 
 
 def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:

@@ -31,4 +31,4 @@ def note_change(version: int, *, results: bool = False) -> None:
 
 def every_board_changed() -> None:
     """Raise the version of every board's data now: what any of them may name has changed."""
-    BoardState.objects.update(changed=F("changed") + 1)
+    BoardState.objects.update(changed=F("changed") + 1, surroundings=F("surroundings") + 1)

@@ -207,7 +207,8 @@ class EntryMetric(models.Model):
 class BoardState(models.Model):
     """How often what a suite version's board shows has changed: the version of its data, which caches go by.
 
-    ``results`` counts the changes that may move ranks, ``ranked`` is the one up to which they were computed. With them
+    ``surroundings`` counts the changes of what is not in its rows: suites, tasks, judges, names, flags. ``results``
+    counts the changes that may move ranks, ``ranked`` is the one up to which they were computed. With them
     ``pass_rates`` is: for each task the mean share of trials in which the ranked rows pass it, null where none has a
     result, in the order of ``revisions_of`` the suite version.
     """
@@ -216,6 +217,7 @@ class BoardState(models.Model):
         SuiteVersion, primary_key=True, on_delete=models.CASCADE, related_name="board_state"
     )
     changed = models.PositiveBigIntegerField(default=1)
+    surroundings = models.PositiveBigIntegerField(default=1)
     results = models.PositiveBigIntegerField(default=1)
     ranked = models.PositiveBigIntegerField(default=0)
     pass_rates = models.JSONField(default=list, blank=True)

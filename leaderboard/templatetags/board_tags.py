@@ -9,7 +9,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.board import system_facts, titles_told_apart
@@ -81,12 +80,6 @@ def sources(suite: Suite) -> list[tuple[str, str]]:
     of_upstream = suite.slug == "lmr-bench"
     links = [("Paper", facts.paper_address), ("Code", facts.repository_address)] if of_upstream else []
     return [*links, ("Tasks", suite.get_absolute_url())]
-
-
-@register.filter
-def taking_answers(suites: Iterable[Suite]) -> list[Suite]:
-    """The suites that take answers on this site."""
-    return [suite for suite in suites if (version := current_version(suite)) is not None and has_code(version)]
 
 
 @register.filter

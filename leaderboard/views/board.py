@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -11,12 +12,12 @@ from django.core.paginator import Paginator
 from django.db.models import Sum
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import get_template
 from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
-from benchmark_tasks.domain.queries import has_code
-from benchmark_tasks.models import Suite, SuiteVersion
-from leaderboard.board.board import board_metrics, board_rows, categories_of, facets_of, visible_entries
+from benchmark_tasks.models import Suite
+from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import (
     COLUMNS,
     DEFAULT_SORT,
@@ -27,25 +28,24 @@ from leaderboard.board.columns import (
     headings,
     sorted_metrics,
 )
-from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
-from leaderboard.board.matrix import TASK_ORDERS, cells, file_rows, matrix_tasks
+from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
+from leaderboard.board.surroundings import published_on, surroundings
 from leaderboard.closing import closed
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
 from leaderboard.models import BoardState
 from leaderboard.models.board import Marks
-from leaderboard.page_cache import PAGES, kept_by
-from leaderboard.runs.action_charts import has_trajectories
+from leaderboard.page_cache import ROWS, build, kept_by
 from leaderboard.tables import file_asked, table_file
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from django.http import HttpRequest, HttpResponse, QueryDict
 
-    from benchmark_tasks.models import Category
     from leaderboard.board.board import BoardRow
     from leaderboard.board.matrix import MatrixTask
 
@@ -87,55 +87,75 @@ def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
     version = asked_version(request, suite)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
-    categories = categories_of(version)
-    category = next((each for each in categories if each.slug == request.GET.get("category")), None)
+    state = BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
+    around = surroundings(version, state)
+    category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
     if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
-    state = BoardState.objects.filter(suite_version=version).first()
     metrics = board_metrics(version, category)
-    facets = _facets(version, categories, state)
+    published = published_on(version, state)
+    facets = {**published.facets, "category": [(each.slug, each.title) for each in around.categories]}
     found = BoardFilter(request.GET, queryset=metrics.filter(entry__kind=Kind.RANKED), facets=facets)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
-    size = PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""])
-    page = Paginator(sorted_metrics(found.qs, sort), size).get_page(request.GET.get("page"))
-    calibration = metrics.filter(entry__kind=Kind.CALIBRATION)
-    # How many pass a task tells of few rows what each does.
-    rates = None if closed(request) else state
     order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
-    tasks = matrix_tasks(version, rates, category=category, order=order)
+    # How many pass a task tells of few rows what each does.
+    rates = [] if closed(request) else state.pass_rates
+    tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
     if file_asked(request):
         everything = board_rows(list(sorted_metrics(found.qs, sort)[:MOST_FILE_ROWS]), version, category)
         return _file(request, suite, without_closed(request, everything), tasks, by_task=template == MATRIX)
+    size = PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""])
+    page = Paginator(sorted_metrics(found.qs, sort), size).get_page(request.GET.get("page"))
     rows = without_closed(request, board_rows(list(page.object_list), version, category))
-    samples = without_closed(request, board_rows(list(sorted_metrics(calibration, sort)), version, category))
+    calibration = sorted_metrics(metrics.filter(entry__kind=Kind.CALIBRATION), sort)
+    samples = without_closed(request, board_rows(list(calibration), version, category))
     columns = asked_columns(request.GET, without=_unused(rows))
+    shown = {
+        "columns": {column.key for column in columns},
+        "tasks": tasks,
+        "judge": around.judge,
+    }
     context = {
+        **shown,
         "suite": suite,
         "version": version,
-        "other_versions": _other_versions(suite, version),
-        "takes_answers": has_code(version),
+        "around": around,
+        "published": published,
         "filter": found,
         "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
         "category": category,
         "all_columns": COLUMNS,
-        "columns": {column.key for column in columns},
         "headings": headings(request.GET, columns),
         "page": page,
-        "rows": [(row, cells(row, tasks)) for row in rows],
-        "samples": [(row, cells(row, tasks)) for row in samples],
+        "rows": _written(rows, shown, matrix=template == MATRIX),
+        "samples": _written(samples, shown, matrix=template == MATRIX),
         "left_out": next((row.left_out for row in (*rows, *samples) if row.left_out), ()),
         "flagged": any(row.flagged for row in (*rows, *samples)),
-        "tasks": tasks,
         "task_orders": [(each, query_with(request.GET, tasks=each)) for each in TASK_ORDERS],
         "task_order": order,
-        "groups": _groups(request.GET, tasks, categories),
+        "groups": _groups(request.GET, tasks),
         "few": any(row.tests and row.tests.few for row in rows),
         "compact": request.GET.get("density") == "compact",
-        "judge": shown_judge(suite.pk),
-        "has_actions": has_trajectories(version),
     }
     response = render(request, template, context)
     return push_url(response, request.path + query_with(request.GET)) if HtmxDetails(request) else response
+
+
+def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
+    """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
+    template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
+    tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
+    about = (build(), matrix, sorted(shown["columns"]), tasks, judge)
+    same = hashlib.sha256(repr(about).encode()).hexdigest()
+
+    def write(row: BoardRow) -> str:
+        return template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
+
+    keys = [hashlib.sha256(repr((same, row)).encode()).hexdigest() for row in rows]
+    kept = caches[ROWS].get_many(keys)
+    written = {key: write(row) for key, row in zip(keys, rows, strict=True) if key not in kept}
+    caches[ROWS].set_many(written)
+    return [kept.get(key) or written[key] for key in keys]
 
 
 def without_closed(request: HttpRequest, rows: list[BoardRow]) -> list[BoardRow]:
@@ -163,25 +183,12 @@ def _file(
     )
 
 
-def _facets(
-    version: SuiteVersion, categories: list[Category], state: BoardState | None
-) -> dict[str, list[tuple[str, str]]]:
-    """The choices of the board's filters that depend on its rows: read once for each version of its data."""
-    key = f"facets-{version.pk}-{state.changed if state else 0}"
-    kept: dict[str, list[tuple[str, str]]] | None = caches[PAGES].get(key)
-    if kept is None:
-        kept = facets_of(version) | {"category": [(each.slug, each.title) for each in categories]}
-        caches[PAGES].set(key, kept)
-    return kept
-
-
-def _groups(params: QueryDict, tasks: list[MatrixTask], categories: list[Category]) -> list[dict[str, Any]]:
+def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
     """The categories above the matrix: title, number of tasks, and the address of each one's own matrix."""
-    slugs = {category.title: category.slug for category in categories}
-    numbers = Counter(task.category for task in tasks)
+    numbers = Counter((task.category, task.category_slug) for task in tasks)
     return [
-        {"title": title, "tasks": number, "query": query_with(params, category=slugs[title]) if title in slugs else ""}
-        for title, number in numbers.items()
+        {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}
+        for (title, slug), number in numbers.items()
     ]
 
 
@@ -195,10 +202,3 @@ def _unused(rows: list[BoardRow]) -> set[str]:
         "marks": any(row.marks for row in rows),
     }
     return {key for key, says in said.items() if not says}
-
-
-def _other_versions(suite: Suite, shown: SuiteVersion) -> list[dict[str, Any]]:
-    """The other versions on which something is published: their rows are not comparable with these."""
-    published = visible_entries().exclude(suite_version=shown).values("suite_version")
-    versions = SuiteVersion.objects.filter(suite=suite, pk__in=published)
-    return [{"number": version.number, "query": f"?version={version.number}"} for version in versions]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
-from leaderboard.board.matrix import cells, matrix_tasks
+from leaderboard.board.matrix import cells, tasks_of
 from leaderboard.closing import closes, require_open
 from leaderboard.http import asked_version
 from leaderboard.page_cache import kept_by
@@ -52,7 +52,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     keys = request.GET.getlist("row")
     rows = board_rows(rows_named(metrics, keys[: MOST * 2])[:MOST], version, None)
     rows = without_closed(request, rows)
-    tasks = matrix_tasks(version, None)
+    tasks = tasks_of(version)
     enough = len(rows) >= FEWEST
     pairs = compared(rows, tasks) if enough else []
     lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
