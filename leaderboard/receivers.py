@@ -16,6 +16,7 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
+from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
 from reviews.models import Case
@@ -64,3 +65,9 @@ def show_or_hide(submission: Submission, **_: Any) -> None:
 def compute_what_was_lost(**_: Any) -> None:
     """Compute rows whose news was lost in a crash."""
     catch_up()
+
+
+@receiver(reconciled)
+def analyse_what_changed(**_: Any) -> None:
+    """Have a worker compute the analyses whose data changed since."""
+    push_stale()

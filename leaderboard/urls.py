@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.views import (
     agreement,
+    analysis,
     board,
     cases,
     catalogue,
@@ -33,6 +34,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("board/<slug:suite>/", board.board, name="board"),
     path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
     path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
+    path("analysis/", analysis.analysis_default, name="analysis_default"),
+    path("analysis/<slug:suite>/", analysis.analysis, name="analysis"),
     path("suites/", catalogue.suites, name="suites"),
     path("suites/<slug:suite>/", catalogue.suite, name="suite"),
     path("suites/<slug:suite>/kit/", catalogue.kit, name="kit"),

@@ -56,7 +56,7 @@ def export(*, form: Format, suite: Suite | None = None, without: Collection[int]
     rows = (row for case in cases.iterator(chunk_size=_AT_A_TIME) for row in _rows_of(case))
     if form == "jsonl":
         return (json.dumps({name: row[name] for name in COLUMNS}, ensure_ascii=False) + "\n" for row in rows)
-    return map(_csv_line, chain([COLUMNS], ([_as_cell(row[name]) for name in COLUMNS] for row in rows)))
+    return map(csv_line, chain([COLUMNS], ([as_cell(row[name]) for name in COLUMNS] for row in rows)))
 
 
 def _closed_cases() -> QuerySet[Case]:
@@ -146,7 +146,8 @@ def _time(at: datetime | None) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z") if at else ""
 
 
-def _as_cell(value: Any) -> str:
+def as_cell(value: Any) -> str:
+    """A value in a CSV file: empty for None, lists as JSON, and no text that a spreadsheet would run."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -154,7 +155,8 @@ def _as_cell(value: Any) -> str:
     return f"'{value}" if isinstance(value, str) and value.startswith((*_RUN_BY_SPREADSHEETS, "'")) else str(value)
 
 
-def _csv_line(cells: Iterable[str]) -> str:
+def csv_line(cells: Iterable[str]) -> str:
+    """One line of a CSV file (RFC 4180)."""
     target = io.StringIO(newline="")
     csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerow(list(cells))
     return target.getvalue()
