@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import wrap
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 Trace: TypeAlias = "dict[str, Any]"
@@ -77,7 +79,7 @@ def dots(names: Sequence[str], series: Sequence[Series], *, title: str, **axis: 
     return _figure(traces, names=names, xaxis={"title": {"text": title}, **axis})
 
 
-def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str) -> Chart:
+def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str, **axis: Any) -> Chart:
     """A bar for each name, of the same parts."""
     traces = [
         {
@@ -91,13 +93,13 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str) -> Chart
         }
         for part in parts
     ]
-    return _figure(traces, names=names, xaxis={"title": {"text": title}}, barmode="stack", bargap=0.3)
+    return _figure(traces, names=names, xaxis={"title": {"text": title}, **axis}, barmode="stack", bargap=0.3)
 
 
-def bars(names: Sequence[str], series: Sequence[Part], *, title: str) -> Chart:
+def bars(names: Sequence[str], series: Sequence[Part], *, title: str, **axis: Any) -> Chart:
     """Bars side by side."""
-    found = stacked(names, series, title=title)
-    return {**found, "layout": {**found["layout"], "barmode": "group", "showlegend": len(series) > 1}}
+    found = stacked(names, series, title=title, **axis)
+    return {**found, "layout": {**found["layout"], "barmode": "group"}}
 
 
 def cells(
@@ -139,9 +141,10 @@ def cells(
         )
     axis = {
         "tickvals": list(range(len(columns))),
-        "ticktext": [_short(column, 18) for column in columns],
+        "ticktext": ["<br>".join(map(_text, wrap(column, 13))) for column in columns],
+        "tickfont": {"size": 11},
         "side": "top",
-        "tickangle": -35,
+        "tickangle": 0,
         "range": [-0.5, len(columns) - 0.5],
         "showgrid": False,
     }
@@ -208,7 +211,7 @@ def _figure(
     names: Sequence[str] = (),
     height: int = 0,
     xaxis: Trace,
-    yaxis: Any = None,
+    yaxis: Mapping[str, Any] = MappingProxyType({}),
     **layout: Any,
 ) -> Chart:
     # Takes a third of a second, once in each process.
@@ -243,8 +246,8 @@ def _figure(
             "hovermode": "closest",
             "hoverlabel": {"bgcolor": PAPER, "bordercolor": MUTED, "font": {"color": INK}, "align": "left"},
             "dragmode": False,
-            "xaxis": {**_AXIS, **xaxis},
-            "yaxis": {**_AXIS, **(yaxis or {})},
+            "xaxis": {**_AXIS, **xaxis, "title": {**_AXIS_TITLE, **xaxis.get("title", {})}},
+            "yaxis": {**_AXIS, **yaxis, "title": {**_AXIS_TITLE, **yaxis.get("title", {})}},
             **layout,
         },
     )
@@ -258,8 +261,8 @@ _AXIS: Final = {
     "gridcolor": LINE,
     "linecolor": LINE,
     "zeroline": False,
-    "title": {"font": {"size": 12}},
 }
+_AXIS_TITLE: Final = {"font": {"size": 13, "color": MUTED}}
 
 
 def _said(texts: Sequence[str]) -> Trace:

@@ -103,7 +103,7 @@ class SuiteResults:
         entries = ranked_entries(self.version) if self.most is None else [row.entry for row in rows]
         values = metrics.filter(entry__in=entries).order_by()
         for entry, category, passed, tasks in values.values_list("entry", "category", "tests_passed", "tasks"):
-            found[entry][category] = (passed, tasks)
+            found[entry][category] = (passed or 0.0, tasks)
         return found
 
     @cached_property
@@ -112,7 +112,7 @@ class SuiteResults:
         found: dict[str, dict[str, float]] = defaultdict(dict)
         totals = ReportedAggregate.objects.filter(run__entry__in=ranked_entries(self.version), printed__isnull=False)
         for run, measure, printed in totals.order_by("run", "pk").values_list("run__slug", "measure", "printed"):
-            found[run][measure] = float(printed)
+            found[run][measure] = float(printed or 0)
         return found
 
     @cached_property

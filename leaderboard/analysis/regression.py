@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 import statsmodels.formula.api as smf
-from scipy.optimize import linprog
+from scipy.optimize import linprog  # type: ignore[attr-defined]
 from statsmodels.tools.sm_exceptions import ModelWarning, PerfectSeparationError
 
 from leaderboard.analysis.types import Regression, Term
@@ -103,16 +103,15 @@ def _predictors(data: pd.DataFrame, counts: Sequence[TaskCount]) -> tuple[list[s
     unknown = {each.task for each in counts if each.metrics is None}
     if unknown:
         tasks = len({each.task for each in counts})
-        many = "no task" if len(unknown) == tasks else f"only {tasks - len(unknown)} of {tasks} tasks"
-        return [], tuple(f"{title}: {many} has a repository here" for title in PREDICTORS.values())
+        return [], (f"the repository metrics, since {len(unknown)} of {tasks} tasks have no repository here",)
     used, left_out = [], []
     for name, title in PREDICTORS.items():
-        spread = data[name].std(ddof=0) if len(data) else 0.0
-        if spread > 0:
-            data[name] = (data[name] - data[name].mean()) / spread
+        # Not the standard deviation, which rounding keeps above zero.
+        if data[name].nunique() > 1:
+            data[name] = (data[name] - data[name].mean()) / data[name].std(ddof=0)
             used.append(name)
         else:
-            left_out.append(f"{title}: it is the same for all tasks")
+            left_out.append(f"{title}, which is the same for all tasks")
     return used, tuple(left_out)
 
 

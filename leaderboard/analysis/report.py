@@ -90,8 +90,8 @@ def push_stale() -> int:
         report = reports.get(version.pk)
         if report and (report.computed > timezone.now() - LEAST_PAUSE or report.digest == digest_of(version)):
             continue
-        job = {"job_id": f"analysis-{version.pk}", "timeout": SECONDS}
-        pushed += bool(push_once(AUDITS, "leaderboard.jobs.compute_analysis", version.pk, **job))
+        job = "leaderboard.jobs.compute_analysis"
+        pushed += bool(push_once(AUDITS, job, version.pk, job_id=f"analysis-{version.pk}", timeout=SECONDS))
     return pushed
 
 

@@ -47,15 +47,27 @@ def regression(results: SuiteResults) -> Figure:
             continue
         rows += [(_SOURCES[source], *(term[column] for column in _TERM_FIELDS)) for term in found["terms"]]
         notes.append(_fit_note(_SOURCES[source], found))
-    if results.version.suite.slug == SUITE:
+    of_paper = results.version.suite.slug == SUITE
+    missing = results.report.missing or ("" if notes else "No published answer has an outcome yet.")
+    if notes and not rows:
+        missing, notes = " ".join(notes), []
+    if of_paper:
         rows += [(_SOURCES["paper"], *term, None, None) for term in TABLE_5]
     return Figure(
         columns=_TERMS,
         rows=tuple(rows),
-        notes=(*notes, *([results.report.note] if results.report.note else [])),
-        missing=results.report.missing or ("" if any(fits.values()) else "No published answer has an outcome yet."),
+        notes=(*notes, *_computed(results)),
+        differences=(_TABLE_5,) if of_paper else (),
+        missing=missing,
         chart=partial(_forest, rows) if rows else None,
     )
+
+
+_TABLE_5: Final = (
+    "Table 5 cannot be computed again: neither its repositories' metrics nor the outcomes of its 84 answers are "
+    "published together. The paper does not define directory imbalance, nor say what is standardised; here GPT-4.1 is "
+    "the reference, too, and docs/analysis.md says what was chosen."
+)
 
 
 _TERM_FIELDS: Final = ("name", "coefficient", "error", "z", "p", "low", "high", "clustered_error", "clustered_p")
@@ -132,7 +144,7 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
             Column("kappa", "Pair's κ", 3),
         ),
         rows=tuple(rows),
-        notes=(*([hidden] if len(pairs) < len(known) else []), *([results.report.note] if results.report.note else [])),
+        notes=(*([hidden] if len(pairs) < len(known) else []), *_computed(results)),
         missing=results.report.missing or ("" if rows else "No two raters labelled the same published answer."),
         chart=partial(_confusion_chart, rows, labels) if rows else None,
     )
@@ -151,7 +163,7 @@ def _confusion_chart(rows: Sequence[tuple[Any, ...]], labels: Sequence[str]) -> 
         )
         for place, label in enumerate(labels)
     ]
-    return charts.stacked(names, parts, title="% of these answers, by what the other rater says")
+    return charts.stacked(names, parts, title="% of answers, by the other's label")
 
 
 def actions(results: SuiteResults) -> Figure:
@@ -184,7 +196,7 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
                 if len(bars) < len(every)
                 else []
             ),
-            *([results.report.note] if results.report.note else []),
+            *_computed(results),
         ),
         missing=results.report.missing or ("" if bars else missing),
         chart=partial(_actions_chart, bars[: charts.MOST_ROWS], title) if bars else None,
@@ -226,7 +238,7 @@ def errors(results: SuiteResults) -> Figure:
         rows=tuple(rows) if shown else (),
         notes=(
             *([f"{total} marks on {marked} answers."] if total else []),
-            *([results.report.note] if results.report.note else []),
+            *_computed(results),
         ),
         differences=(_NO_ERROR_FILES,) if printed else (),
         missing=results.report.missing
@@ -250,6 +262,10 @@ def _errors_chart(rows: Sequence[tuple[Any, ...]]) -> charts.Chart:
         if any(len(row) > place and row[place] is not None for row in rows)
     ]
     return charts.bars(names, series, title="% of marks")
+
+
+def _computed(results: SuiteResults) -> tuple[str, ...]:
+    return (results.report.note,) if results.report.note else ()
 
 
 def _of(share: float | None) -> str:

@@ -143,6 +143,7 @@ def tasks(results: SuiteResults) -> Figure:
                     )
                 ],
                 title="tasks",
+                **({"dtick": 1} if max(each.tasks for each in found) <= 10 else {}),
             )
         )
         if found
@@ -153,8 +154,9 @@ def tasks(results: SuiteResults) -> Figure:
 def categories(results: SuiteResults) -> Figure:
     """How many tasks of each category a run passes."""
     every = [row for row in results.rows if row.inputs == _FULL and row.tests is not None]
-    passed = results.by_category(every[: results.most])
-    rows = [row for row in every[: results.most] if row.entry in passed]
+    best = every[: results.most]
+    passed = results.by_category(best)
+    rows = [row for row in best if row.entry in passed]
     here = results.categories
     return Figure(
         columns=(_SYSTEM, _SOURCE, *(Column(f"category_{number}", each.title) for number, each in enumerate(here, 1))),
@@ -163,8 +165,8 @@ def categories(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(map(address, rows)),
         notes=(
-            *_shown(len(rows), len(every), min(len(rows), charts.MOST_ROWS)),
-            *(_TOTALS if len(every[: results.most]) > len(rows) else ()),
+            *_shown(len(best), len(every), min(len(rows), charts.MOST_ROWS)),
+            *((f"Only totals were published of {len(best) - len(rows)} more.",) if len(best) > len(rows) else ()),
         ),
         missing="" if rows else "No published run on this version has outcomes by task.",
         chart=(
@@ -254,7 +256,6 @@ _TABLE_6: Final = (
     "Table 6 prints other shares of CC than the judge's files give for {} of {} runs: its labels come from another "
     "round of judging, whose files were not published."
 )
-_TOTALS: Final = ("Runs of which only totals were published are left out.",)
 _REDUCED: Final = (Inputs.PAPER_ONLY.label, Inputs.PAPER_GOAL_FILE.label)
 
 

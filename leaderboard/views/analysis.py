@@ -26,6 +26,7 @@ LISTED: Final = 50
 """Rows of a table on the page; files have all."""
 FORMATS: Final = ("csv", "json", "chart")
 DASH: Final = "\N{EN DASH}"
+MINUS: Final = "\N{MINUS SIGN}"
 
 
 @require_safe
@@ -92,7 +93,7 @@ def _written(cell: Cell, column: Column) -> str:
     least = 10**-column.digits
     if column.key in {"p", "clustered_p"} and cell < least:
         return f"< {least:g}"
-    return f"{cell:.{column.digits}f}"
+    return f"{cell:.{column.digits}f}".replace("-", MINUS)
 
 
 def _file(version: SuiteVersion, section: Section, form: str, *, blind: bool) -> HttpResponse:

@@ -7,6 +7,10 @@
   const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" };
   const decode = (text) => text.replace(/&(lt|gt|quot|#x27|amp);/g, (entity) => ENTITIES[entity]);
   const encode = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const shortened = (name) => {
+    const text = decode(name);
+    return encode(text.length > LONGEST_ON_PHONES ? `${text.slice(0, LONGEST_ON_PHONES - 1)}…` : text);
+  };
   const drawn = new Map();
 
   let loading;
@@ -48,10 +52,11 @@
     done();
     layout.font.family = getComputedStyle(document.body).fontFamily;
     if (theme) layout.paper_bgcolor = layout.plot_bgcolor = layout.hoverlabel.bgcolor;
-    const names = layout.yaxis.ticktext;
-    if (narrow && names) {
-      layout.yaxis.ticktext = names.map(decode).map((name) =>
-        encode(name.length > LONGEST_ON_PHONES ? `${name.slice(0, LONGEST_ON_PHONES - 1)}…` : name));
+    if (narrow) {
+      for (const axis of [layout.xaxis, layout.yaxis].filter((each) => each.ticktext)) {
+        axis.ticktext = axis.ticktext.map((name) => shortened(name.replaceAll("<br>", " ")));
+      }
+      if (layout.xaxis.ticktext) layout.xaxis.tickangle = -90;
       layout.font.size = 11;
     }
     return { data, layout };
