@@ -115,6 +115,8 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "model_call": private(pk=asked.submission_id, number=call.pk),
         "board_actions": everybody(suite="small"),
         "agreement": everybody(suite="small"),
+        "analysis_default": everybody(),
+        "analysis": everybody(suite="small"),
         "judges": everybody(),
         "judge": everybody(slug="other"),
         "judge_differences": replace(everybody(slug="other"), query="?suite=small"),
@@ -229,6 +231,7 @@ ELSEWHERE_TESTED: Final = {
 
 PUBLISHED: Final = {
     *("board_default", "board", "board_actions", "agreement", "system", "task", "case", "cases", "judge_differences"),
+    *("analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
 }
 """Where everybody reads of the submission, once it is published."""
