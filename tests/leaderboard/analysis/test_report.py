@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
@@ -178,6 +180,16 @@ def test_the_sweep_asks_once_for_what_is_missing_or_old(version: SuiteVersion, r
 def test_the_job_of_a_version_that_is_gone_does_nothing() -> None:
     compute_analysis(99)
     assert not AnalysisReport.objects.exists()
+
+
+def test_the_command_computes_the_newest_version(version: SuiteVersion) -> None:
+    published(version, "passed")
+    output = io.StringIO()
+    call_command("analyse", "--suite", "small", stdout=output)
+    assert output.getvalue() == "small v1: computed from 1 published rows\n"
+    assert SuiteResults(version).report.data is not None
+    with pytest.raises(CommandError, match="There is no suite 'absent'"):
+        call_command("analyse", "--suite", "absent")
 
 
 def test_a_worker_computes_it(version: SuiteVersion, redis_url: str) -> None:
