@@ -23,6 +23,7 @@ PHONE = {"width": 390, "height": 844}
 PUBLIC = (
     "/",
     "/board/lmr-mini/",
+    "/analysis/lmr-mini/",
     "/suites/",
     "/suites/lmr-mini/",
     "/suites/lmr-mini/tasks/dpo/1/",
