@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from django.db.models import Count, F, FilteredRelation, Max, Q, Sum
+from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
 from django.db.models.functions import Coalesce
 
 from benchmark_tasks.models import Category
@@ -68,19 +68,37 @@ class SuiteResults:
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """Every ranked row, the best tests first, those without tests last. One query."""
+        """Every ranked row without its labels, the best tests first, those without tests last. One query."""
         overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
         found = (
             ranked_entries(self.version)
             .annotate(overall=overall, day=Coalesce("submission__published_at", "submission__scored_at"))
+            .annotate(labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
             .order_by(F("overall__tests_rate").desc(nulls_last=True), "system__name", "pk")
             .values_list(
                 *("pk", "submission_id", "reported_run__slug", "system__name", "system__backbone", "inputs", "day"),
                 *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
-                *("overall__tests_low", "overall__tests_high", "overall__labels"),
+                *("overall__tests_low", "overall__tests_high", "labelled"),
             )
         )
         return [_row(*values) for values in found]
+
+    def with_labels(self, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+        """The same rows with what judge and annotators say. One query: of thousands of rows few are shown."""
+        overall = EntryMetric.objects.filter(category__isnull=True, entry__in=self._entries(rows)).order_by()
+        labels = dict(overall.values_list("entry", "labels"))
+        return [
+            replace(
+                row,
+                judge=_percentages(labels.get(row.entry), RaterAxis.JUDGE),
+                human=_percentages(labels.get(row.entry), RaterAxis.HUMAN),
+            )
+            for row in rows
+        ]
+
+    def _entries(self, rows: Sequence[ScoreRow]) -> QuerySet[Entry] | list[int]:
+        """Ids of a page's rows; of all rows a subquery, since databases limit how many values a query may hold."""
+        return ranked_entries(self.version) if self.most is None else [row.entry for row in rows]
 
     @cached_property
     def categories(self) -> list[CategoryTasks]:
@@ -99,9 +117,7 @@ class SuiteResults:
         """Entry -> category -> how many tasks passed, out of how many. One query."""
         found: dict[int, dict[int, tuple[float, int]]] = defaultdict(dict)
         metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False)
-        # Ids of a page's rows; of all rows a subquery, since databases limit how many values a query may hold.
-        entries = ranked_entries(self.version) if self.most is None else [row.entry for row in rows]
-        values = metrics.filter(entry__in=entries).order_by()
+        values = metrics.filter(entry__in=self._entries(rows)).order_by()
         for entry, category, passed, tasks in values.values_list("entry", "category", "tests_passed", "tasks"):
             found[entry][category] = (passed or 0.0, tasks)
         return found
@@ -159,7 +175,7 @@ def _row(
     rate: float | None,
     low: float | None,
     high: float | None,
-    labels: Mapping[str, RaterLabels] | None,
+    labelled: bool | None,
 ) -> ScoreRow:
     return ScoreRow(
         entry=entry,
@@ -174,8 +190,7 @@ def _row(
         tests=_percent(rate),
         low=_percent(low),
         high=_percent(high),
-        judge=_labels(labels, RaterAxis.JUDGE),
-        human=_labels(labels, RaterAxis.HUMAN),
+        labelled=bool(labelled),
     )
 
 
@@ -183,7 +198,7 @@ def _percent(rate: float | None) -> float | None:
     return None if rate is None else 100 * rate
 
 
-def _labels(labels: Mapping[str, RaterLabels] | None, rater: str) -> tuple[float, float, float] | None:
+def _percentages(labels: Mapping[str, RaterLabels] | None, rater: str) -> tuple[float, float, float] | None:
     said = (labels or {}).get(rater)
     if said is None:
         return None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from leaderboard.agreement.suite import RaterPair
+    from leaderboard.runs.action_charts import Bar
 
 LEAST_PAUSE: Final = timedelta(minutes=1)
 """Of many changes in a row, not each one is worth a report of its own."""
@@ -69,8 +70,8 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
         "regressions": {"measured": _regression(_measured(version)), "reported": _regression(_reported(version))},
         "pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(), known)],
         "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(binary=True), known)],
-        "shares": [bar._asdict() for bar in charts.shares],
-        "outcomes": [bar._asdict() for bar in charts.outcomes],
+        "shares": [_bar(bar) for bar in charts.shares],
+        "outcomes": [_bar(bar) for bar in charts.outcomes],
         "costs": {str(submission): cost for submission, cost in _costs(version).items()},
         "errors": errors,
         "marked": marked,
@@ -148,6 +149,11 @@ def _pair(pair: RaterPair) -> dict[str, Any]:
         "agreement": result.agreement.value,
         "kappa": result.kappa.value,
     }
+
+
+def _bar(bar: Bar) -> dict[str, Any]:
+    """Without its parts, which are drawn from the numbers."""
+    return {name: value for name, value in bar._asdict().items() if name != "parts"}
 
 
 def _costs(version: SuiteVersion) -> dict[int, float]:

@@ -190,12 +190,9 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
         ),
         rows=tuple((bar["name"], *bar["numbers"], bar["total"], bar["answers"]) for bar in bars),
         addresses=tuple(bar["address"] for bar in bars),
+        known=len(every),
         notes=(
-            *(
-                [f"The table has the first {len(bars)} of {len(every)}; the CSV has all."]
-                if len(bars) < len(every)
-                else []
-            ),
+            *([f"The chart shows the first {charts.MOST_ROWS}."] if len(every) > charts.MOST_ROWS else []),
             *_computed(results),
         ),
         missing=results.report.missing or ("" if bars else missing),

@@ -43,8 +43,8 @@ _MEASURES: Final = {
 def scores(results: SuiteResults) -> Figure:
     """Table 2: every run that was given all inputs, by every rater."""
     every = [row for row in results.rows if row.inputs == _FULL]
-    rows = every[: results.most]
     printed = results.printed
+    rows = results.with_labels(every[: results.most])
     columns = (_SYSTEM, _SOURCE, *_TESTS, *_JUDGE, *_HUMAN)
     paper = any("tests" in printed.get(row.run, {}) for row in every)
     columns += (Column("paper_tests_percent", "Paper: tests, %", 1),) if paper else ()
@@ -57,8 +57,9 @@ def scores(results: SuiteResults) -> Figure:
             for row in rows
         ),
         addresses=tuple(map(address, rows)),
-        notes=_shown(len(rows), len(every), len(tested)),
-        differences=_differences(every, printed),
+        known=len(every),
+        notes=_drawn(len(every)),
+        differences=_differences(results, every),
         missing="" if rows else _NOTHING,
         chart=partial(_interval_chart, tested) if tested else None,
     )
@@ -73,7 +74,7 @@ def inputs(results: SuiteResults) -> Figure:
     found = [group for group in groups.values() if {row.inputs for row in group} - {_FULL}]
     ordered = [sorted(group, key=lambda row: order[row.inputs]) for group in found]
     every = [row for group in ordered for row in group]
-    rows = every[: results.most]
+    rows = results.with_labels(every[: results.most])
     return Figure(
         columns=(_SYSTEM, _SOURCE, _INPUTS, *_TESTS, *_JUDGE),
         rows=tuple(
@@ -81,18 +82,19 @@ def inputs(results: SuiteResults) -> Figure:
             for row in rows
         ),
         addresses=tuple(map(address, rows)),
-        notes=_shown(len(rows), len(every), len(rows)),
-        differences=_differences([row for row in every if row.inputs != _FULL], results.printed),
+        known=len(every),
+        notes=(f"The chart shows the first {_LINES} of {len(found)} systems.",) if len(found) > _LINES else (),
+        differences=_differences(results, [row for row in every if row.inputs != _FULL]),
         missing="" if rows else "No published run on this version was given reduced inputs.",
-        chart=partial(_inputs_chart, ordered[:8]) if rows else None,
+        chart=partial(_inputs_chart, ordered[:_LINES]) if rows else None,
     )
 
 
 def binary(results: SuiteResults) -> Figure:
     """Table 6: completely correct against all else."""
     printed = TABLE_6 if results.version.suite.slug == SUITE else {}
-    every = [row for row in results.rows if row.inputs == _FULL and (row.judge or row.human)]
-    rows = every[: results.most]
+    every = [row for row in results.rows if row.inputs == _FULL and row.labelled]
+    rows = results.with_labels(every[: results.most])
     columns = (
         _SYSTEM,
         _SOURCE,
@@ -111,7 +113,8 @@ def binary(results: SuiteResults) -> Figure:
         columns=columns,
         rows=lines,
         addresses=tuple(map(address, rows)),
-        notes=_shown(len(rows), len(every), min(len(rows), charts.MOST_ROWS)),
+        known=len(every),
+        notes=_drawn(len(every)),
         differences=(_TABLE_6.format(differing, len(printed)),) if differing else (),
         missing="" if rows else "No published run on this version has labels.",
         chart=partial(_binary_chart, rows[: charts.MOST_ROWS], printed) if rows else None,
@@ -164,8 +167,9 @@ def categories(results: SuiteResults) -> Figure:
             (row.system, row.provenance, *(_of(passed[row.entry].get(each.pk)) for each in here)) for row in rows
         ),
         addresses=tuple(map(address, rows)),
+        known=len(every) - len(best) + len(rows),
         notes=(
-            *_shown(len(best), len(every), min(len(rows), charts.MOST_ROWS)),
+            *_drawn(len(every)),
             *((f"Only totals were published of {len(best) - len(rows)} more.",) if len(best) > len(rows) else ()),
         ),
         missing="" if rows else "No published run on this version has outcomes by task.",
@@ -208,7 +212,7 @@ def cost(results: SuiteResults) -> Figure:
             for place in shown
         ),
         addresses=tuple(address(every[place]) for place in shown),
-        notes=_shown(len(shown), len(every), len(every)),
+        known=len(every),
         missing=""
         if every
         else results.report.missing
@@ -225,7 +229,8 @@ def history(results: SuiteResults) -> Figure:
     )
     best = records([row.tests or 0.0 for row in dated])
     places = range(len(dated))
-    shown = places if results.most is None else places[-results.most :]
+    # The newest first where there are more than can be shown, and in files.
+    shown = places[::-1][: results.most]
     reported = sum(row.reported for row in results.rows)
     return Figure(
         columns=(Column("date", "Published"), _SYSTEM, *_TESTS, Column("record_percent", "Best until then, %", 1)),
@@ -241,15 +246,15 @@ def history(results: SuiteResults) -> Figure:
             for place in shown
         ),
         addresses=tuple(address(dated[place]) for place in shown),
-        notes=(
-            *((f"The newest {len(shown)} of {len(dated)}; the CSV has all.",) if len(shown) < len(dated) else ()),
-            *((f"{reported} reported runs have no date of their own and are left out.",) if reported else ()),
-        ),
+        known=len(dated),
+        notes=(f"{reported} reported runs have no date of their own and are left out.",) if reported else (),
         missing="" if dated else "Nothing that this site measured is published on this version yet.",
         chart=partial(_history_chart, dated, best) if dated else None,
     )
 
 
+_LINES: Final = 8
+"""So many lines can be told apart in one chart."""
 _NONE: Final = (None, None, None)
 _NOTHING: Final = "Nothing is published on this version yet."
 _TABLE_6: Final = (
@@ -276,17 +281,15 @@ def _share(passed: tuple[float, int] | None) -> float | None:
     return None if passed is None else passed[0] / passed[1]
 
 
-def _shown(listed: int, known: int, drawn: int) -> tuple[str, ...]:
-    """What is not shown of a long table, or of its chart."""
-    table = (f"The table has the first {listed} of {known}; the CSV has all.",) if listed < known else ()
-    chart = (f"The chart shows the first {drawn} of {listed}.",) if drawn == charts.MOST_ROWS and drawn < listed else ()
-    return table + chart
+def _drawn(known: int) -> tuple[str, ...]:
+    """What the chart of a long table does not show."""
+    return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
 
 
-def _differences(rows: Sequence[ScoreRow], printed: dict[str, dict[str, float]]) -> tuple[str, ...]:
+def _differences(results: SuiteResults, every: Sequence[ScoreRow]) -> tuple[str, ...]:
     """Where the reported results that are stored and the paper's tables do not agree to the printed digit."""
-    found = []
-    for row in rows:
+    printed, found = results.printed, []
+    for row in results.with_labels([row for row in every if row.run in printed]):
         ours = {"tests": row.tests}
         for rater, labels in (("judge", row.judge), ("human", row.human)):
             ours |= {
@@ -294,7 +297,7 @@ def _differences(rows: Sequence[ScoreRow], printed: dict[str, dict[str, float]])
             }
         other = {
             measure: (value, paper)
-            for measure, paper in printed.get(row.run, {}).items()
+            for measure, paper in printed[row.run].items()
             if (value := ours.get(measure)) is not None and abs(round(value, 1) - paper) > 0.05
         }
         if other:

@@ -26,9 +26,9 @@ class Column:
 class Figure:
     """One table, with the chart that is drawn from it.
 
-    ``addresses`` are the pages of the rows, empty where a row has none. ``notes`` are about these data; ``differences``
-    say where upstream's files and the paper disagree. ``missing`` says why there is nothing, or what is left out.
-    ``chart`` makes Plotly's JSON as a mapping; None without one.
+    ``rows`` may be the first of ``known`` ones (0: they are all there are); ``addresses`` are their pages, empty where
+    a row has none. ``notes`` are about these data; ``differences`` say where upstream's files and the paper disagree.
+    ``missing`` says why there is nothing, or what is left out. ``chart`` makes Plotly's JSON; None without one.
     """
 
     columns: tuple[Column, ...]
@@ -37,6 +37,7 @@ class Figure:
     notes: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     missing: str = ""
+    known: int = 0
     chart: Callable[[], Mapping[str, Any]] | None = None
 
 
@@ -44,8 +45,8 @@ class Figure:
 class ScoreRow:
     """One published run, with its overall numbers in percent; None where a rater said nothing.
 
-    ``judge`` and ``human`` are the percentages of CC, LC and LI. ``submission`` is None for a reported run, ``run``
-    empty for a measured one.
+    ``judge`` and ``human`` are the percentages of CC, LC and LI, read for rows that are shown; ``labelled`` says
+    whether there are any. ``submission`` is None for a reported run, ``run`` empty for a measured one.
     """
 
     entry: int
@@ -60,8 +61,9 @@ class ScoreRow:
     tests: float | None
     low: float | None
     high: float | None
-    judge: tuple[float, float, float] | None
-    human: tuple[float, float, float] | None
+    labelled: bool
+    judge: tuple[float, float, float] | None = None
+    human: tuple[float, float, float] | None = None
 
     @property
     def reported(self) -> bool:

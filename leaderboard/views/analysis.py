@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from leaderboard.analysis.charts import MOST_ROWS
 from leaderboard.analysis.data import SuiteResults
 from leaderboard.analysis.figures import BY_SLUG, SECTIONS
 from leaderboard.closing import closed
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from leaderboard.analysis.figures import Section
     from leaderboard.analysis.types import Cell, Column, Figure
 
-LISTED: Final = 50
-"""Rows of a table on the page; files have all."""
+LISTED: Final = 15
+"""Rows of a table among all figures."""
+LISTED_ALONE: Final = 500
+"""Rows of a table on a figure's own page; files have all."""
 FORMATS: Final = ("csv", "json", "chart")
 DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
@@ -54,20 +57,21 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
     blind = bool(closed(request))
     if form:
         return _file(version, BY_SLUG[asked], form, blind=blind)
-    results = SuiteResults(version, most=LISTED, blind=blind)
+    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, blind=blind)
     shown = [BY_SLUG[asked]] if asked else SECTIONS
+    listed = LISTED_ALONE if asked else LISTED
     context = {
         "suite": suite,
         "version": version,
         "asked": asked,
         "all_figures": query_with(request.GET, figure=None),
-        "sections": [_shown(request, section, section.make(results)) for section in shown],
+        "sections": [_shown(request, section, section.make(results), listed) for section in shown],
     }
     return render(request, "leaderboard/analysis.html", context)
 
 
-def _shown(request: HttpRequest, section: Section, figure: Figure) -> dict[str, Any]:
-    addresses = figure.addresses or ("",) * len(figure.rows)
+def _shown(request: HttpRequest, section: Section, figure: Figure, listed: int) -> dict[str, Any]:
+    addresses = (figure.addresses or ("",) * len(figure.rows))[:listed]
     return {
         "section": section,
         "figure": figure,
@@ -75,8 +79,11 @@ def _shown(request: HttpRequest, section: Section, figure: Figure) -> dict[str, 
         "alone": query_with(request.GET, figure=section.slug),
         "rows": [
             (address, [(_written(cell, column), column.digits is not None) for cell, column in _cells(figure, row)])
-            for address, row in zip(addresses, figure.rows, strict=True)
+            for address, row in zip(addresses, figure.rows[:listed], strict=True)
         ],
+        "known": figure.known or len(figure.rows),
+        # A template would call it, and draw every chart for a page that shows none.
+        "drawn": figure.chart is not None,
     }
 
 
@@ -98,7 +105,7 @@ def _written(cell: Cell, column: Column) -> str:
 
 def _file(version: SuiteVersion, section: Section, form: str, *, blind: bool) -> HttpResponse:
     """One figure's data, every row of it, or its chart as the page draws it."""
-    figure = section.make(SuiteResults(version, most=LISTED if form == "chart" else None, blind=blind))
+    figure = section.make(SuiteResults(version, most=MOST_ROWS if form == "chart" else None, blind=blind))
     if form == "chart":
         if figure.chart is None:
             raise Http404("There is nothing to draw yet.")
