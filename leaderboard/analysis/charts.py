@@ -141,7 +141,7 @@ def cells(
         )
     axis = {
         "tickvals": list(range(len(columns))),
-        "ticktext": ["<br>".join(map(_text, wrap(column, 13))) for column in columns],
+        "ticktext": ["<br>".join(map(_text, wrap(column, 13, break_long_words=False))) for column in columns],
         "tickfont": {"size": 11},
         "side": "top",
         "tickangle": 0,

@@ -247,7 +247,7 @@ def history(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(address(dated[place]) for place in shown),
         known=len(dated),
-        notes=(f"{reported} reported runs have no date of their own and are left out.",) if reported else (),
+        notes=(f"Left out for want of a date: {reported} reported.",) if reported else (),
         missing="" if dated else "Nothing that this site measured is published on this version yet.",
         chart=partial(_history_chart, dated, best) if dated else None,
     )

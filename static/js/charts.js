@@ -144,9 +144,14 @@
     }
   }, { rootMargin: "300px" });
 
-  for (const figure of document.querySelectorAll("figure.chart[data-chart]")) {
+  const figures = document.querySelectorAll("figure.chart[data-chart]");
+  const several = figures.length > 1;
+  for (const figure of figures) {
     figure.hidden = false;
     seen.observe(figure);
+    // Thirteen open tables are too long a way for a thumb.
+    const data = figure.closest("section").querySelector("details.data");
+    if (NARROW.matches && data && several) data.open = false;
   }
   new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.analysis.regression import MOST_MODELS, OTHERS, PREDICTORS, fit
@@ -60,7 +61,7 @@ def test_coefficients_and_errors_are_those_of_a_generalised_linear_model() -> No
     counts = sample()
     found = fit(counts)
     matrix, passed, _ = design(counts)
-    wanted = sm.GLM(passed, matrix, family=sm.families.Binomial()).fit()
+    wanted = GLM(passed, matrix, family=Binomial()).fit()
     assert [term.name for term in found.terms] == ["constant", *PREDICTORS.values(), "model: model 1", "model: model 2"]
     for name, values in (("coefficient", wanted.params), ("error", wanted.bse), ("z", wanted.tvalues)):
         assert [getattr(term, name) for term in found.terms] == pytest.approx(list(values), rel=1e-4), name

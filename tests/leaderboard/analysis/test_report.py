@@ -69,8 +69,8 @@ def test_the_regression_counts_published_ranked_answers_with_all_inputs(version:
     found = data(version)["regressions"]
     assert found["reported"] is None
     measured = found["measured"]
-    facts = (measured["answers"], measured["passes"], measured["tasks"], measured["papers"], measured["reference"])
-    assert facts == (8, 4, 4, 4, "alpha")
+    said = (measured["answers"], measured["passes"], measured["tasks"], measured["papers"], measured["reference"])
+    assert said == (8, 4, 4, 4, "alpha")
     assert measured["why"] == "too few answers: 4 passed and 4 failed, and 6 coefficients need 12 of each"
 
 
@@ -167,7 +167,7 @@ def test_the_sweep_asks_once_for_what_is_missing_or_old(version: SuiteVersion, r
     published(version, "passed")
     assert (push_stale(), push_stale(), queued()) == (1, 0, [f"analysis-{version.pk}"])
     with opened(AUDITS) as queue:
-        queue.empty()
+        queue.connection.flushall()
     compute_analysis(version.pk)
     assert push_stale() == 0
     published(version, "passed")
