@@ -18,6 +18,7 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
+from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
 from leaderboard.board.states import every_board_changed, note_change
@@ -89,3 +90,9 @@ def begin_board(instance: SuiteVersion, **_: Any) -> None:
 def show_what_changed(**_: Any) -> None:
     """What any board may name has changed, which is rare: every board is rendered anew."""
     transaction.on_commit(every_board_changed)
+
+
+@receiver(reconciled)
+def analyse_what_changed(**_: Any) -> None:
+    """Have a worker compute the analyses whose data changed since."""
+    push_stale()

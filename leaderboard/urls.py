@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.views import (
     agreement,
+    analysis,
     board,
     cases,
     catalogue,
@@ -37,6 +38,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/<slug:suite>/", compare.compare, name="compare"),
     path("compare/<slug:suite>/<slug:paper>/<int:index>/", compare.compare_task, name="compare_task"),
     path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
+    path("analysis/", analysis.analysis_default, name="analysis_default"),
+    path("analysis/<slug:suite>/", analysis.analysis, name="analysis"),
     path("suites/", catalogue.suites, name="suites"),
     path("suites/<slug:suite>/", catalogue.suite, name="suite"),
     path("suites/<slug:suite>/kit/", catalogue.kit, name="kit"),

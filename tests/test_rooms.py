@@ -30,12 +30,13 @@ PURE = {
     "evaluator/sandbox": {"building", "configuration", "task_environments"},
     "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},
     "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},
+    "leaderboard/analysis": {"data", "figures", "report", "report_tables", "tables"},
     "leaderboard/published": {"reported"},
 }
 LONGEST_MODULE = 400
 WORKERS_LIBRARIES = (
-    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "pydantic", "pymupdf", "rs_bpe"),
-    *("scipy", "statsmodels"),
+    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "plotly", "pydantic", "pymupdf"),
+    *("rs_bpe", "scipy", "statsmodels"),
 )
 """What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
 WORKERS_PACKAGES = {
@@ -48,6 +49,7 @@ WORKERS_PACKAGES = {
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),
     *("evaluator.judging.health", "evaluator.jobs", "evaluator.generation.extraction"),
+    *("leaderboard.analysis.regression", "leaderboard.jobs"),
 )
 
 

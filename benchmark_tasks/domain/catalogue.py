@@ -10,6 +10,7 @@ from django.db import transaction
 
 from benchmark_tasks.domain.facts_suite import ensure_categories, load_facts
 from benchmark_tasks.domain.importing import ImportReport, import_suite
+from benchmark_tasks.domain.repository_metrics import store_missing_metrics
 from benchmark_tasks.domain.revisions import SuiteChanges
 from benchmark_tasks.models import Suite, TaskRevision
 
@@ -39,6 +40,7 @@ def load_catalogue(*, actor: Any = None) -> CatalogueReport:
         ensure_categories()
         facts = load_facts(actor=actor)
     shipped = import_suite(folder=SHIPPED_SUITES_FOLDER / SHIPPED_SUITE, slug=SHIPPED_SUITE, actor=actor, strict=True)
+    store_missing_metrics()
     # Only a suite that is new gets its place in the order: an operator may have moved it since.
     if shipped.version is not None and shipped.version.number == 1:
         Suite.objects.filter(slug=SHIPPED_SUITE).update(position=2)

@@ -20,6 +20,7 @@ from benchmark_tasks.domain.facts_suite import (
 )
 from benchmark_tasks.domain.problems import ImportProblem, ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.domain.repository_metrics import repository_metrics
 from benchmark_tasks.domain.revisions import store_papers
 from benchmark_tasks.domain.task_files import UpstreamFiles
 from benchmark_tasks.models import Category, Paper, Suite, Task, TaskRevision
@@ -258,5 +259,6 @@ def _task_content(
         masked_line=task.masked_line,
         grading_hash=grading_hash,
         not_runnable_reasons=list(task.reasons),
+        repository_metrics=repository_metrics(repository, info.goal_file) or {},
         **hashes,
     )

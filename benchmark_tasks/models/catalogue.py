@@ -122,6 +122,8 @@ class TaskRevision(models.Model):
     golden file, cases, runner and check. The files themselves lie in the content store under these hashes.
     Only tasks of the upstream protocol have a ``unit_test_file`` (a path in the repository) and a Dockerfile.
     ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that change nothing one can see.
+    ``repository_metrics`` is the repository's :class:`~benchmark_tasks.domain.repository_metrics.RepositoryMetrics`,
+    empty without a repository.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="revisions")
@@ -138,6 +140,7 @@ class TaskRevision(models.Model):
     check_settings = models.JSONField(default=dict, blank=True)
     unit_test_file = models.CharField(max_length=300, blank=True)
     equivalent_mutants = models.JSONField(default=list, blank=True)
+    repository_metrics = models.JSONField(default=dict, blank=True)
     masked_source = models.TextField(blank=True)
     masked_line = models.PositiveIntegerField(default=0)
     statement_hash = models.CharField(max_length=64)

@@ -90,7 +90,7 @@ def read_report(*, suite: Suite, asked: Asked) -> Report:
     labels = count_labels(entries=asked_entries(suite=suite, asked=asked), category=asked.category, raters=known)
     judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
     return Report(
-        pairs=tuple(_rater_pairs(labels, asked, known)),
+        pairs=tuple(rater_pairs(labels, asked, known)),
         annotators=annotators_agreement(labels),
         judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
         reported_annotators=any(said is not None for _, said, _ in labels.reported.of("reported_annotators")),
@@ -101,7 +101,7 @@ def _says_anything(labels: Labels, rater: Rater) -> bool:
     return any(said is not None for _, said, _ in labels.answers.of(rater.column))
 
 
-def _rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
+def rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
     """Every two raters that labelled an answer in common, or only those with the named ones.
 
     Raters that tell only CC from the rest take part only where that is asked for. Rows are the rater that comes first

@@ -32,6 +32,7 @@ _ORDER: Final = (
     "endpoints",
     "judging",
     "agreement",
+    "analysis",
     "reviewing",
     "authoring-tasks",
     "operating",

@@ -99,7 +99,7 @@ def _paths() -> Iterator[str]:
     for slug in page_slugs():
         yield reverse("docs_page", args=[slug])
     for suite in Suite.objects.all():
-        yield from (reverse(name, args=[suite.slug]) for name in ("board", "agreement", "suite"))
+        yield from (reverse(name, args=[suite.slug]) for name in ("board", "analysis", "agreement", "suite"))
         version = current_version(suite)
         for revision in revisions_of(version)[:MOST_OF_A_KIND] if version else ():
             yield reverse("task", args=[suite.slug, revision.task.paper.slug, revision.task.index])

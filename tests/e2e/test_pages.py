@@ -25,6 +25,7 @@ PUBLIC = (
     "/board/lmr-mini/",
     "/board/lmr-bench/matrix/",
     "/compare/lmr-bench/?row=r-no-agent-gpt-4.1&row=r-openhands-claude-3.7&row=r-no-agent-gpt-4o",
+    "/analysis/lmr-mini/",
     "/suites/",
     "/suites/lmr-mini/",
     "/suites/lmr-mini/tasks/dpo/1/",

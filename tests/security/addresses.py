@@ -118,6 +118,8 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "compare": everybody(suite="small"),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
+        "analysis_default": everybody(),
+        "analysis": everybody(suite="small"),
         "judges": everybody(),
         "judge": everybody(slug="other"),
         "judge_differences": replace(everybody(slug="other"), query="?suite=small"),
@@ -232,7 +234,7 @@ ELSEWHERE_TESTED: Final = {
 
 PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
-    *("case", "cases", "judge_differences"),
+    *("case", "cases", "judge_differences", "analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
 }
 """Where everybody reads of the submission, once it is published."""

@@ -1,0 +1,136 @@
+"""The charts of the analysis pages in a real browser, under the site's policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.test_pages import PHONE, serious
+from tests.evaluator.processes import wait_until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+ANALYSIS = "/analysis/lmr-bench/"
+DRAWN = 9
+"""Of the shipped results: nothing is known of their cost, dates and agents' steps."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _computed(instance: Instance) -> None:
+    """A worker does it by itself."""
+    wait_until(lambda: "A worker computes this" not in instance.get(ANALYSIS)[1], "the analysis", seconds=600)
+
+
+@pytest.fixture
+def complaints(page: Page) -> list[str]:
+    """What the browser's console says: errors, warnings, and what the policy stopped."""
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
+def drawn(page: Page) -> None:
+    """Come by every chart, and wait until all are drawn."""
+    for chart in page.locator("figure.chart").all():
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator("svg.main-svg").first).to_be_visible()
+    expect(page.locator("figure.chart[data-drawn]")).to_have_count(DRAWN)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_chart_is_drawn_without_a_word_in_the_console(page: Page, complaints: list[str], scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.goto(ANALYSIS)
+    expect(page.locator("figure.chart")).to_have_count(DRAWN)
+    drawn(page)
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    written = page.locator("#scores .ytick text").first
+    assert written.evaluate("text => getComputedStyle(text).fill") == ink
+    assert serious(page) == []
+    assert complaints == []
+
+
+def test_the_library_comes_after_the_page_and_only_where_a_chart_is(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto("/board/lmr-bench/")
+    assert not [url for url in asked if "plotly" in url]
+    page.goto(ANALYSIS, wait_until="domcontentloaded")
+    assert "plotly-basic" not in page.content().split("</body>")[0].split("data-plotly")[0]
+    expect(page.locator("#scores svg.main-svg").first).to_be_visible()
+    assert len([url for url in asked if "plotly-basic" in url]) == 1
+    # Charts below the fold are not asked for yet.
+    assert not [url for url in asked if "figure=errors" in url]
+
+
+def test_switching_colours_redraws(page: Page, complaints: list[str]) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(ANALYSIS)
+    label = page.locator("#scores .ytick text").first
+    expect(label).to_be_visible()
+    light = label.evaluate("text => getComputedStyle(text).fill")
+    page.locator("#theme-toggle").click()
+    expect(page.locator("#scores figure.chart")).to_have_attribute("data-drawn", "dark")
+    assert label.evaluate("text => getComputedStyle(text).fill") not in {light, ""}
+    assert complaints == []
+
+
+def test_the_keyboard_reads_every_point(page: Page) -> None:
+    page.goto(ANALYSIS)
+    box, status = page.locator("#scores .chart-box"), page.locator("#scores [role=status]")
+    expect(box).to_have_attribute("role", "application")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    expect(status).to_have_text("OpenHands (Claude 3.7) (reported): 50.0 % of tests, 95 % interval 32.6 to 67.4")
+    expect(page.locator("#scores .hoverlayer")).to_contain_text("Claude 3.7")
+    page.keyboard.press("End")
+    expect(status).to_contain_text("OpenHands (GPT-4o)")
+    page.keyboard.press("Escape")
+    expect(status).to_be_empty()
+    # The chart is no trap: what comes after it is reached.
+    page.keyboard.press("Tab")
+    expect(page.locator("#scores summary")).to_be_focused()
+
+
+def test_taking_a_figure_away(page: Page, complaints: list[str], tmp_path: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto(ANALYSIS)
+    with page.expect_download() as begun:
+        page.locator("#scores").get_by_role("button", name="SVG").click()
+    assert begun.value.suggested_filename == "lmr-bench-scores.svg"
+    begun.value.save_as(tmp_path / "scores.svg")
+    drawing = (tmp_path / "scores.svg").read_text(encoding="utf-8")
+    assert "OpenHands (Claude 3.7)" in drawing
+    # On white, whatever the page's colours: it goes into papers.
+    assert "rgb(255, 255, 255)" in drawing
+    with page.expect_download() as begun:
+        page.locator("#scores").get_by_role("link", name="CSV").click()
+    assert begun.value.suggested_filename == "lmr-bench-v1-scores.csv"
+    assert complaints == []
+
+
+def test_without_javascript_the_tables_hold_everything(browser: Browser, browser_context_args: dict[str, Any]) -> None:
+    context = browser.new_context(**browser_context_args, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(ANALYSIS)
+    expect(page.locator("#scores tbody tr")).to_have_count(7)
+    expect(page.locator("#scores tbody tr").first).to_contain_text("50.0")
+    expect(page.locator("figure.chart").first).to_be_hidden()
+    context.close()
+
+
+def test_a_phone_never_scrolls_sideways(page: Page, complaints: list[str]) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.goto(ANALYSIS)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert complaints == []

@@ -1,0 +1,201 @@
+"""What a job computes of a suite version, when it is computed again, and when it is not shown."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.queue.queueing import AUDITS, opened
+from leaderboard.analysis.data import SuiteResults, digest_of
+from leaderboard.analysis.report import LEAST_PAUSE, compute_report, push_stale
+from leaderboard.board.entries import recompute_submission
+from leaderboard.jobs import compute_analysis
+from leaderboard.models import AnalysisReport
+from reviews.enums import CaseState, FinalSource
+from submissions.enums import Inputs, Kind, Visibility
+from submissions.models import Implementation, Submission
+from submissions.trajectories.steps import Action
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.judging import JudgeFactory, judged, walked
+from tests.leaderboard.showing import counted
+from tests.reviews.factories import case_of, ready, reviewed
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=4)
+    shapes = ((1.0, 2.0, 0.5, 10), (2.0, 1.5, 0.1, 40), (3.0, 1.0, 0.9, 20), (2.5, 3.0, 0.4, 90))
+    names = ("directory_depth", "branch_factor", "directory_imbalance", "goal_length")
+    for revision, shape in zip(made.revisions.order_by("pk"), shapes, strict=True):
+        revision.repository_metrics = dict(zip(names, shape, strict=True))
+        revision.save()
+    return made
+
+
+def published(version: SuiteVersion, *outcomes: str, backbone: str = "alpha", **facts: Any) -> Submission:
+    """A published run with its row."""
+    facts = {"system": SystemFactory(backbone=backbone), "published": True, **facts}
+    submission = counted(version, *outcomes, **facts)
+    recompute_submission(submission.pk)
+    return submission
+
+
+def answers_of(submission: Submission) -> list[Implementation]:
+    return list(submission.implementations.order_by("revision_id"))
+
+
+def data(version: SuiteVersion) -> dict[str, Any]:
+    found: dict[str, Any] = compute_report(version).data
+    return found
+
+
+def test_the_regression_counts_published_ranked_answers_with_all_inputs(version: SuiteVersion) -> None:
+    published(version, "passed", "passed", "wrong_output", "raised")
+    published(version, "passed", "wrong_output", "passed", "wrong_output", backbone="beta")
+    for facts in ({"published": False}, {"kind": Kind.CALIBRATION}, {"inputs": Inputs.PAPER_ONLY}):
+        published(version, "passed", "passed", "passed", "passed", **facts)
+    found = data(version)["regressions"]
+    assert found["reported"] is None
+    measured = found["measured"]
+    said = (measured["answers"], measured["passes"], measured["tasks"], measured["papers"], measured["reference"])
+    assert said == (8, 4, 4, 4, "alpha")
+    assert measured["why"] == "too few answers: 4 passed and 4 failed, and 6 coefficients need 12 of each"
+
+
+def test_enough_answers_have_coefficients_and_a_weak_task_counts_for_nothing(version: SuiteVersion) -> None:
+    patterns = ("pppw", "wppp", "pwwp", "wwpw", "pwpw", "wpwp", "ppww", "wwpp")
+    for number, pattern in enumerate(patterns):
+        outcomes = ("passed" if each == "p" else "wrong_output" for each in pattern)
+        published(version, *outcomes, backbone=("alpha", "beta")[number % 2])
+    measured = data(version)["regressions"]["measured"]
+    # Four tasks with four metrics each: with the constant one too many.
+    assert measured["why"].startswith("the predictors determine one another")
+    weak = version.revisions.order_by("pk")[3]
+    TaskRevision.objects.filter(pk=weak.pk).update(audit_state="weak")
+    TaskRevision.objects.update(repository_metrics={})
+    for submission in Submission.objects.all():
+        recompute_submission(submission.pk)
+    measured = data(version)["regressions"]["measured"]
+    assert (measured["answers"], measured["tasks"]) == (24, 3)
+    assert [term["name"] for term in measured["terms"]] == ["constant", "model: beta"]
+    assert list(measured["left_out"]) == ["the repository metrics, since 3 of 3 tasks have no repository here"]
+
+
+def test_raters_actions_costs_and_errors(version: SuiteVersion) -> None:
+    submission = published(version, "passed", "passed", "wrong_output", "raised")
+    one, two, three, _ = answers_of(submission)
+    judge = JudgeFactory(name="Stern")
+    for answer, label in ((one, "CC"), (two, "LI"), (three, "LI")):
+        judged(answer, judge, label)
+    walked(one, Action.RUN, Action.READ, Action.RUN)
+    Implementation.objects.update(usage={"cost_usd": 0.5})
+    for answer, state in ((two, CaseState.FINAL), (three, CaseState.FINAL), (one, CaseState.DISPUTED)):
+        case = case_of(answer, state=state, label="LI", source=FinalSource.AGREED, closed=timezone.now())
+        for _ in range(2):
+            reviewed(case, ready(), "LI")
+    found = data(version)
+    tests = next(pair for pair in found["binary_pairs"] if {pair["first"], pair["second"]} == {"Unit tests", "Stern"})
+    assert (tests["n"], [list(row) for row in tests["matrix"]]) == (3, [[1, 1], [0, 1]])
+    assert [(bar["total"], bar["answers"]) for bar in found["shares"]] == [(3, 1)]
+    assert found["costs"] == {str(submission.pk): 2.0}
+    # Two answers with the same class each, said twice; the case that is still open counts nowhere.
+    assert (found["errors"], found["marked"]) == ({"comprehension": 2}, 2)
+    Implementation.objects.filter(pk=one.pk).update(usage={})
+    assert data(version)["costs"] == {}
+
+
+def test_a_report_says_when_it_is_older_than_its_data(version: SuiteVersion) -> None:
+    published(version, "passed")
+    compute_report(version)
+    assert "before the newest change" not in SuiteResults(version).report.note
+    published(version, "passed")
+    report = SuiteResults(version).report
+    assert report.data is not None
+    assert "before the newest change of the data" in report.note
+
+
+def test_the_digest_follows_rows_their_counts_and_metrics(version: SuiteVersion) -> None:
+    digests = [digest_of(version)]
+    submission = published(version, "passed")
+    digests.append(digest_of(version))
+    recompute_submission(submission.pk)
+    digests.append(digest_of(version))
+    version.revisions.filter(pk=version.revisions.first().pk).update(repository_metrics={})
+    digests.append(digest_of(version))
+    assert len(set(digests)) == 4
+    assert digest_of(version) == digests[-1]
+
+
+@pytest.mark.parametrize("visibility", [Visibility.HIDDEN, Visibility.WITHDRAWN, Visibility.PRIVATE])
+def test_what_is_hidden_takes_the_report_with_it(version: SuiteVersion, visibility: str) -> None:
+    """At once, though the job that leaves it out has not run: its numbers and names stand in the report."""
+    published(version, "passed")
+    secret = published(version, "passed")
+    compute_report(version)
+    assert SuiteResults(version).report.data is not None
+    Submission.objects.filter(pk=secret.pk).update(visibility=visibility)
+    report = SuiteResults(version).report
+    assert report.data is None
+    assert report.missing.startswith("A worker computes this")
+    compute_report(version)
+    assert SuiteResults(version).report.data is not None
+
+
+def test_nothing_published_has_nothing_to_compute(version: SuiteVersion) -> None:
+    assert SuiteResults(version).report == (None, "Nothing is published on this version yet.", "")
+
+
+def queued() -> list[str]:
+    with opened(AUDITS) as queue:
+        return sorted(queue.job_ids)
+
+
+def test_the_sweep_asks_once_for_what_is_missing_or_old(version: SuiteVersion, redis_url: str) -> None:
+    assert (push_stale(), queued()) == (0, [])
+    published(version, "passed")
+    assert (push_stale(), push_stale(), queued()) == (1, 0, [f"analysis-{version.pk}"])
+    with opened(AUDITS) as queue:
+        queue.connection.flushall()
+    compute_analysis(version.pk)
+    assert push_stale() == 0
+    published(version, "passed")
+    # Not for each of many changes in a row.
+    assert push_stale() == 0
+    AnalysisReport.objects.update(computed=timezone.now() - LEAST_PAUSE - timedelta(seconds=1))
+    assert (push_stale(), queued()) == (1, [f"analysis-{version.pk}"])
+
+
+def test_the_job_of_a_version_that_is_gone_does_nothing() -> None:
+    compute_analysis(99)
+    assert not AnalysisReport.objects.exists()
+
+
+def test_the_command_computes_the_newest_version(version: SuiteVersion) -> None:
+    published(version, "passed")
+    output = io.StringIO()
+    call_command("analyse", "--suite", "small", stdout=output)
+    assert output.getvalue() == "small v1: computed from 1 published rows\n"
+    assert SuiteResults(version).report.data is not None
+    with pytest.raises(CommandError, match="There is no suite 'absent'"):
+        call_command("analyse", "--suite", "absent")
+
+
+def test_a_worker_computes_it(version: SuiteVersion, redis_url: str) -> None:
+    from django_rq import get_worker
+
+    published(version, "passed", owner=UserFactory())
+    push_stale()
+    get_worker(AUDITS, worker_class="rq.SimpleWorker", serializer="json").work(burst=True)
+    assert AnalysisReport.objects.get().digest == digest_of(version)
