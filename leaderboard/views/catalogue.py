@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
+from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path
@@ -77,13 +78,16 @@ def kit(request: HttpRequest, suite: str) -> FileResponse:
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)
     name = f"{version.suite.slug}-v{version.number}-kit.zip"
-    return FileResponse(archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip")
+    response = FileResponse(archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip")
+    # Its name holds a digest of its content.
+    response["ETag"] = quote_etag(archive.stem)
+    return response
 
 
 @require_safe
 def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
     """One task: its paper, instruction, masked code, protocol, audit, and who solves it."""
-    revision, is_current = _asked_revision(request, suite, paper, index)
+    revision, is_current = asked_revision(request, suite, paper, index)
     context = {
         "suite": revision.task.suite,
         "task": revision.task,
@@ -103,7 +107,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
 @require_safe
 def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
     """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
-    revision, _ = _asked_revision(request, suite, paper, index)
+    revision, _ = asked_revision(request, suite, paper, index)
     if not revision.paper_hash:
         raise Http404("No paper is stored for this task; its page links to the publication.")
     try:
@@ -118,7 +122,7 @@ def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> File
     return response
 
 
-def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
+def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
     """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
     shown = get_object_or_404(
         Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
