@@ -125,7 +125,7 @@ def root(request: HttpRequest) -> HttpResponse:
 def _operations() -> list[URLPattern]:
     """Every operation's address. Ninja's own last one, of the API itself, serves to find where it is mounted."""
     patterns = [each for each in api.urls[0] if isinstance(each, URLPattern)]
-    return [*all_answered(patterns), re_path("", missing, name="missing")]
+    return all_answered([*patterns, re_path("", missing, name="missing")])
 
 
 urlpatterns = [
