@@ -148,7 +148,7 @@ def _known(error: Exception) -> ProblemError | None:
     if isinstance(error, AnswerClosedError):
         return ProblemError(Kind.BLIND, "You are labelling an answer of this. Lock your label or skip it to see more.")
     if isinstance(error, ValidationError):
-        return _invalid((".".join(map(str, each["loc"][1:])), each["msg"]) for each in error.errors)
+        return invalid((".".join(map(str, each["loc"][1:])), each["msg"]) for each in error.errors)
     if isinstance(error, Http404):
         return ProblemError(Kind.NOT_FOUND, "There is nothing at this address, or nothing that you may see.")
     if isinstance(error, RequestDataTooBig):
@@ -161,7 +161,7 @@ def _known(error: Exception) -> ProblemError | None:
 def _refused(error: SubmissionError) -> ProblemError:
     """What a verb refuses; its message is written for the person who reads it."""
     if isinstance(error, IncompleteError):
-        return _invalid(error.errors.items())
+        return invalid(error.errors.items())
     if isinstance(error, BundleRefusedError):
         return ProblemError(Kind.INVALID, f"{error} The upload lists what is wrong.")
     kinds = {QuotaExceededError: Kind.QUOTA, NotAllowedError: Kind.NOT_ALLOWED}
@@ -173,7 +173,8 @@ def too_large() -> ProblemError:
     return ProblemError(Kind.TOO_LARGE, "The body is larger than this address takes. Send less.")
 
 
-def _invalid(errors: Iterable[tuple[str, str]]) -> ProblemError:
+def invalid(errors: Iterable[tuple[str, str]]) -> ProblemError:
+    """What was sent is not valid: each field, and what to do."""
     listed = tuple(errors)
     told = " ".join(f"{field}: {message}" if field else message for field, message in listed[:3])
     return ProblemError(Kind.INVALID, told, listed)
@@ -183,6 +184,6 @@ def valid(form: forms.Form) -> dict[str, Any]:
     """What a page's form makes of what was sent. Raises :class:`ProblemError` with everything that is wrong."""
     if form.is_valid():
         return form.cleaned_data
-    raise _invalid(
+    raise invalid(
         ("" if field == "__all__" else field, str(message)) for field, found in form.errors.items() for message in found
     )

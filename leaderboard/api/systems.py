@@ -41,7 +41,7 @@ class CategoryOut(Schema):
     human: LabelsOut | None
 
 
-class RunOut(RowOut):
+class SystemRunOut(RowOut):
     """A published row of a system, with its numbers per category."""
 
     suite: str
@@ -52,7 +52,7 @@ class RunOut(RowOut):
 class SystemDetail(SystemOut):
     """A system with everything of it that is published."""
 
-    runs: list[RunOut]
+    runs: list[SystemRunOut]
 
 
 def system_out(system: System) -> dict[str, Any]:

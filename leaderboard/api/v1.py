@@ -13,7 +13,18 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import REF_TEMPLATE, OpenAPISchema
 from ninja.parser import Parser
 
-from leaderboard.api import answers, boards, cases, catalogue, submissions, systems, uploads, whoami
+from leaderboard.api import (
+    answers,
+    boards,
+    cases,
+    catalogue,
+    endpoints,
+    labels,
+    submissions,
+    systems,
+    uploads,
+    whoami,
+)
 from leaderboard.api.access import PUBLIC, Token
 from leaderboard.api.answering import all_answered, missing
 from leaderboard.api.problems import CONTENT_TYPE, Kind, Problem, answer_to
@@ -55,6 +66,11 @@ class _Document(OpenAPISchema):
         problem = Problem.model_json_schema(ref_template=REF_TEMPLATE)
         self.add_schema_definitions({**problem.pop("$defs"), Problem.__name__: problem})
         return super().get_components()
+
+    def operation_details(self, operation: Operation) -> Any:
+        """Its first sentence sums it up."""
+        details = super().operation_details(operation)
+        return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
 
     def operation_security(self, operation: Operation) -> Any:
         """The scope that a token needs; none at all where everybody may ask."""
@@ -99,7 +115,7 @@ api = _Api(
     docs_url=None,
     urls_namespace="api",
 )
-for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers, cases):
+for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers, endpoints, cases, labels):
     api.add_router("", _part.router)
 
 
@@ -113,7 +129,12 @@ def document(request: HttpRequest) -> HttpResponse:
 @require_safe
 def viewer(request: HttpRequest) -> HttpResponse:
     """The document as a page on which one can try every operation."""
-    return render(request, "leaderboard/api.html")
+    listed = [
+        {"method": method.upper(), "address": address, **described, "scope": described["security"][0]["token"][0]}
+        for address, methods in api.get_openapi_schema()["paths"].items()
+        for method, described in methods.items()
+    ]
+    return render(request, "leaderboard/api.html", {"operations": listed})
 
 
 @require_safe

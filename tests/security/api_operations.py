@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Operation:
     """Status codes: without a token, for somebody else's, for the owner's of the private thing, for a maintainer's.
 
-    What is ``published`` is read here by everybody. ``facts`` make an act possible now.
+    What is ``published`` is read here by everybody. ``facts`` make an act possible now; what ``acts`` changes a row.
     """
 
     method: str
@@ -35,6 +35,7 @@ class Operation:
     data: Any = None
     published: bool = False
     facts: Callable[[], object] | None = None
+    acts: bool = True
 
     @property
     def path(self) -> str:
@@ -77,10 +78,18 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall) 
     file = {"pk": upload.pk}
     case = submission.implementations.get().cases.get()
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
+    assert call.answer_request is not None
+    run = call.answer_request.generation
+    assert run.endpoint is not None
+    endpoint, asked = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
+    order = {"suite": "small", "inputs": "paper_only"}
     of_task = "/suites/{suite}/tasks/{paper}/{index}"
 
     def where(**facts: str) -> Callable[[], object]:
         return lambda: type(submission).objects.filter(pk=submission.pk).update(**facts)
+
+    def asking(state: str) -> Callable[[], object]:
+        return lambda: type(run).objects.filter(pk=run.pk).update(state=state)
 
     return {
         "get_me": own("/me"),
@@ -116,7 +125,38 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall) 
             data={"reason": "because it must"},
             facts=where(visibility="published"),
         ),
+        "list_endpoints": own("/endpoints"),
+        "get_endpoint": Operation("GET", "/endpoints/{pk}", 401, 404, 200, 404, endpoint),
+        "estimate_run": Operation("POST", "/endpoints/{pk}/estimate", 401, 404, 200, 404, endpoint, order, acts=False),
+        "start_run": Operation(
+            "POST", "/endpoints/{pk}/runs", 401, 404, 409, 404, endpoint, {**order, "estimate": "none"}
+        ),
+        "get_run": private("/submissions/{pk}/run", published=False, **asked),
+        "pause_run": Operation("POST", "/submissions/{pk}/run/pause", 401, 404, 200, 200, asked),
+        "resume_run": Operation(
+            "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, asked, {}, facts=asking("paused")
+        ),
+        **_of_annotators(),
         "list_cases": everybody("/cases", published=True),
         "get_case": Operation("GET", "/cases/{pk}", 404, 404, 404, 404, {"pk": case.pk}, published=True),
         "list_reported_cases": everybody("/reported-cases"),
+    }
+
+
+def _of_annotators() -> dict[str, Operation]:
+    """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
+    item = {"pk": 1}
+
+    def nobodys(method: str, template: str, data: Any = None, **arguments: Any) -> Operation:
+        return Operation(method, template, 401, 404, 404, 404, arguments, data)
+
+    return {
+        "take_item": Operation("POST", "/labels/next", 401, 403, 403, 403),
+        "get_item": nobodys("GET", "/labels/{pk}", **item),
+        "get_item_paper": nobodys("GET", "/labels/{pk}/paper", **item),
+        "save_draft": nobodys("PUT", "/labels/{pk}/draft", {"version": 0}, **item),
+        "lock_label": nobodys("POST", "/labels/{pk}/lock", {"label": "CC", "confidence": 3}, **item),
+        "return_item": nobodys("POST", "/labels/{pk}/return", **item),
+        "resume_item": nobodys("POST", "/labels/{pk}/resume", **item),
+        "skip_item": nobodys("POST", "/labels/{pk}/skip", {"reason": "because it must"}, **item),
     }

@@ -22,6 +22,8 @@ from schemathesis.specs.openapi.checks import (
 from leaderboard.wsgi import application
 from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.api.asking import Program
+from tests.reviews.factories import ready
+from tests.reviews.labelling import held_by
 from tests.security.api_operations import entered_operations
 from tests.security.conftest import secret_call, secret_submission, secret_upload
 
@@ -60,18 +62,23 @@ def send(
     secret_upload: Upload,
     secret_call: ModelCall,
 ) -> Iterator[Callable[[schemathesis.Case, bool], None]]:
-    """Sends a case with a token of Alice's, half of them for what is hers, and looks at the answer."""
+    """Sends a case with a token of Alice's or an annotator's, half of them for what is theirs; looks at the answer."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, api_token_requests=10**6)
     settings.ALLOWED_HOSTS = ["*"]
     operations = entered_operations(secret_submission, secret_upload, secret_call)
-    token = Program(alice).headers
+    annotator = ready()
+    item = held_by(annotator, secret_submission.implementations.get().revision)
+    submitting, labelling = Program(alice).headers, Program(annotator.user).headers
 
     def sent(case: schemathesis.Case, real: bool) -> None:
-        name = case.operation.definition.raw["operationId"]
-        if real and operations[name].arguments:
-            case.path_parameters = {**operations[name].arguments}
+        described = case.operation.definition.raw
+        labels = described["tags"] == ["Labels"]
+        arguments = operations[described["operationId"]].arguments
+        if real and arguments:
+            case.path_parameters = {"pk": item.pk} if labels else {**arguments}
         with transaction.atomic():
-            case.call_and_validate(headers=token, checks=CHECKS, app=server)
+            headers = labelling if labels else submitting
+            case.call_and_validate(headers=headers, checks=CHECKS, app=server)
             transaction.set_rollback(True)
 
     # A server closes connections between requests, on which the test's transaction lies.
