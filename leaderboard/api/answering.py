@@ -38,13 +38,23 @@ def _guarded(view: View) -> View:
             patch_cache_control(response, no_cache=True)
         return response
 
-    return csrf_exempt(conditional_page(guarded))
+    return csrf_exempt(_with_head(conditional_page(guarded)))
+
+
+def _with_head(view: View) -> View:
+    """Answer HEAD as GET; the server leaves the body out."""
+
+    @wraps(view)
+    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        method, request.method = request.method, "GET" if request.method == "HEAD" else request.method
+        response = view(request, *args, **kwargs)
+        request.method = method
+        return response
+
+    return asked
 
 
 def _response(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    if request.method == "HEAD":
-        # The server leaves the body out.
-        request.method = "GET"
     try:
         _refuse_large(request)
         response = view(request, *args, **kwargs)

@@ -114,9 +114,14 @@ def row_out(row: BoardRow) -> dict[str, Any]:
 
 def tests_out(cell: TestsCell | None) -> dict[str, Any] | None:
     """The unit tests of a row as data."""
-    return None if cell is None else {name: getattr(cell, name) for name in TestsOut.model_fields}
+    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in TestsOut.model_fields}
 
 
 def labels_out(cell: LabelsCell | None) -> dict[str, Any] | None:
     """One rater's labels of a row as data."""
-    return None if cell is None else {name: getattr(cell, name) for name in LabelsOut.model_fields}
+    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in LabelsOut.model_fields}
+
+
+def _rounded(value: object) -> object:
+    """A number as exact as anybody can use it: what counting in binary adds is left out."""
+    return round(value, 4) if isinstance(value, float) else value

@@ -244,5 +244,7 @@ def _run(generation: Generation) -> dict[str, Any]:
     return {
         "submission": generation.submission_id,
         **{name: getattr(generation, name) for name in told},
-        **{name: getattr(done, name) for name in (*used, "dollars", "wait_until")},
+        **{name: getattr(done, name) for name in (*used, "wait_until")},
+        # SQLite adds decimals as floating point numbers.
+        "dollars": None if done.dollars is None else round(done.dollars, 6),
     }

@@ -148,7 +148,7 @@ def _known(error: Exception) -> ProblemError | None:
     if isinstance(error, AnswerClosedError):
         return ProblemError(Kind.BLIND, "You are labelling an answer of this. Lock your label or skip it to see more.")
     if isinstance(error, ValidationError):
-        return invalid((".".join(map(str, each["loc"][1:])), each["msg"]) for each in error.errors)
+        return invalid((_field(each["loc"]), each["msg"]) for each in error.errors)
     if isinstance(error, Http404):
         return ProblemError(Kind.NOT_FOUND, "There is nothing at this address, or nothing that you may see.")
     if isinstance(error, RequestDataTooBig):
@@ -156,6 +156,11 @@ def _known(error: Exception) -> ProblemError | None:
     if isinstance(error, HttpError | MultiPartParserError | SuspiciousOperation | UnreadablePostError):
         return ProblemError(Kind.UNREADABLE, "The body is not what its Content-Type says, or it is incomplete.")
     return None
+
+
+def _field(location: tuple[str | int, ...]) -> str:
+    """Where a value stands: after its source, and after the name that a body has here."""
+    return ".".join(map(str, location[2 if location[0] == "body" else 1 :]))
 
 
 def _refused(error: SubmissionError) -> ProblemError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
+from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
 
     from benchmark_tasks.models import Category
 
@@ -71,16 +73,19 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 @require_safe
-def kit(request: HttpRequest, suite: str) -> FileResponse:
+def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
     """The task kit of a version, as a zip file."""
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None or not has_code(version):
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)
     name = f"{version.suite.slug}-v{version.number}-kit.zip"
-    response = FileResponse(archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip")
-    # Its name holds a digest of its content.
-    response["ETag"] = quote_etag(archive.stem)
+    # Its name holds a digest of its content. Whoever has it needs no open file.
+    tag = quote_etag(archive.stem)
+    response = get_conditional_response(request, etag=tag) or FileResponse(
+        archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip"
+    )
+    response["ETag"] = tag
     return response
 
 
