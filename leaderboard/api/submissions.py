@@ -137,7 +137,7 @@ class Filter(Schema):
     """Which submissions are asked for."""
 
     mine: bool = Field(False, description="Your own only, whoever else may see them.")
-    suite: str = Field("", description="A suite's slug.")
+    suite: str = Field("", pattern=r"^[-A-Za-z0-9_]*$", description="A suite's slug.")
     state: Literal["", *SubmissionState.values] = ""  # type: ignore[valid-type]
     visibility: Literal["", *Visibility.values] = ""  # type: ignore[valid-type]
 

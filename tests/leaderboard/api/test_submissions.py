@@ -67,6 +67,8 @@ def test_the_list_has_what_is_published_and_one_s_own(small: SuiteVersion, alice
     assert listed(Program(alice), "?visibility=private&state=scored") == [mine.pk]
     assert listed(Program(alice), f"?suite={mine.suite_version.suite.slug}") == [mine.pk]
     assert Program().problem("GET", "/submissions?state=lost")["status"] == 422
+    # PostgreSQL refuses to look for a NUL.
+    assert Program().problem("GET", "/submissions?suite=%00")["status"] == 422
 
 
 def test_a_submission_tells_its_progress_numbers_and_what_may_be_done(answer: Implementation, alice: User) -> None:
