@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run setup test attacks chaos lint audit password reset lock format
+.PHONY: help run setup test attacks chaos lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -37,6 +37,9 @@ lint: ## Style, formatting, types, migrations, deployment checks
 format: ## Let ruff and djade format the code and templates
 	@scripts/environment.sh dev
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format . ; find templates -name '*.html' -exec .venv/bin/djade {} +
+
+openapi: ## Write docs/openapi.json anew, after a change of the API
+	@$(MANAGE) export_openapi_schema --api leaderboard.api.v1.api --sorted --ensure-ascii --indent 1 --output docs/openapi.json
 
 audit: ## Known vulnerabilities of the locked packages
 	@scripts/environment.sh dev

@@ -1,4 +1,4 @@
-"""What the queue calls of this room. A job fetches, claims and delegates; only its process loads numpy and statsmodels."""
+"""What the queue calls of this room. A job fetches, claims and delegates; only it loads numpy and statsmodels."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from leaderboard.views import (
     board,
     cases,
     catalogue,
+    client,
     compare,
     docs,
     endpoints,
@@ -127,6 +128,12 @@ urlpatterns += [
     path("cases/<int:pk>/", cases.case, name="case"),
     path("cases/reported/<str:run>/<slug:paper>/<int:index>/", cases.reported_case, name="reported_case"),
     path(f"{ANSWER}appeal/", cases.appeal, name="appeal"),
+]
+
+# The API, and its client.
+urlpatterns += [
+    path("api/v1/", include("leaderboard.api.v1")),
+    path("client/lmr_board.py", client.client, name="client"),
 ]
 
 # Maintaining.

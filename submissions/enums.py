@@ -102,6 +102,15 @@ class Visibility(TextChoices):
     HIDDEN = "hidden", "hidden by a maintainer"
 
 
+class Scope(TextChoices):
+    """What a token lets a program do for its owner."""
+
+    READ = "read", "read what you may read"
+    SUBMIT = "submit", "upload, submit, cancel, publish and withdraw"
+    ENDPOINTS = "endpoints", "start and steer runs on your endpoints"
+    LABEL = "label", "take, draft and lock labels as an annotator"
+
+
 class Verb(TextChoices):
     """What an audit event says was done."""
 
@@ -126,6 +135,8 @@ class Verb(TextChoices):
     ENDPOINT_DELETED = "endpoint_delete", "deleted the endpoint"
     KEY_STORED = "key_stored", "stored a key for"
     KEY_FORGOTTEN = "key_forgotten", "deleted the key of"
+    TOKEN_MADE = "token_made", "made the token"
+    TOKEN_REVOKED = "token_revoked", "revoked the token"
     PAUSED = "paused", "paused"
     RESUMED = "resumed", "resumed"
     JUDGE_ADDED = "judge_added", "added the judge"

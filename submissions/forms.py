@@ -17,9 +17,9 @@ from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.types import hidden_character
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import described_by
-from submissions.enums import Inputs
+from submissions.enums import Inputs, Scope
 from submissions.models import Upload, User
-from submissions.upload_limits import tree_limits
+from submissions.upload_limits import largest_upload, tree_limits
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
@@ -146,7 +146,7 @@ class UploadForm(forms.Form):
     def clean_file(self) -> UploadedFile[bytes] | None:
         """The file, if one was sent and is not too large."""
         file: UploadedFile[bytes] | None = self.cleaned_data.get("file")
-        limit = max(ArchiveLimits().upload, tree_limits().upload)
+        limit = largest_upload()
         if file is not None and (file.size or 0) > limit:
             msg = (
                 f"{file.name} has more than the {readable(limit)} that are accepted. "
@@ -234,6 +234,30 @@ class PublishForm(forms.Form):
         label=_CONSENT, error_messages={"required": "Publishing needs your consent to show the code."}
     )
     licence = forms.ChoiceField(label=_LICENCE, choices=_LICENCE_CHOICES, error_messages={"required": _NO_LICENCE})
+
+
+class TokenForm(forms.Form):
+    """Making a token."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=80,
+        help_text="What will use it, such as “CI of my-repository”.",
+        validators=[refuse_hidden_characters],
+    )
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
+        initial=[Scope.READ.value, Scope.SUBMIT.value],
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Tick at least one box: a token that may do nothing is of no use."},
+    )
+    days = forms.TypedChoiceField(
+        label="It ends",
+        choices=[(7, "in a week"), (30, "in 30 days"), (90, "in 90 days"), (366, "in a year")],
+        coerce=int,
+        initial=90,
+    )
 
 
 def _reason(help_text: str) -> forms.CharField:

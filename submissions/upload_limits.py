@@ -24,6 +24,11 @@ def tree_limits() -> ArchiveLimits:
     )
 
 
+def largest_upload() -> int:
+    """The bytes of the largest file that is taken from somebody who is known."""
+    return max(ArchiveLimits().upload, tree_limits().upload)
+
+
 class BoundedUploadHandler(FileUploadHandler):
     """Hands on only so much of a file that the form sees that it is too large; the rest never reaches the disk.
 
@@ -36,9 +41,8 @@ class BoundedUploadHandler(FileUploadHandler):
 
     def _limit(self) -> int:
         """Output trees are taken from people who are signed in only."""
-        bundle = ArchiveLimits().upload
         user = getattr(self.request, "user", None)
-        return max(bundle, tree_limits().upload) if user is not None and user.is_authenticated else bundle
+        return largest_upload() if user is not None and user.is_authenticated else ArchiveLimits().upload
 
     def file_complete(self, file_size: int) -> None:
         """Leave the file to the next handler."""

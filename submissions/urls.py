@@ -1,14 +1,16 @@
-"""Addresses of uploading. Pages about what became of an upload are the leaderboard's."""
+"""Addresses of uploading, and of programs' tokens. Pages about what became of an upload are the leaderboard's."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from submissions.views import uploading
+from submissions.views import tokens, uploading
 
 urlpatterns = [
     path("submit/", uploading.upload, name="upload"),
     path("submit/<int:pk>/", uploading.upload_check, name="upload_check"),
     path("submit/<int:pk>/progress/", uploading.upload_progress, name="upload_progress"),
     path("submit/<int:pk>/discard/", uploading.upload_discard, name="upload_discard"),
+    path("accounts/tokens/", tokens.tokens, name="tokens"),
+    path("accounts/tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
 ]

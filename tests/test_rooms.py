@@ -34,8 +34,10 @@ PURE = {
     "leaderboard/published": {"reported"},
 }
 LONGEST_MODULE = 400
+ONE_FILE = PROJECT_ROOT / "leaderboard" / "client" / "lmr_board.py"
+"""The client is downloaded as it is: what it is made of cannot lie in several modules."""
 WORKERS_LIBRARIES = (
-    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "plotly", "pydantic", "pymupdf"),
+    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "plotly", "pymupdf"),
     *("rs_bpe", "scipy", "statsmodels"),
 )
 """What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
@@ -222,6 +224,6 @@ def test_no_module_is_longer_than_a_reader_can_hold() -> None:
     for folder in (*ROOMS, "tests", "scripts"):
         for file in modules(folder):
             lines = len(file.read_text(encoding="utf-8").splitlines())
-            if lines > LONGEST_MODULE:
+            if lines > LONGEST_MODULE and file != ONE_FILE:
                 long[str(file.relative_to(PROJECT_ROOT))] = lines
     assert long == {}

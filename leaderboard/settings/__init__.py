@@ -43,6 +43,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "django_htmx",
     "django_rq",
+    # Its files of Swagger UI; the API itself needs no app.
+    "ninja",
     "csp",
 ]
 

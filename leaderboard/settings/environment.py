@@ -189,6 +189,8 @@ class Environment:
     review_gap_share: float = _variable("float", 0.2, validate=_range(min=0, max=1))
     review_repeat_share: float = _variable("float", 0.07, validate=_range(min=0, max=1))
     sign_up_open: bool = _variable("bool", True)
+    api_anonymous_requests: int = _variable("int", 60, validate=_range(min=1))
+    api_token_requests: int = _variable("int", 300, validate=_range(min=1))
     contact: str = _variable("str", "")
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
 

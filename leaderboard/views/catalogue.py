@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
 
     from benchmark_tasks.models import Category
 
@@ -70,20 +73,26 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 @require_safe
-def kit(request: HttpRequest, suite: str) -> FileResponse:
+def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
     """The task kit of a version, as a zip file."""
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None or not has_code(version):
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)
     name = f"{version.suite.slug}-v{version.number}-kit.zip"
-    return FileResponse(archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip")
+    # Its name holds a digest of its content. Whoever has it needs no open file.
+    tag = quote_etag(archive.stem)
+    response = get_conditional_response(request, etag=tag) or FileResponse(
+        archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip"
+    )
+    response["ETag"] = tag
+    return response
 
 
 @require_safe
 def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
     """One task: its paper, instruction, masked code, protocol, audit, and who solves it."""
-    revision, is_current = _asked_revision(request, suite, paper, index)
+    revision, is_current = asked_revision(request, suite, paper, index)
     context = {
         "suite": revision.task.suite,
         "task": revision.task,
@@ -103,7 +112,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
 @require_safe
 def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
     """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
-    revision, _ = _asked_revision(request, suite, paper, index)
+    revision, _ = asked_revision(request, suite, paper, index)
     if not revision.paper_hash:
         raise Http404("No paper is stored for this task; its page links to the publication.")
     try:
@@ -118,7 +127,7 @@ def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> File
     return response
 
 
-def _asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
+def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
     """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
     shown = get_object_or_404(
         Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index

@@ -29,6 +29,7 @@ IMAGE_TYPES: Final = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/
 _ORDER: Final = (
     "glossary",
     "submitting",
+    "api",
     "endpoints",
     "judging",
     "agreement",

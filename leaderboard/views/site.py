@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import sys
 from http import HTTPStatus
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from allauth.account.views import password_reset as password_reset_by_letter
 from django.conf import settings
-from django.db import DatabaseError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -22,6 +20,7 @@ from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import visible_entries
 from leaderboard.cases.case_pages import public_cases
+from leaderboard.disk_full import means_full
 from leaderboard.views.docs import page_slugs
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SQLITE_IS_FULL: Final = "database or disk is full"
-_POSTGRESQL_IS_FULL: Final = "53100"
 _SECRET: Final = re.compile(r"password|token|key", re.IGNORECASE)
 MOST_OF_A_KIND: Final = 10_000
 """A site map may list 50,000 pages."""
@@ -46,22 +42,10 @@ PRIVATE: Final = (
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's page, or with status 507 one that says that the disk is full and repeats what was typed."""
-    if not any(map(_means_full, _causes(sys.exc_info()[1]))):
+    if not means_full(sys.exc_info()[1]):
         return defaults.server_error(request)
     typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
     return render(None, "507.html", {"typed": typed}, status=HTTPStatus.INSUFFICIENT_STORAGE)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _means_full(error: BaseException) -> bool:
-    if isinstance(error, DatabaseError):
-        return _SQLITE_IS_FULL in str(error)
-    return getattr(error, "sqlstate", "") == _POSTGRESQL_IS_FULL or getattr(error, "errno", None) in _FULL
 
 
 def password_reset(request: HttpRequest) -> HttpResponseBase:

@@ -17,7 +17,15 @@ from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.uploads import CheckedBundle, check_file, checked_bundle, discard
+from submissions.domain.uploads import (
+    BundleRefusedError,
+    CheckedBundle,
+    StaleCheckError,
+    check_file,
+    checked_bundle,
+    discard,
+    recheck,
+)
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Implementation, Submission, System, Upload, User
@@ -58,10 +66,15 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
 def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
     """Submit an upload as it was checked; it is removed when it became a submission.
 
-    Raises as :func:`submit`, :class:`WrongStateError` where the upload has just been submitted or discarded, and
-    ``StaleCheckError`` where its suite has changed since the check.
+    Raises as :func:`submit`, :class:`WrongStateError` where the upload is being checked or has just been submitted or
+    discarded, and ``StaleCheckError`` where its suite has changed since the check: then it is checked again. Where it
+    is refused now, its report says why.
     """
     _require_licence(publish_licence)
+    if not upload.checked:
+        msg = "This file is being checked. Submit it when that has ended."
+        raise WrongStateError(msg)
+    quotas.count_check(upload.owner)
     if not upload.result:
         msg = "The file could not be checked to its end, so it was not submitted."
         raise NotAllowedError(msg)
@@ -69,6 +82,13 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
     try:
         checked = checked_bundle(Path(upload.result.path).read_bytes())
         submitted = _submit(upload.owner, path, checked, publish_licence)
+    except StaleCheckError:
+        recheck(upload=upload)
+        raise
+    except BundleRefusedError as error:
+        # What the suite takes may have changed since the check: the report says what is wrong now.
+        Upload.objects.filter(pk=upload.pk).update(report=error.checked.report())
+        raise
     except FileNotFoundError:
         if path.exists() and Path(upload.result.path).exists():
             raise

@@ -3,5 +3,6 @@
 from submissions.models.endpoints import Endpoint
 from submissions.models.people import AuditEvent, User
 from submissions.models.submission import Implementation, Submission, System, Upload
+from submissions.models.tokens import ApiToken
 
-__all__ = ["AuditEvent", "Endpoint", "Implementation", "Submission", "System", "Upload", "User"]
+__all__ = ["ApiToken", "AuditEvent", "Endpoint", "Implementation", "Submission", "System", "Upload", "User"]

@@ -131,15 +131,11 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _check_page(request, stored, form)
     try:
-        quotas.count_check(user)
         submitted = submitting.submit_upload(upload=stored, publish_licence=form.cleaned_data["licence"])
     except uploads.StaleCheckError:
-        uploads.recheck(upload=stored)
         messages.info(request, "The suite has changed since this file was checked, so it is being checked again.")
         return redirect("upload_check", pk=pk)
     except uploads.BundleRefusedError as error:
-        # What the suite takes may have changed since the check: show what is wrong now.
-        Upload.objects.filter(pk=stored.pk).update(report=error.checked.report())
         stored.refresh_from_db()
         form.add_error(None, str(error))
         return _check_page(request, stored, form)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
     from reviews.models import Case, TaskFlag
-    from submissions.models import Endpoint, Submission, Upload
+    from submissions.models import ApiToken, Endpoint, Submission, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -130,6 +130,11 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         **_of_reviewing(case),
         "maintain": maintaining(),
         "reevaluate": maintaining(),
+        "tokens": signed_in(),
+        "client": everybody(),
+        "api_root": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
+        "api_viewer": everybody(),
+        "api_document": everybody(),
     }
 
 
@@ -166,12 +171,13 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What maintainers act on, beside Alice's things; ``plan`` is the fingerprint of measuring hers again."""
+    """What maintainers act on, and a ``token`` of Alice's; ``plan`` is the fingerprint of measuring hers again."""
 
     endpoint: Endpoint
     judge: JudgeConfig
     flag: TaskFlag
     reevaluation: Reevaluation
+    token: ApiToken
     plan: str
 
 
@@ -200,6 +206,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
     both = OWNER | MAINTAINER
     return {
         "upload_discard": Act(OWNER, {"pk": upload.pk}),
+        "token_revoke": Act(OWNER, {"pk": others.token.pk}),
         "submission_publish": Act(both, one, {"consent": "on", "licence": "MIT"}),
         "submission_withdraw": Act(both, one, because, where(visibility="published")),
         "submission_cancel": Act(both, one, {"confirm": "on"}, where(state="running")),
@@ -240,13 +247,15 @@ PUBLISHED: Final = {
 """Where everybody reads of the submission, once it is published."""
 
 ALLAUTH: Final = "account_"
+API: Final = "api"
+"""The namespace of the API's operations: ``api_operations.py`` is their table."""
 
 
 def named(resolver: URLResolver | None = None) -> Iterator[str]:
     """The name of every address, ours and the libraries'."""
     for pattern in (resolver or get_resolver()).url_patterns:
         if isinstance(pattern, URLResolver):
-            yield from named(pattern)
+            yield from () if pattern.namespace == API else named(pattern)
         elif isinstance(pattern, URLPattern):
             yield str(pattern.name)
 

@@ -15,6 +15,7 @@ from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from reviews.cases.flags import flag_task
+from submissions.domain import tokens
 from submissions.domain.uploads import discard
 from submissions.models import Endpoint, Submission
 from submissions.trajectories.steps import Action, AgentRun, Step
@@ -101,7 +102,8 @@ def actions(
     Reevaluation.objects.update(state="held")
     planned = planning.plan(Submission.objects.filter(pk=secret_submission.pk), offered=LastSeen(), task="")
     judge = JudgeConfig.objects.get(slug="other")
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, plan=planning.fingerprint(planned))
+    token, _ = tokens.make(owner=secret_submission.owner, name="CI", scopes=["read"], days=1)
+    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, plan=planning.fingerprint(planned))
     return acting(secret_submission, secret_upload, secret_call, others)
 
 

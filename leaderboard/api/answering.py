@@ -1,0 +1,88 @@
+"""What every answer of the API has in common: problems, limits, validation of what a client holds already."""
+
+from __future__ import annotations
+
+from functools import wraps
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.utils.cache import add_never_cache_headers, patch_cache_control, patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import conditional_page
+
+from leaderboard.api.problems import Kind, ProblemError, answer, answer_to, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+    from django.urls import URLPattern
+
+    View = Callable[..., HttpResponseBase]
+
+
+def _guarded(view: View) -> View:
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = _response(view, request, *args, **kwargs)
+        usage = getattr(request, "api_usage", None)
+        for name, value in (usage.headers if usage else {}).items():
+            response[name] = value
+        patch_vary_headers(response, ["Authorization"])
+        if request.headers.get("Authorization") or response.status_code >= HTTPStatus.BAD_REQUEST:
+            add_never_cache_headers(response)
+        else:
+            # Kept by whoever wants to, and asked for each time: what is hidden a moment later must not live on.
+            patch_cache_control(response, no_cache=True)
+        return response
+
+    return csrf_exempt(_with_head(conditional_page(guarded)))
+
+
+def _with_head(view: View) -> View:
+    """Answer HEAD as GET; the server leaves the body out."""
+
+    @wraps(view)
+    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        method, request.method = request.method, "GET" if request.method == "HEAD" else request.method
+        response = view(request, *args, **kwargs)
+        request.method = method
+        return response
+
+    return asked
+
+
+def _response(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    try:
+        _refuse_large(request)
+        response = view(request, *args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - the API's own last resort: whatever happens, a problem is answered
+        return answer_to(request, error)
+    if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = response.headers["Allow"]
+        headers = {"Allow": f"{allowed}, HEAD" if "GET" in allowed else allowed}
+        return answer(ProblemError(Kind.WRONG_METHOD, f"Here you can send {allowed}.", headers=headers))
+    return response
+
+
+def _refuse_large(request: HttpRequest) -> None:
+    """Before it is read. Files may be larger, within limits of their own."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if request.content_type != "multipart/form-data" and length.isdigit() and int(length) > limit:
+        raise too_large()
+
+
+def missing(request: HttpRequest, **_: Any) -> HttpResponseBase:
+    """What is below the API's address and leads nowhere."""
+    detail = f"{request.path[:200]} is no address of this API. /api/v1/docs/ lists all of them."
+    return answer(ProblemError(Kind.NOT_FOUND, detail))
+
+
+def all_answered(patterns: list[URLPattern]) -> list[URLPattern]:
+    """The addresses, each answering as all of the API does."""
+    for pattern in patterns:
+        pattern.callback = _guarded(pattern.callback)
+    return patterns

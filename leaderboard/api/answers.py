@@ -1,0 +1,162 @@
+"""One answer: its code, its test run, what judges and annotators say of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from evaluator.models import Judgement, TestRun
+from evaluator.testing.shown_outcomes import case_rows, newest
+from leaderboard.api.submissions import AnswerOut, answer_out, visible
+from leaderboard.board.labels import shown_judge
+from leaderboard.cases.case_pages import review_of
+from leaderboard.runs.submission_pages import may_see_code, task_row
+from leaderboard.views import submissions as pages
+
+if TYPE_CHECKING:
+    from submissions.models import Implementation
+
+router = Router(tags=["Submissions"])
+
+
+class TestCaseOut(Schema):
+    """A public case. Tests of upstream's have a ``name`` and no ``seed``."""
+
+    __test__ = False
+
+    number: int
+    seed: int | None
+    name: str
+    outcome: str
+    detail: str
+
+
+class PrivateCasesOut(Schema):
+    """All that anybody is shown of private cases."""
+
+    passed: int
+    total: int
+
+
+class CodeOut(Schema):
+    """What the answer is: ``diff`` against the masked repository, and the ``goal`` as answered.
+
+    ``error`` says why it could not be applied; then ``raw`` is what was sent.
+    """
+
+    diff: str
+    goal: str
+    raw: str
+    error: str
+    identical_to_reference: bool
+    licence: str
+
+
+class VoteOut(Schema):
+    """One vote of a judge. Rationale and findings quote the code, and are shown with it."""
+
+    label: str
+    abstention: str
+    rationale: list[str]
+
+
+class JudgementOut(Schema):
+    """What one judge says: a label, or that it ``abstained``; neither while it is ``waiting``."""
+
+    judge: str
+    name: str
+    on_board: bool
+    label: str
+    abstained: bool
+    waiting: str
+    votes: list[VoteOut]
+
+
+class AnswerDetail(AnswerOut):
+    """An answer with everything that its page shows. ``code`` is null where you may not see it.
+
+    ``case`` is the number of the case that gave the final label, where it is public.
+    """
+
+    submission: int
+    public_cases: list[TestCaseOut]
+    private_cases: PrivateCasesOut
+    log: str
+    evaluator: str
+    environment: str
+    measured: datetime | None
+    code: CodeOut | None
+    judges: list[JudgementOut]
+    case: int | None
+
+
+@router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}", response=AnswerDetail)
+def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
+    """One answer: code, cases, log, judges and final label."""
+    visible(request, pk)
+    shown, answer = pages.open_answer(request, pk, paper, index, trial)
+    run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk"))
+    public, private = case_rows(run)
+    sees_code = may_see_code(request.user, shown)
+    review = review_of(answer)
+    judge = shown_judge(shown.suite_version.suite_id)
+    judges = list(Judgement.objects.of_answer(answer))
+    on_board = next((each for each in judges if judge and each.config_id == judge.pk and not each.waiting), None)
+    return {
+        **answer_out(task_row(shown, answer, run)),
+        "submission": shown.pk,
+        "judge_label": (on_board.label or "abstained") if on_board else "",
+        "final_label": review.final.label if review.final else "",
+        "final_source": review.final.source.value if review.final else "",
+        "in_review": review.opened is not None,
+        "public_cases": [
+            {
+                **{name: getattr(case, name) for name in ("number", "seed", "name")},
+                "outcome": case.badge.text,
+                "detail": case.detail or case.headline,
+            }
+            for case in public
+        ],
+        "private_cases": {"passed": private.passed, "total": private.total},
+        "log": run.log if run else "",
+        "evaluator": run.evaluator_version if run else "",
+        "environment": run.environment_digest if run else "",
+        "measured": run.finished if run else None,
+        "code": _code(answer) if sees_code and answer.attempted else None,
+        "judges": [_judgement(each, sees_code=sees_code) for each in judges],
+        "case": review.case.pk if review.case else None,
+    }
+
+
+def _code(answer: Implementation) -> dict[str, Any]:
+    error = answer.answer_error
+    return {
+        "diff": answer.diff,
+        "goal": answer.goal_source,
+        "raw": answer.raw_answer if error else "",
+        "error": error.get("message", ""),
+        "identical_to_reference": answer.identical_to_reference,
+        "licence": answer.submission.code_licence,
+    }
+
+
+def _judgement(judgement: Judgement, *, sees_code: bool) -> dict[str, Any]:
+    return {
+        "judge": judgement.config.slug,
+        "name": judgement.config.name,
+        "on_board": judgement.on_board,  # type: ignore[attr-defined]
+        "label": judgement.label,
+        "abstained": judgement.abstained,
+        "waiting": judgement.waiting,
+        "votes": [
+            {
+                "label": vote.label,
+                "abstention": vote.abstention,
+                "rationale": vote.rationale if sees_code else [],
+            }
+            for vote in judgement.counted_votes
+        ],
+    }

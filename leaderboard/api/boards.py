@@ -1,0 +1,226 @@
+"""What is published: the rows of the boards, task by task and beside each other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema
+
+from benchmark_tasks.models import Suite
+from leaderboard.api.catalogue import LeftOut, Versioned
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.problems import valid
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
+from leaderboard.board.surroundings import published_on, surroundings
+from leaderboard.filters import BoardFilter
+from leaderboard.http import asked_version
+from leaderboard.models import BoardState
+from leaderboard.views.board import without_closed
+from submissions.enums import Inputs, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import Category, SuiteVersion
+    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import EntryMetric
+
+router = Router(tags=["Boards"])
+
+Sort = Literal[*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS)]  # type: ignore[valid-type]
+
+
+class TestsOut(Schema):
+    """Unit tests: how many of ``tasks`` pass, as a percentage with its 95 % interval."""
+
+    __test__ = False
+
+    percent: float
+    low: float | None
+    high: float | None
+    passed: float
+    tasks: int
+
+
+class LabelsOut(Schema):
+    """One rater's labels as percentages of ``tasks``; the rest were not labelled, or the rater ``abstained``."""
+
+    cc: float
+    lc: float
+    li: float
+    labelled: float
+    abstained: float
+    tasks: int
+    judge: str
+
+
+class RowOut(Schema):
+    """One row. A rater that said nothing is null, never zero. ``calibration`` samples are not ranked.
+
+    ``key`` names the row in comparisons. ``rank`` is the first and the last rank that resampling cannot exclude.
+    ``cost`` (US $) and ``tokens`` are of all tasks in one trial.
+    """
+
+    key: str
+    rank: tuple[int, int] | None
+    cost: float | None
+    tokens: int | None
+    trials: int
+    system: str
+    system_slug: str
+    backbone: str
+    scaffold: str
+    organisation: str
+    inputs: str
+    reported: bool
+    calibration: bool
+    provenance: str
+    tests: TestsOut | None
+    judge: LabelsOut | None
+    human: LabelsOut | None
+    final: LabelsOut | None
+    unpublished: int
+    date: datetime | None
+    remarks: list[str]
+    left_out: list[LeftOut]
+    flagged: list[str]
+    page: str
+
+
+class Wanted(Versioned):
+    """Which rows are asked for, in which order."""
+
+    category: str = Field("", description="A category's slug; overall without it.")
+    q: str = Field("", description="Words in a system's name, backbone, scaffold or organisation.")
+    inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
+    show: Literal["all", "measured", "reported"] = "all"
+    kind: Literal[*Kind.values] = Kind.RANKED  # type: ignore[valid-type]
+    sort: Sort = DEFAULT_SORT  # type: ignore[valid-type]
+
+
+class MarksOut(Schema):
+    """What each rater says of one task: the share of trials that pass, and labels (``A`` abstained, ``M`` mixed)."""
+
+    task: str
+    category: str
+    tests: float | None
+    judge: str
+    annotators: str
+
+
+class TaskRowOut(Schema):
+    """A row with its marks; none where only totals were published, or while one is labelling an answer of it."""
+
+    key: str
+    system: str
+    inputs: str
+    marks: list[MarksOut]
+
+
+@router.get("/suites/{slug:suite}/board", response=Page[RowOut])
+def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Query[Paging]) -> dict[str, Any]:
+    """The published rows of a suite's board, overall or in one category."""
+    found = _found(request, suite, asked)
+    if found is None:
+        return paged(request, [], paging, lambda shown: shown)
+    version, category, metrics = found
+    return paged(request, metrics, paging, lambda part: map(row_out, board_rows(list(part), version, category)))
+
+
+@router.get("/suites/{slug:suite}/matrix", response=Page[TaskRowOut])
+def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Query[Paging]) -> dict[str, Any]:
+    """The same rows task by task."""
+    found = _found(request, suite, asked)
+    if found is None:
+        return paged(request, [], paging, lambda shown: shown)
+    version, category, metrics = found
+    tasks = [
+        task
+        for task in surroundings(version, _state(version)).tasks
+        if category is None or task.category_slug == category.slug
+    ]
+
+    def shown(part: Any) -> list[dict[str, Any]]:
+        rows = without_closed(request, board_rows(list(part), version, category))
+        return [
+            {"key": row.key, "system": row.system, "inputs": row.inputs, "marks": _marks(row, tasks)} for row in rows
+        ]
+
+    return paged(request, metrics, paging, shown)
+
+
+def _found(
+    request: HttpRequest, suite: str, asked: Wanted
+) -> tuple[SuiteVersion, Category | None, QuerySet[EntryMetric]] | None:
+    """The version, the category and the sorted rows that are asked for; None where the suite has no version."""
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None:
+        return None
+    state = _state(version)
+    categories = surroundings(version, state).categories
+    category = next((each for each in categories if each.slug == asked.category), None)
+    if asked.category and category is None:
+        raise Http404
+    facets = {
+        **published_on(version, state).facets,
+        "category": [(each.slug, each.title) for each in categories],
+    }
+    metrics = board_metrics(version, category).filter(entry__kind=asked.kind)
+    found = BoardFilter(request.GET, queryset=metrics, facets=facets)
+    valid(found.form)
+    return version, category, sorted_metrics(found.qs, asked.sort)
+
+
+def _state(version: SuiteVersion) -> BoardState:
+    return BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
+
+
+def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
+    tests, judge, human = (row.marks.get("tests", []), row.marks.get("judge", []), row.marks.get("human", []))
+    if not row.marks:
+        return []
+    return [
+        {
+            "task": task.slug,
+            "category": task.category,
+            "tests": _rounded(tests[task.place]) if tests else None,
+            "judge": judge[task.place] if judge else "",
+            "annotators": human[task.place] if human else "",
+        }
+        for task in tasks
+    ]
+
+
+def row_out(row: BoardRow) -> dict[str, Any]:
+    """A row of the board as data."""
+    about = ("key", "rank", "cost", "tokens", "trials", "system", "system_slug", "backbone", "scaffold")
+    told = (*about, "organisation", "inputs", "reported", "calibration")
+    more = ("provenance", "unpublished", "date", "remarks", "left_out", "flagged")
+    return {
+        **{name: getattr(row, name) for name in (*told, *more)},
+        "tests": tests_out(row.tests),
+        **{rater: labels_out(getattr(row, rater)) for rater in ("judge", "human", "final")},
+        "page": row.address,
+    }
+
+
+def tests_out(cell: TestsCell | None) -> dict[str, Any] | None:
+    """The unit tests of a row as data."""
+    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in TestsOut.model_fields}
+
+
+def labels_out(cell: LabelsCell | None) -> dict[str, Any] | None:
+    """One rater's labels of a row as data."""
+    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in LabelsOut.model_fields}
+
+
+def _rounded(value: object) -> object:
+    """A number as exact as anybody can use it: what counting in binary adds is left out."""
+    return round(value, 4) if isinstance(value, float) else value

@@ -1,0 +1,288 @@
+"""What is asked: suites, their tasks, kits and papers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import prefetch_related_objects
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+
+from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.queries import revisions_of, why_closed
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.board.results import results_of_task
+from leaderboard.closing import AnswerClosedError, closed
+from leaderboard.http import asked_version
+from leaderboard.operation.task_state import why_outdated
+from leaderboard.views import catalogue as pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from benchmark_tasks.models import TaskRevision
+    from leaderboard.board.results import TaskResult
+
+router = Router(tags=["What is asked"])
+
+
+def file_of(*media_types: str) -> dict[str, Any]:
+    """The description of an operation that answers with a file of one of these types."""
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in media_types}
+    return {"responses": {200: {"content": content}}}
+
+
+class SuiteOut(Schema):
+    """A benchmark. ``version`` is its newest one, null before the first import; ``page`` is its address for people."""
+
+    suite: str
+    title: str
+    description: str
+    licence: str
+    source: str
+    version: int | None
+    tasks: int
+    takes_answers: bool
+    page: str
+
+
+class VersionOut(Schema):
+    """A fixed set of task revisions: what a score is a score on."""
+
+    version: int
+    created: datetime
+    changes: str
+
+
+class LeftOut(Schema):
+    """A task that no percentage counts, and why."""
+
+    task: str
+    why: str
+
+
+class SuiteDetail(SuiteOut):
+    """A suite with its versions. ``counted`` tasks are in every percentage, ``left_out`` ones in none."""
+
+    versions: list[VersionOut]
+    counted: int
+    left_out: list[LeftOut]
+    why_closed: str
+
+
+class TaskOut(Schema):
+    """One masked function, in one revision. ``why_left_out`` is empty where the task counts."""
+
+    task: str
+    suite: str
+    paper: str
+    index: int
+    paper_title: str
+    paper_address: str
+    paper_year: int | None
+    category: str | None
+    goal: str
+    goal_file: str
+    protocol: str
+    revision: int
+    runnable: bool
+    audit: str
+    why_left_out: str
+    page: str
+
+
+class AuditOut(Schema):
+    """Whether the task's unit test tells right from wrong. Of ``mutants``, seeded bugs, it failed so many."""
+
+    state: str
+    reasons: list[str]
+    weakness: str
+    outdated: str
+    mutants: int | None
+    mutants_failed: int | None
+
+
+class TaskDetail(TaskOut):
+    """A task as systems are given it. ``in_version`` is false where the asked version lacks it."""
+
+    in_version: bool
+    instruction: str
+    masked_source: str
+    masked_line: int
+    retrieval_context: list[str]
+    unit_test_file: str
+    not_runnable_reasons: list[str]
+    audited: AuditOut
+    created: datetime
+
+
+class TaskResultOut(Schema):
+    """A published result on one task: ``outcomes`` by trial where it was measured here, else what was ``reported``."""
+
+    system: str
+    system_slug: str
+    inputs: str
+    kind: str
+    reported: bool
+    outcomes: list[str]
+    passed: bool | None
+    judge_label: str
+    annotators_label: str
+    page: str
+
+
+class Versioned(Schema):
+    """Which version of a suite is asked for."""
+
+    version: int | None = None
+
+
+def newest_versions(suites: list[Suite]) -> dict[int, SuiteVersion]:
+    """Suite's id -> its newest version with revisions, without their long texts. Two queries."""
+    newest: dict[int, SuiteVersion] = {}
+    for version in SuiteVersion.objects.filter(suite__in=suites).select_related("suite").order_by("-number"):
+        newest.setdefault(version.suite_id, version)
+    prefetch_related_objects(list(newest.values()), "revisions")
+    return newest
+
+
+def _suites(shown: Iterable[Suite]) -> Iterator[dict[str, Any]]:
+    suites = list(shown)
+    newest = newest_versions(suites)
+    for suite in suites:
+        version = newest.get(suite.pk)
+        revisions = list(version.revisions.all()) if version else []
+        yield _suite(suite, version, revisions)
+
+
+def _suite(suite: Suite, version: SuiteVersion | None, revisions: list[TaskRevision]) -> dict[str, Any]:
+    return {
+        "suite": suite.slug,
+        **{name: getattr(suite, name) for name in ("title", "description", "licence", "source")},
+        "version": version.number if version else None,
+        "tasks": len(revisions),
+        "takes_answers": any(revision.runnable for revision in revisions),
+        "page": suite.get_absolute_url(),
+    }
+
+
+@router.get("/suites", response=Page[SuiteOut])
+def list_suites(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
+    """Every suite, in the order of the pages."""
+    return paged(request, Suite.objects.all(), paging, _suites)
+
+
+@router.get("/suites/{slug:suite}", response=SuiteDetail)
+def get_suite(request: HttpRequest, suite: str, asked: Query[Versioned]) -> dict[str, Any]:
+    """One suite, in its newest version unless ``version`` asks for another."""
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    revisions = list(revisions_of(version)) if version else []
+    return {
+        **_suite(shown, version, revisions),
+        "versions": [
+            {"version": each.number, "created": each.created, "changes": each.changes} for each in shown.versions.all()
+        ],
+        "counted": sum(not revision.why_left_out for revision in revisions),
+        "left_out": tasks_left_out(revisions),
+        "why_closed": why_closed(version) if version else "It has no version yet.",
+    }
+
+
+@router.get("/suites/{slug:suite}/kit", openapi_extra=file_of("application/zip"))
+def get_kit(request: HttpRequest, suite: str, asked: Query[Versioned]) -> HttpResponseBase:
+    """The task kit: what a system is given, as a zip file."""
+    return pages.kit(request, suite)
+
+
+def _task(revision: TaskRevision) -> dict[str, Any]:
+    task, paper = revision.task, revision.task.paper
+    return {
+        "task": task.slug,
+        "suite": task.suite.slug,
+        "paper": paper.slug,
+        "index": task.index,
+        "paper_title": paper.title,
+        "paper_address": paper.address,
+        "paper_year": paper.year,
+        "category": revision.category.slug if revision.category else None,
+        **{name: getattr(revision, name) for name in ("goal", "goal_file", "protocol", "runnable", "why_left_out")},
+        "revision": revision.number,
+        "audit": revision.audit_state,
+        "page": task.get_absolute_url(),
+    }
+
+
+@router.get("/suites/{slug:suite}/tasks", response=Page[TaskOut])
+def list_tasks(
+    request: HttpRequest, suite: str, asked: Query[Versioned], paging: Query[Paging], category: str = ""
+) -> dict[str, Any]:
+    """The tasks of a suite in the benchmark's order, all or those of one ``category``."""
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    revisions = list(revisions_of(version).defer("masked_source", "instruction")) if version else []
+    if category:
+        revisions = [each for each in revisions if each.category and each.category.slug == category]
+    return paged(request, revisions, paging, lambda shown: map(_task, shown))
+
+
+@router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}", response=TaskDetail)
+def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
+    """One task: what a system is given, how answers are tested, and what is known of the test."""
+    revision, in_version = pages.asked_revision(request, suite, paper, index)
+    told = ("instruction", "masked_source", "masked_line", "retrieval_context", "unit_test_file")
+    mutants = revision.audit.get("mutants") or {}
+    return {
+        **_task(revision),
+        **{name: getattr(revision, name) for name in (*told, "not_runnable_reasons", "created")},
+        "in_version": in_version,
+        "audited": {
+            "state": revision.audit_state,
+            "reasons": revision.audit.get("reasons") or [],
+            "weakness": revision.audit.get("weakness") or "",
+            "outdated": why_outdated(revision),
+            "mutants": mutants.get("total"),
+            "mutants_failed": mutants.get("killed"),
+        },
+    }
+
+
+@router.get(
+    "/suites/{slug:suite}/tasks/{slug:paper}/{int:index}/paper",
+    openapi_extra=file_of("application/pdf", "application/json"),
+)
+def get_paper(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> HttpResponseBase:
+    """The paper as the kit has it: a PDF, or its text as JSON."""
+    return pages.task_paper(request, suite, paper, index)
+
+
+@router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}/results", response=Page[TaskResultOut])
+def list_task_results(
+    request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned], paging: Query[Paging]
+) -> dict[str, Any]:
+    """Every published result on one task: measured ones first, then reported ones, then calibration samples."""
+    revision, _ = pages.asked_revision(request, suite, paper, index)
+    hidden = closed(request, task=revision.task)
+    if hidden:
+        raise AnswerClosedError(hidden)
+    return paged(request, results_of_task(revision.task), paging, lambda shown: map(_result, shown))
+
+
+def _result(result: TaskResult) -> dict[str, Any]:
+    entry, reported = result.entry, result.reported
+    outcomes = [outcome.value for _, outcome in result.trials]
+    return {
+        "system": entry.system.name,
+        "system_slug": entry.system.slug,
+        "inputs": entry.inputs,
+        "kind": entry.kind,
+        "reported": reported is not None,
+        "outcomes": outcomes,
+        "passed": reported.tests_passed if reported else all(outcome == "passed" for outcome in outcomes),
+        "judge_label": result.judge_label,
+        "annotators_label": reported.human_label if reported else "",
+        "page": entry.get_absolute_url(),
+    }

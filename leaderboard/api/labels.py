@@ -1,0 +1,259 @@
+"""Labelling for annotators, blind as the pages are: take an item, draft and lock a label.
+
+What one may know of an item is what ``reviews.labelling.items`` gives. Adjudicating and practice are on the pages only.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import Field, Router, Schema, Status
+
+from evaluator.judging.labels import Label
+from leaderboard.api.access import LABEL
+from leaderboard.api.catalogue import file_of
+from leaderboard.api.problems import Kind, ProblemError, invalid
+from reviews.enums import CaseKind, Confidence, ErrorClass, FindingSide, Role
+from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling.forms import LabelForm
+from reviews.labelling.items import blind_item, line_count
+from reviews.models import Assignment
+from reviews.people.reviewers import reviewer_of
+from reviews.views import labelling as pages
+from reviews.views.guards import own_assignment
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+router = Router(tags=["Labels"])
+
+
+class FindingIn(Schema):
+    """What is wrong, and on which lines (from 1, both ends included) of which code as it is shown."""
+
+    side: Literal[*FindingSide.values] = FindingSide.CANDIDATE.value  # type: ignore[valid-type]
+    start: int | None = None
+    end: int | None = None
+    text: str = ""
+    error_class: Literal["", *ErrorClass.values] = ""  # type: ignore[valid-type]
+
+
+class LabelIn(Schema):
+    """A label, complete or not; LC and LI need a finding. ``active_seconds``: the time at work since the last save."""
+
+    label: Literal["", *(label.value for label in Label)] = ""  # type: ignore[valid-type]
+    confidence: int | None = Field(None, description=f"One of {', '.join(map(str, Confidence.values))}.")
+    findings: list[FindingIn] = []
+    note: str = ""
+    active_seconds: int = 0
+
+
+class DraftIn(LabelIn):
+    """A draft, and the ``version`` that it was made from."""
+
+    version: int = Field(ge=0)
+
+
+class DraftOut(Schema):
+    """What is stored of a label that is not locked. Lines are kept as they were typed."""
+
+    label: str
+    confidence: int | None
+    findings: list[dict[str, Any]]
+    note: str
+    version: int
+
+
+class MaskedOut(Schema):
+    """The goal file as systems got it; the lines ``first`` to ``last`` are masked."""
+
+    path: str
+    text: str
+    first: int
+    last: int
+
+
+class FileOut(Schema):
+    """A file of the repository that helps."""
+
+    path: str
+    text: str
+
+
+class LockedOut(Schema):
+    """A locked label; it cannot be changed any more."""
+
+    label: str
+    confidence: int
+    findings: list[dict[str, Any]]
+    note: str
+    locked: datetime
+
+
+class ItemOut(Schema):
+    """One answer to label, and nothing of whose it is or what others say of it. You hold it until ``lease_until``."""
+
+    id: int
+    state: str
+    lease_until: datetime | None
+    task: str
+    goal: str
+    category: str
+    paper_title: str
+    paper_address: str
+    paper_year: int | None
+    instruction: str
+    masked: MaskedOut
+    context: list[FileOut]
+    golden: str
+    candidate: str
+    candidate_is_diff: bool
+    other_changes: str
+    withheld: bool
+    lines: dict[str, int]
+    draft: DraftOut
+    locked: LockedOut | None
+
+
+class SkipIn(Schema):
+    """Why you cannot label it."""
+
+    reason: str
+
+
+def own_item(request: HttpRequest, pk: int) -> Assignment:
+    """One's own item that is labelled blind. Raises Http404."""
+    assignment = own_assignment(request, pk)
+    if assignment.role != Role.ANNOTATOR or assignment.case.kind == CaseKind.PRACTICE:
+        raise Http404
+    return assignment
+
+
+@router.post("/labels/next", response={200: ItemOut, 204: None}, auth=LABEL)
+def take_item(request: HttpRequest) -> Status[Any]:
+    """The item that you hold, else the next one; nothing (204) when none waits for you."""
+    reviewer = reviewer_of(request.user)
+    if reviewer is None:
+        raise ProblemError(Kind.NOT_ALLOWED, "Only annotators of this site label. Maintainers invite them.")
+    taken = claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
+    if taken is None:
+        return Status(204, None)
+    return Status(200, _item(own_item(request, taken.pk)))
+
+
+@router.get("/labels/{int:pk}", response=ItemOut, auth=LABEL)
+def get_item(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """An item of yours: what is asked, the answer, and your draft or your locked label."""
+    return _item(own_item(request, pk))
+
+
+@router.get("/labels/{int:pk}/paper", auth=LABEL, openapi_extra=file_of("application/pdf", "text/plain"))
+def get_item_paper(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The paper of an item of yours."""
+    own_item(request, pk)
+    return cast("HttpResponseBase", pages.label_paper(cast("Any", request), pk))
+
+
+@router.put("/labels/{int:pk}/draft", response=DraftOut, auth=LABEL)
+def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
+    """Keep what is typed, and the item. With 409 another program or tab was faster: look at its draft first."""
+    assignment = own_item(request, pk)
+    form = _form(typed)
+    # How the page was shown last is its own business.
+    kept = {name: value for name, value in assignment.draft.items() if name in {"paper_page", "view"}}
+    drafts.save_draft(
+        assignment=assignment,
+        draft={**form.draft, **kept},
+        version=typed.version,
+        active_seconds=typed.active_seconds,
+    )
+    holding.extend(assignment)
+    return _draft(assignment)
+
+
+@router.post("/labels/{int:pk}/lock", response=LockedOut, auth=LABEL)
+def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> dict[str, Any]:
+    """Lock a label for good. The same label sent twice is locked once."""
+    assignment = own_item(request, pk)
+    form = _form(typed)
+    given = form.cleaned_data
+    locking.lock(
+        assignment=assignment,
+        label=given["label"],
+        confidence=given["confidence"],
+        findings=form.rows,
+        note=given["note"],
+        active_seconds=typed.active_seconds,
+    )
+    return cast("dict[str, Any]", _locked(assignment))
+
+
+@router.post("/labels/{int:pk}/return", response=ItemOut, auth=LABEL)
+def return_item(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """Hand an item back to the queue; your draft is kept."""
+    assignment = own_item(request, pk)
+    holding.hand_back(assignment)
+    return _item(assignment)
+
+
+@router.post("/labels/{int:pk}/resume", response=ItemOut, auth=LABEL)
+def resume_item(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """Take an item up again that was handed back or whose time ran out."""
+    return _item(claiming.take_up(own_item(request, pk)))
+
+
+@router.post("/labels/{int:pk}/skip", response=ItemOut, auth=LABEL)
+def skip_item(request: HttpRequest, pk: int, because: SkipIn) -> dict[str, Any]:
+    """Leave an item to others for good."""
+    assignment = own_item(request, pk)
+    holding.skip(assignment, reason=because.reason)
+    return _item(assignment)
+
+
+def _form(typed: LabelIn) -> LabelForm:
+    """The page's form of a label, valid. Raises ProblemError."""
+    given = typed.model_dump()
+    data = {name: "" if given[name] is None else str(given[name]) for name in ("label", "confidence", "note")}
+    data |= {"finding-TOTAL_FORMS": str(len(typed.findings)), "finding-INITIAL_FORMS": "0"}
+    for number, finding in enumerate(given["findings"]):
+        data |= {f"finding-{number}-{name}": "" if value is None else str(value) for name, value in finding.items()}
+    form = LabelForm(cast("QueryDict", data))
+    if not form.is_valid():
+        raise invalid(("", text) for text in form.all_errors)
+    return form
+
+
+def _item(assignment: Assignment) -> dict[str, Any]:
+    item = blind_item(assignment)
+    shown = ("task", "goal", "category", "paper_title", "paper_address", "paper_year", "instruction", "golden")
+    answer = ("candidate", "candidate_is_diff", "other_changes", "withheld")
+    return {
+        "id": assignment.pk,
+        "state": assignment.state,
+        "lease_until": assignment.lease_until,
+        **{name: getattr(item, name) for name in (*shown, *answer)},
+        "masked": {name: getattr(item.masked, name) for name in MaskedOut.model_fields},
+        "context": [{"path": file.path, "text": file.text} for file in item.context],
+        "lines": line_count(assignment),
+        "draft": _draft(assignment),
+        "locked": _locked(assignment),
+    }
+
+
+def _draft(assignment: Assignment) -> dict[str, Any]:
+    stored = assignment.draft
+    return {
+        "label": stored.get("label") or "",
+        "confidence": stored.get("confidence"),
+        "findings": stored.get("findings") or [],
+        "note": stored.get("note") or "",
+        "version": assignment.draft_version,
+    }
+
+
+def _locked(assignment: Assignment) -> dict[str, Any] | None:
+    review = pages.locked(assignment)
+    return None if review is None else {name: getattr(review, name) for name in LockedOut.model_fields}

@@ -1,0 +1,70 @@
+"""How many requests a minute one token, or one address of the network without any, may make."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from allauth.core.internal.ratelimit import get_ip
+from django.conf import settings
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+
+from leaderboard.api.problems import Kind, ProblemError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from submissions.models import ApiToken
+
+_WINDOW: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of a limit is used in this minute, which ends in ``seconds``."""
+
+    limit: int
+    used: int
+    seconds: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The same as response headers."""
+        left = max(0, self.limit - self.used)
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(left),
+            "RateLimit-Reset": str(self.seconds),
+        }
+
+
+def count(request: HttpRequest, token: ApiToken | None) -> Usage:
+    """Count this request."""
+    environment = settings.ENVIRONMENT
+    limit = environment.api_token_requests if token else environment.api_anonymous_requests
+    who = f"token-{token.pk}" if token else f"address-{_address(request)}"
+    minute, past = divmod(int(time.time()), _WINDOW)
+    key = f"api:{who}:{minute}"
+    # Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
+    used = int(cache.get(key, 0)) + 1
+    if used <= limit:
+        cache.set(key, used, _WINDOW)
+    return Usage(limit, used, _WINDOW - past)
+
+
+def require(usage: Usage) -> None:
+    """Raise :class:`ProblemError` where there were more than the limit."""
+    if usage.used > usage.limit:
+        detail = f"More than {usage.limit} requests within a minute. Go on in {usage.seconds} s."
+        raise ProblemError(Kind.TOO_MANY_REQUESTS, detail, headers={"Retry-After": str(usage.seconds)})
+
+
+def _address(request: HttpRequest) -> str:
+    """The client's address as sign-ins count it: behind a proxy too, and of IPv6 the network of one household."""
+    try:
+        return str(get_ip(request))
+    except PermissionDenied:
+        # A server that listens on a Unix socket, without a proxy that says who asks.
+        return "unknown"

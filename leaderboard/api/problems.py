@@ -1,0 +1,194 @@
+"""Errors of the API as problem details (RFC 9457): what is wrong, where, and what to do, for programs and people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
+from ninja import Schema
+from ninja.errors import HttpError, ValidationError
+
+from leaderboard.closing import AnswerClosedError
+from leaderboard.disk_full import means_full
+from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
+from submissions.domain.uploads import BundleRefusedError
+from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from django import forms
+    from django.http import HttpRequest
+
+log = structlog.get_logger(__name__)
+CONTENT_TYPE: Final = "application/problem+json"
+_MOST_ERRORS: Final = 50
+_LONGEST_DETAIL: Final = 2000
+
+
+class Kind(StrEnum):
+    """Every kind of problem; ``docs/api.md`` has a heading for each, to which its ``type`` leads."""
+
+    UNREADABLE = "unreadable"
+    NO_TOKEN = "no-token"  # noqa: S105 - no secret
+    NOT_ALLOWED = "not-allowed"
+    BLIND = "blind"
+    NOT_FOUND = "not-found"
+    WRONG_METHOD = "wrong-method"
+    WRONG_STATE = "wrong-state"
+    TOO_LARGE = "too-large"
+    INVALID = "invalid"
+    QUOTA = "quota"
+    TOO_MANY_REQUESTS = "too-many-requests"
+    SERVER_ERROR = "server-error"
+    DISK_FULL = "disk-full"
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The status code of its answers."""
+        return _FACTS[self][0]
+
+    @property
+    def heading(self) -> str:
+        """What it is, in the same words each time."""
+        return _FACTS[self][1]
+
+
+_FACTS: Final = {
+    Kind.UNREADABLE: (HTTPStatus.BAD_REQUEST, "The request cannot be read"),
+    Kind.NO_TOKEN: (HTTPStatus.UNAUTHORIZED, "A valid token is needed"),
+    Kind.NOT_ALLOWED: (HTTPStatus.FORBIDDEN, "Not allowed"),
+    Kind.BLIND: (HTTPStatus.FORBIDDEN, "Hidden while you label"),
+    Kind.NOT_FOUND: (HTTPStatus.NOT_FOUND, "Not found"),
+    Kind.WRONG_METHOD: (HTTPStatus.METHOD_NOT_ALLOWED, "Wrong method"),
+    Kind.WRONG_STATE: (HTTPStatus.CONFLICT, "Not possible in this state"),
+    Kind.TOO_LARGE: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),
+    Kind.INVALID: (HTTPStatus.UNPROCESSABLE_ENTITY, "Something sent is not valid"),
+    Kind.QUOTA: (HTTPStatus.TOO_MANY_REQUESTS, "Quota used"),
+    Kind.TOO_MANY_REQUESTS: (HTTPStatus.TOO_MANY_REQUESTS, "Too many requests"),
+    Kind.SERVER_ERROR: (HTTPStatus.INTERNAL_SERVER_ERROR, "An error of this site"),
+    Kind.DISK_FULL: (HTTPStatus.INSUFFICIENT_STORAGE, "The disk of this site is full"),
+}
+
+
+class Mistake(Schema):
+    """One thing that is not valid: the field, empty where it is about all of them, and what to do."""
+
+    field: str
+    message: str
+
+
+class Problem(Schema):
+    """A problem as RFC 9457 describes it. ``type`` is the address of its explanation."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Mistake] = []
+
+
+@dataclass
+class ProblemError(Exception):
+    """Ends a request with a problem."""
+
+    kind: Kind
+    detail: str
+    errors: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] | None = None
+
+
+def answer(problem: ProblemError, **more: Any) -> HttpResponse:
+    """The problem as a response; ``more`` are members of its own."""
+    kind = problem.kind
+    mistakes = [{"field": field, "message": message} for field, message in problem.errors[:_MOST_ERRORS]]
+    body = {
+        "type": f"/docs/api/#{kind}",
+        "title": kind.heading,
+        "status": int(kind.status),
+        "detail": problem.detail[:_LONGEST_DETAIL],
+        "errors": mistakes,
+        **more,
+    }
+    response = HttpResponse(json.dumps(body), status=kind.status, content_type=CONTENT_TYPE)
+    for name, value in (problem.headers or {}).items():
+        response[name] = value
+    return response
+
+
+def answer_to(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """The problem that ``error`` is. What nobody foresaw is logged, and nothing of it is told."""
+    if isinstance(error, type):
+        error = error()
+    if isinstance(error, StaleDraftError):
+        return answer(ProblemError(Kind.WRONG_STATE, str(error)), draft=error.draft, version=error.version)
+    if isinstance(error, NotReadyError):
+        return answer(ProblemError(Kind.NOT_ALLOWED, str(error)), address=getattr(error, "address", ""))
+    known = _known(error)
+    if known is not None:
+        return answer(known)
+    if means_full(error):
+        return answer(ProblemError(Kind.DISK_FULL, "Nothing was stored. Try again later; the operator has to act."))
+    log.error("api_error", path=request.path, exc_info=error)
+    return answer(ProblemError(Kind.SERVER_ERROR, "Something went wrong here, not with what you sent. It is logged."))
+
+
+def _known(error: Exception) -> ProblemError | None:
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, SubmissionError):
+        return _refused(error)
+    if isinstance(error, AnswerClosedError):
+        return ProblemError(Kind.BLIND, "You are labelling an answer of this. Lock your label or skip it to see more.")
+    if isinstance(error, ValidationError):
+        return invalid((_field(each["loc"]), each["msg"]) for each in error.errors)
+    if isinstance(error, Http404):
+        return ProblemError(Kind.NOT_FOUND, "There is nothing at this address, or nothing that you may see.")
+    if isinstance(error, RequestDataTooBig):
+        return too_large()
+    if isinstance(error, HttpError | MultiPartParserError | SuspiciousOperation | UnreadablePostError):
+        return ProblemError(Kind.UNREADABLE, "The body is not what its Content-Type says, or it is incomplete.")
+    return None
+
+
+def _field(location: tuple[str | int, ...]) -> str:
+    """Where a value stands: after its source, and after the name that a body has here."""
+    return ".".join(map(str, location[2 if location[0] == "body" else 1 :]))
+
+
+def _refused(error: SubmissionError) -> ProblemError:
+    """What a verb refuses; its message is written for the person who reads it."""
+    if isinstance(error, IncompleteError):
+        return invalid(error.errors.items())
+    if isinstance(error, BundleRefusedError):
+        return ProblemError(Kind.INVALID, f"{error} The upload lists what is wrong.")
+    kinds = {QuotaExceededError: Kind.QUOTA, NotAllowedError: Kind.NOT_ALLOWED}
+    return ProblemError(kinds.get(type(error), Kind.WRONG_STATE), str(error))
+
+
+def too_large() -> ProblemError:
+    """More was sent than anything here takes."""
+    return ProblemError(Kind.TOO_LARGE, "The body is larger than this address takes. Send less.")
+
+
+def invalid(errors: Iterable[tuple[str, str]]) -> ProblemError:
+    """What was sent is not valid: each field, and what to do."""
+    listed = tuple(errors)
+    told = " ".join(f"{field}: {message}" if field else message for field, message in listed[:3])
+    return ProblemError(Kind.INVALID, told, listed)
+
+
+def valid(form: forms.Form) -> dict[str, Any]:
+    """What a page's form makes of what was sent. Raises :class:`ProblemError` with everything that is wrong."""
+    if form.is_valid():
+        return form.cleaned_data
+    raise invalid(
+        ("" if field == "__all__" else field, str(message)) for field, found in form.errors.items() for message in found
+    )

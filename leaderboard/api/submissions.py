@@ -1,0 +1,342 @@
+"""Submissions: how far they are, what came of every answer, and what their owners do to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.db.models import Prefetch
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import Field, Query, Router, Schema
+
+from evaluator.enums import WorkState
+from evaluator.models import Judgement
+from leaderboard.api.access import READ, SUBMIT
+from leaderboard.api.boards import LabelsOut, TestsOut, labels_out, tests_out
+from leaderboard.api.catalogue import LeftOut, file_of
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.problems import Kind, ProblemError, valid
+from leaderboard.api.systems import SystemOut, system_out
+from leaderboard.board.board import final_cell, labels_cell, tests_cell
+from leaderboard.board.labels import shown_judge
+from leaderboard.closing import closed, require_open
+from leaderboard.enums import RaterAxis
+from leaderboard.models import EntryMetric
+from leaderboard.runs.submission_pages import public_trace, taken_away
+from leaderboard.views import submissions as pages
+from reviews.cases.final_labels import final_labels
+from reviews.enums import CLOSED, CaseKind, CaseState
+from reviews.models import Case
+from reviews.views.guards import user_of
+from submissions.domain import publishing, submitting
+from submissions.domain.access import may_manage, visible_to
+from submissions.enums import SubmissionState, Visibility
+from submissions.forms import PublishForm, WithdrawForm
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from leaderboard.runs.submission_pages import TaskRow
+
+router = Router(tags=["Submissions"])
+
+
+class SubmissionOut(Schema):
+    """One run of a system on a suite. ``tests`` is null until it is scored, and while you label one of its answers."""
+
+    id: int
+    system: SystemOut
+    suite: str
+    suite_version: int
+    inputs: str
+    source: str
+    kind: str
+    trials: int
+    state: str
+    visibility: str
+    code_licence: str
+    created: datetime
+    scored_at: datetime | None
+    published_at: datetime | None
+    tests: TestsOut | None
+    page: str
+
+
+class ProgressOut(Schema):
+    """How far the evaluation is, in answers that were sent: ``done`` of ``total`` are decided."""
+
+    done: int
+    running: int
+    held: int
+    total: int
+    passed: int
+
+
+class TraceOut(Schema):
+    """What was done to a submission: by whom, when and why."""
+
+    who: str
+    what: str
+    when: datetime
+    reason: str
+
+
+class SubmissionDetail(SubmissionOut):
+    """A submission with its progress and numbers. ``open`` while it is evaluated: ask again later.
+
+    ``counting``: it is scored, and its numbers follow in a moment. ``may`` lists what you can do to it now.
+    """
+
+    notes: str
+    visibility_reason: str
+    held_reason: str
+    open: bool
+    counting: bool
+    hidden_while_you_label: bool
+    progress: ProgressOut
+    judge: LabelsOut | None
+    final: LabelsOut | None
+    left_out: list[LeftOut]
+    evaluators: list[str]
+    environments: list[str]
+    may: list[Literal["publish", "withdraw", "cancel"]]
+    trace: list[TraceOut]
+
+
+class AnswerOut(Schema):
+    """One answer. ``outcome`` is empty while it is not decided; ``state`` says it in words.
+
+    ``judge_label`` is the board's judge's, ``final_label`` the one that counts, by ``final_source``. ``in_review``: its
+    annotators have not finished. ``counts`` is false where no percentage has the task.
+    """
+
+    task: str
+    paper: str
+    index: int
+    trial: int
+    category: str | None
+    attempted: bool
+    counts: bool
+    outcome: str
+    state: str
+    passed: bool | None
+    reason: str
+    seconds: float | None
+    tokens: int | None
+    dollars: float | None
+    judge_label: str
+    final_label: str
+    final_source: str
+    in_review: bool
+    page: str
+
+
+class Filter(Schema):
+    """Which submissions are asked for."""
+
+    mine: bool = Field(False, description="Your own only, whoever else may see them.")
+    suite: str = Field("", pattern=r"^[-A-Za-z0-9_]*$", description="A suite's slug.")
+    state: Literal["", *SubmissionState.values] = ""  # type: ignore[valid-type]
+    visibility: Literal["", *Visibility.values] = ""  # type: ignore[valid-type]
+
+
+class Publishing(Schema):
+    """Consent to show the answers' code to everybody under a licence."""
+
+    consent: bool
+    licence: str
+
+
+class Reason(Schema):
+    """Why; it is public."""
+
+    reason: str
+
+
+@router.get("/submissions", response=Page[SubmissionOut])
+def list_submissions(request: HttpRequest, asked: Query[Filter], paging: Query[Paging]) -> dict[str, Any]:
+    """Published submissions, and with a token one's own; newest first."""
+    found = visible_to(request.user).select_related("system", "suite_version__suite").order_by("-created", "-pk")
+    if asked.mine:
+        found = found.filter(owner=request.user.pk)
+    wanted = {"suite_version__suite__slug": asked.suite, "state": asked.state, "visibility": asked.visibility}
+    found = found.filter(**{field: value for field, value in wanted.items() if value})
+    overall = EntryMetric.objects.filter(category__isnull=True)
+    found = found.prefetch_related(Prefetch("entry__metrics", overall, to_attr="overall"))
+    return paged(request, found, paging, lambda shown: _listed(request, shown))
+
+
+def _listed(request: HttpRequest, shown: Iterable[Submission]) -> Iterator[dict[str, Any]]:
+    hidden = {each.case.implementation.submission_id for each in closed(request)}
+    for each in shown:
+        entry = getattr(each, "entry", None)
+        metric = next(iter(entry.overall), None) if entry and each.pk not in hidden else None
+        yield _submission(each, metric)
+
+
+def _submission(shown: Submission, metric: EntryMetric | None) -> dict[str, Any]:
+    told = ("inputs", "source", "kind", "trials", "state", "visibility", "code_licence")
+    return {
+        "id": shown.pk,
+        "system": system_out(shown.system),
+        "suite": shown.suite_version.suite.slug,
+        "suite_version": shown.suite_version.number,
+        **{name: getattr(shown, name) for name in (*told, "created", "scored_at", "published_at")},
+        "tests": tests_out(tests_cell(metric)),
+        "page": shown.get_absolute_url(),
+    }
+
+
+def visible(request: HttpRequest, pk: int) -> Submission:
+    """The submission, if whoever asks may see it; of one that was taken away, why. Raises as for none otherwise."""
+    try:
+        return pages.visible_submission(request, pk)
+    except Http404:
+        gone = taken_away(pk)
+        if gone is None:
+            raise
+        detail = f"Submission {pk} is {gone.get_visibility_display()}: {gone.visibility_reason}"
+        raise ProblemError(Kind.NOT_FOUND, detail) from None
+
+
+@router.get("/submissions/{int:pk}", response=SubmissionDetail)
+def get_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """One submission: its state, progress and numbers."""
+    return submission_out(request, visible(request, pk))
+
+
+def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
+    """A submission as its page shows it."""
+    live = pages.live_context(request, shown)
+    hidden, manages = bool(live["closed"]), live["manages"]
+    metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
+    may = {
+        "publish": live["publish"],
+        "withdraw": manages and shown.visibility == Visibility.PUBLISHED,
+        "cancel": live["cancel"],
+    }
+    progress = live["progress"]
+    return {
+        **_submission(shown, metric),
+        **{name: getattr(shown, name) for name in ("notes", "visibility_reason", "held_reason")},
+        "open": live["is_open"],
+        "counting": live["counting"],
+        "hidden_while_you_label": hidden,
+        "progress": {name: getattr(progress, name) for name in ProgressOut.model_fields},
+        "judge": labels_out(labels_cell(metric, RaterAxis.JUDGE)),
+        "final": labels_out(final_cell(metric)),
+        "left_out": live["left_out"],
+        "evaluators": live["evaluators"],
+        "environments": [digest for _, digest in live["environments"]],
+        "may": [act for act, possible in may.items() if possible],
+        "trace": [
+            {"who": line.who, "what": line.verb, "when": line.when, "reason": line.reason}
+            for line in public_trace(shown, outcomes=not hidden)
+        ],
+    }
+
+
+@router.get("/submissions/{int:pk}/answers", response=Page[AnswerOut])
+def list_answers(request: HttpRequest, pk: int, paging: Query[Paging]) -> dict[str, Any]:
+    """Every answer of a submission with its outcome and labels, in the benchmark's order."""
+    shown = visible(request, pk)
+    live = pages.live_context(request, shown)
+    return paged(request, live["rows"], paging, lambda rows: _answers(shown, rows, hidden=bool(live["closed"])))
+
+
+def _answers(shown: Submission, rows: list[TaskRow], *, hidden: bool) -> Iterator[dict[str, Any]]:
+    """Rows with their labels, which are hidden with the outcomes. Seven queries at most."""
+    ids = [] if hidden else [row.implementation.pk for row in rows]
+    judge = shown_judge(shown.suite_version.suite_id)
+    judged = Judgement.objects.filter(config=judge, implementation__in=ids, state=WorkState.DONE)
+    judges = {each.implementation_id: each.label or "abstained" for each in judged}
+    ended = (*CLOSED, CaseState.VOID)
+    opened = set(
+        Case.objects.filter(implementation__in=ids, kind=CaseKind.REVIEW)
+        .exclude(state__in=ended)
+        .values_list("implementation_id", flat=True)
+    )
+    finals = final_labels(ids, judge)
+    for row in rows:
+        answer = row.implementation
+        final = finals.get(answer.pk)
+        if final and answer.pk in opened and (final.case is None or final.case.state not in CLOSED):
+            # What may change when the review ends is no final label.
+            final = None
+        yield {
+            **answer_out(row),
+            "judge_label": judges.get(answer.pk, ""),
+            "final_label": final.label if final else "",
+            "final_source": final.source.value if final else "",
+            "in_review": answer.pk in opened,
+        }
+
+
+def answer_out(row: TaskRow) -> dict[str, Any]:
+    """An answer with what its test run says, as data."""
+    answer, run = row.implementation, row.run
+    task, category = answer.revision.task, answer.revision.category
+    outcome = run.outcome if run else ""
+    return {
+        "task": task.slug,
+        "paper": task.paper.slug,
+        "index": task.index,
+        "trial": answer.trial,
+        "category": category.slug if category else None,
+        "attempted": answer.attempted,
+        "counts": not answer.revision.why_left_out,
+        "outcome": outcome,
+        "state": row.badge.text,
+        "passed": outcome == "passed" if outcome else None,
+        "reason": run.reason if run else "",
+        "seconds": run.seconds if run else None,
+        "tokens": row.tokens,
+        "dollars": answer.usage.get("cost_usd"),
+        "page": answer.get_absolute_url(),
+    }
+
+
+@router.get("/submissions/{int:pk}/bundle", auth=READ, openapi_extra=file_of("application/octet-stream"))
+def get_bundle(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The file as it was sent, for its owner and for maintainers."""
+    # Here, since the page answers with a page where this is hidden.
+    require_open(request, submission=visible(request, pk))
+    return pages.submission_bundle(request, pk)
+
+
+def managed(request: HttpRequest, pk: int) -> Submission:
+    """A submission that whoever asks may act on; for everybody else it cannot be acted on. Raises Http404."""
+    shown = visible(request, pk)
+    if not may_manage(request.user, shown):
+        raise Http404
+    return shown
+
+
+@router.post("/submissions/{int:pk}/cancel", response=SubmissionDetail, auth=SUBMIT)
+def cancel_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """Stop the evaluation, and give the quota back."""
+    shown = managed(request, pk)
+    submitting.cancel(submission=shown, actor=user_of(request))
+    return submission_out(request, shown)
+
+
+@router.post("/submissions/{int:pk}/publish", response=SubmissionDetail, auth=SUBMIT)
+def publish_submission(request: HttpRequest, pk: int, wanted: Publishing) -> dict[str, Any]:
+    """Put a scored submission on the board, with its code."""
+    shown = managed(request, pk)
+    given = valid(PublishForm(wanted.model_dump()))
+    publishing.publish(
+        submission=shown, actor=user_of(request), code_licence=given["licence"], consent=given["consent"]
+    )
+    return submission_out(request, shown)
+
+
+@router.post("/submissions/{int:pk}/withdraw", response=SubmissionDetail, auth=SUBMIT)
+def withdraw_submission(request: HttpRequest, pk: int, wanted: Reason) -> dict[str, Any]:
+    """Take a published submission off the board. The reason stands where it was."""
+    shown = managed(request, pk)
+    given = valid(WithdrawForm(wanted.model_dump()))
+    publishing.withdraw(submission=shown, actor=user_of(request), reason=given["reason"])
+    return submission_out(request, shown)

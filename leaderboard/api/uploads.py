@@ -1,0 +1,177 @@
+"""Upload a bundle, see what a worker finds in it, submit or discard it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Field, File, Form, Query, Router, Schema, Status
+from ninja.files import UploadedFile
+
+from leaderboard.api.access import READ, SUBMIT
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.problems import too_large, valid
+from reviews.views.guards import user_of
+from submissions.domain import quotas, submitting, uploads
+from submissions.domain.publishing import CODE_LICENCES
+from submissions.enums import Inputs
+from submissions.forms import UploadForm
+from submissions.models import Upload
+from submissions.upload_limits import largest_upload
+
+router = Router(tags=["Uploads"])
+Licence = Literal["", *CODE_LICENCES]  # type: ignore[valid-type]
+
+
+class Described(Schema):
+    """What stands in for ``submission.json``: needed for an output tree, and for predictions unless they say it."""
+
+    suite: str = ""
+    system: str = ""
+    backbone: str = ""
+    scaffold: str = ""
+    inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
+    organisation: str = ""
+    links: str = Field("", description="Addresses, one a line.")
+    notes: str = ""
+
+
+class ProblemOut(Schema):
+    """Something found in the file. ``severity``: ``refuse`` keeps it from being submitted, ``bad_answer`` counts as
+    failed, ``remark`` is for information.
+    """
+
+    severity: str
+    message: str
+    file: str
+    line: int | None
+    task: str
+
+
+class AnswerFound(Schema):
+    """An answer in the file, and whether it applies to the masked repository."""
+
+    task: str
+    trial: int
+    kind: str
+    file: str
+    applies: bool
+
+
+class UploadBrief(Schema):
+    """A received file. Until it is ``checked``, ``acceptable`` is null."""
+
+    id: int
+    name: str
+    size: int
+    sha256: str
+    created: datetime
+    checked: bool
+    acceptable: bool | None
+    suite: str
+    suite_version: int | None
+    system: str
+    kind: str
+    page: str
+
+
+class UploadOut(UploadBrief):
+    """A received file with what was found in it.
+
+    ``submission`` is the one that holds the same answers already; they are not submitted twice.
+    """
+
+    answers: list[AnswerFound]
+    problems: list[ProblemOut]
+    submission: int | None
+
+
+class Consent(Schema):
+    """With a licence, consent to publish the submission as soon as it is scored, its code under that licence."""
+
+    publish_licence: Licence = ""
+
+
+class SubmittedOut(Schema):
+    """The submission. ``created`` is false where the same answers had been submitted before."""
+
+    submission: int
+    created: bool
+    page: str
+
+
+@router.get("/uploads", response=Page[UploadBrief], auth=READ)
+def list_uploads(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
+    """Your files that are not submitted yet. They are kept for a day."""
+    own = Upload.objects.filter(owner=user_of(request)).order_by("-created", "-pk")
+    return paged(request, own, paging, lambda shown: map(_brief, shown))
+
+
+@router.post("/uploads", response={201: UploadOut}, auth=SUBMIT)
+def upload_file(request: HttpRequest, file: File[UploadedFile], described: Form[Described]) -> Status[Any]:
+    """Send a bundle, predictions or an output tree. A worker checks it: ask for the upload until it is ``checked``."""
+    user = user_of(request)
+    if (file.size or 0) > largest_upload():
+        raise too_large()
+    form = UploadForm(described.model_dump(), request.FILES, owner=user)
+    valid(form)
+    quotas.count_check(user)
+    stored = uploads.receive(owner=user, file=file, described=form.described(), fields=form.as_typed())
+    return Status(201, upload_out(stored))
+
+
+def own_upload(request: HttpRequest, pk: int) -> Upload:
+    """The upload of whoever asks. Raises Http404."""
+    return get_object_or_404(Upload, pk=pk, owner=user_of(request))
+
+
+@router.get("/uploads/{int:pk}", response=UploadOut, auth=READ)
+def get_upload(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """One of your files, and what was found in it."""
+    return upload_out(own_upload(request, pk))
+
+
+@router.delete("/uploads/{int:pk}", response={204: None}, auth=SUBMIT)
+def discard_upload(request: HttpRequest, pk: int) -> Status[None]:
+    """Delete one of your files."""
+    uploads.discard(upload=own_upload(request, pk))
+    return Status(204, None)
+
+
+@router.post("/uploads/{int:pk}/submit", response={200: SubmittedOut, 201: SubmittedOut}, auth=SUBMIT)
+def submit_upload(request: HttpRequest, pk: int, consent: Consent) -> Status[Any]:
+    """Have a checked file evaluated. Where its suite has changed since the check, it is checked again first (409)."""
+    submitted = submitting.submit_upload(upload=own_upload(request, pk), publish_licence=consent.publish_licence)
+    facts = {"submission": submitted.submission.pk, "page": submitted.submission.get_absolute_url()}
+    return Status(201 if submitted.created else 200, {**facts, "created": submitted.created})
+
+
+def _brief(upload: Upload) -> dict[str, Any]:
+    report = upload.report if upload.checked else {}
+    manifest = report.get("manifest", {})
+    return {
+        "id": upload.pk,
+        **{name: getattr(upload, name) for name in ("name", "size", "created", "checked")},
+        "sha256": upload.digest,
+        "acceptable": report.get("acceptable"),
+        "suite": report.get("suite", ""),
+        "suite_version": report.get("suite_version"),
+        "system": manifest.get("system", ""),
+        "kind": manifest.get("kind", ""),
+        "page": reverse("upload_check", args=[upload.pk]),
+    }
+
+
+def upload_out(upload: Upload) -> dict[str, Any]:
+    """An upload with what was found in it as data."""
+    report = upload.report if upload.checked else {}
+    existing = submitting.submitted_before(upload) if report else None
+    return {
+        **_brief(upload),
+        "answers": report.get("answers", []),
+        "problems": report.get("problems", []),
+        "submission": existing.pk if existing else None,
+    }

@@ -1,0 +1,32 @@
+"""Tell a full disk from other errors: whoever meets it is told that nothing was wrong with what they sent."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final
+
+from django.db import DatabaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SQLITE_IS_FULL: Final = "database or disk is full"
+_POSTGRESQL_IS_FULL: Final = "53100"
+
+
+def means_full(error: BaseException | None) -> bool:
+    """Whether ``error``, or what led to it, says that no disk space is left."""
+    return any(map(_says_full, _causes(error)))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _says_full(error: BaseException) -> bool:
+    if isinstance(error, DatabaseError):
+        return _SQLITE_IS_FULL in str(error)
+    return getattr(error, "sqlstate", "") == _POSTGRESQL_IS_FULL or getattr(error, "errno", None) in _FULL

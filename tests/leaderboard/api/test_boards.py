@@ -1,0 +1,103 @@
+"""Boards and systems through the API: the rows of the pages, and nothing that is hidden."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from submissions.models import Submission
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.factories import label_counts, measured, reported
+from tests.submissions.factories import SystemFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def rows(query: str = "") -> list[Any]:
+    listed: list[Any] = Program().get(f"/suites/small/board{query}")["items"]
+    return listed
+
+
+def names(query: str = "") -> list[str]:
+    return [row["system"] for row in rows(query)]
+
+
+def test_a_row_has_every_rater_s_numbers(small: SuiteVersion) -> None:
+    metric = {"labels": {"judge": label_counts(7, 7, 14, tasks=28)}}
+    entry = measured(small, system__name="Otter", metric=metric)
+    (row,) = rows()
+    assert row["tests"] == {
+        "percent": 39.2857,
+        "low": 23.61,
+        "high": 57.59,
+        "passed": 11.0,
+        "tasks": 28,
+    }
+    assert row["judge"] == {
+        "cc": 25.0,
+        "lc": 25.0,
+        "li": 50.0,
+        "labelled": 28.0,
+        "abstained": 0.0,
+        "tasks": 28,
+        "judge": "",
+    }
+    assert (row["human"], row["reported"], row["page"]) == (None, False, entry.get_absolute_url())
+    assert row["provenance"] == "self-declared bundle, evaluated here"
+
+
+def test_rows_are_filtered_and_sorted_as_on_the_page(small: SuiteVersion) -> None:
+    measured(small, system__name="Otter", metric={"tests_passed": 3.0})
+    measured(small, system__name="Badger", metric={"tests_passed": 9.0}, inputs="paper_only")
+    reported(small, system__name="Heron", metric={"tests_passed": 6.0})
+    assert names() == ["Badger", "Heron", "Otter"]
+    assert names("?sort=tests") == ["Otter", "Heron", "Badger"]
+    assert names("?show=measured") == ["Badger", "Otter"]
+    assert names("?inputs=paper_only") == ["Badger"]
+    assert names("?q=her") == ["Heron"]
+    assert names("?size=1&page=2") == ["Heron"]
+    assert rows("?category=evaluation-metrics")[0]["tests"] is None
+    assert Program().problem("GET", "/suites/small/board?category=none")["status"] == 404
+    assert Program().problem("GET", "/suites/small/board?show=all-of-them")["errors"][0]["field"] == "show"
+
+
+def test_what_is_not_published_has_no_row_even_for_its_owner(small: SuiteVersion, alice: User) -> None:
+    measured(small, owner=alice, published=False, entry_flag=True)
+    assert (rows(), Program(alice).get("/suites/small/board")["items"]) == ([], [])
+
+
+@pytest.mark.parametrize("address", ["/suites/small/board", "/systems", "/submissions", "/suites"])
+def test_lists_cost_the_same_for_any_number(small: SuiteVersion, address: str) -> None:
+    def cost() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            Program().get(address)
+        return len(queries)
+
+    measured(small)
+    cost()
+    one = cost()
+    for _ in range(4):
+        measured(small)
+    assert cost() == one
+
+
+def test_a_system_is_told_once_something_of_it_is_published(small: SuiteVersion, alice: User) -> None:
+    entry = measured(small, owner=alice, system=SystemFactory(slug="otter", name="Otter", owner=alice))
+    told = Program().get("/systems/otter")
+    assert [(run["suite"], run["suite_version"], run["tests"]["passed"]) for run in told["runs"]] == [
+        ("small", 1, 11.0)
+    ]
+    assert [each["slug"] for each in Program().get("/systems")["items"]] == ["otter"]
+    Submission.objects.filter(pk=entry.submission.pk).update(visibility="hidden")
+    assert Program().get("/systems")["items"] == []
+    assert Program().problem("GET", "/systems/otter")["status"] == 404
+    assert Program(alice).get("/systems/otter")["runs"] == []

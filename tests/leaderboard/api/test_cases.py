@@ -1,0 +1,118 @@
+"""Decided and reported cases through the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmark_tasks.models import Task
+from submissions.models import Submission
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.factories import ReportedResultFactory, reported
+from tests.reviews.factories import ReviewerFactory, answers, case_of, decided, reviewed
+
+if TYPE_CHECKING:
+    from reviews.models import Case
+
+pytestmark = pytest.mark.django_db
+
+
+def closed(**facts: Any) -> Case:
+    """A case that an adjudicator decided against the one annotator's label."""
+    (answer,) = answers()
+    TestRunFactory(implementation=answer, done="passed")
+    case = case_of(answer, **{"state": "final", "label": "LI", "source": "decision", "closed": timezone.now(), **facts})
+    reviewed(case, ReviewerFactory(name="Ada Example", shows_name=True), "LC", note="A note.")
+    decided(case, ReviewerFactory(adjudicator=True), "LI", reasons=["annotator_slip"], note="Decided so.")
+    return case
+
+
+def test_closed_cases_are_listed_with_every_rater_s_label() -> None:
+    case = closed()
+    case_of()
+    (told,) = Program().get("/cases")["items"]
+    assert (told["id"], told["tests"], told["annotators"], told["label"], told["source"], told["reasons"]) == (
+        *(case.pk, "passed", ["LC"]),
+        *("LI", "decision", ["annotator_slip"]),
+    )
+    assert told["suite"] == case.implementation.submission.suite_version.suite.slug
+
+
+def test_they_are_filtered_as_on_the_page() -> None:
+    case = closed()
+    slug = case.implementation.submission.suite_version.suite.slug
+    for query, found in (
+        (f"suite={slug}", 1),
+        ("reason=annotator_slip", 1),
+        ("reason=bad_test", 0),
+        ("source=agreed", 0),
+    ):
+        assert Program().get(f"/cases?{query}")["total"] == found
+    assert Program().problem("GET", "/cases?suite=none")["errors"][0]["field"] == "suite"
+    assert Program().problem("GET", "/cases?reason=none")["status"] == 422
+
+
+def test_a_case_tells_labels_and_decision_and_code_only_under_a_licence() -> None:
+    case = closed()
+    told = Program().get(f"/cases/{case.pk}")
+    assert (told["label"], told["tests"], told["decision"]["note"]) == ("LI", "passed", "Decided so.")
+    (label,) = told["labels"]
+    assert (label["annotator"], label["label"], label["note"], len(label["findings"])) == (
+        "Ada Example",
+        "LC",
+        "A note.",
+        1,
+    )
+    Submission.objects.update(code_licence="")
+    told = Program().get(f"/cases/{case.pk}")
+    assert (told["decision"]["note"], told["labels"][0]["note"], told["labels"][0]["findings"]) == ("", "", [])
+
+
+@pytest.mark.parametrize("facts", [{"state": "queued", "label": ""}, {"state": "disputed", "label": ""}])
+def test_open_cases_are_nobody_s_business(facts: dict[str, str], maintainer: Any) -> None:
+    case = closed(**facts)
+    for program in (Program(), Program(maintainer)):
+        assert program.problem("GET", f"/cases/{case.pk}")["status"] == 404
+        assert program.get("/cases")["items"] == []
+
+
+def test_what_is_hidden_has_no_case() -> None:
+    case = closed()
+    Submission.objects.update(visibility="hidden")
+    assert Program().problem("GET", f"/cases/{case.pk}")["status"] == 404
+    assert Program().get("/cases")["total"] == 0
+
+
+def test_lists_cost_the_same_for_any_number() -> None:
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            Program().get("/cases")
+        return len(queries)
+
+    closed()
+    cost()
+    one = cost()
+    for _ in range(3):
+        closed()
+    assert cost() == one
+
+
+def test_reported_disagreements() -> None:
+    entry = reported()
+    task = Task.objects.get()
+    ReportedResultFactory(run=entry.reported_run, task=task, judge_label="CC", human_label="LI")
+    (told,) = Program().get("/reported-cases")["items"]
+    assert (told["run"], told["task"], told["judge_label"], told["annotators_label"]) == (
+        *(entry.reported_run.slug, task.slug),
+        *("CC", "LI"),
+    )
+    assert told["disagreements"] == [
+        "judge and annotator are two steps apart",
+        "the unit test passes what the annotator calls logically incorrect",
+    ]
+    assert Program().get("/cases")["items"] == []

@@ -1,0 +1,86 @@
+"""Suites, tasks, kits and papers through the API."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from tests.benchmark_tasks.factories import SuiteFactory
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.factories import measured, measured_outcome
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+
+
+def test_suites_say_whether_they_take_answers(small: SuiteVersion) -> None:
+    SuiteFactory(slug="empty", title="Empty", position=1000)
+    suites = {each["suite"]: each for each in Program().get("/suites")["items"]}
+    assert (suites["small"]["version"], suites["small"]["tasks"], suites["small"]["takes_answers"]) == (1, 2, True)
+    assert (suites["empty"]["version"], suites["empty"]["tasks"], suites["empty"]["takes_answers"]) == (None, 0, False)
+    assert suites["small"]["page"] == "/suites/small/"
+
+
+def test_a_suite_tells_what_counts(small: SuiteVersion) -> None:
+    TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
+    told = Program().get("/suites/small")
+    assert [each["version"] for each in told["versions"]] == [1]
+    assert (told["counted"], told["why_closed"]) == (1, "")
+    assert told["left_out"] == [{"task": "alpha/2", "why": "failed its audit: its test does not tell right from wrong"}]
+    assert Program().problem("GET", "/suites/small?version=2")["status"] == 404
+    assert Program().problem("GET", "/suites/small?version=x")["status"] == 422
+
+
+def test_a_task_is_told_as_systems_are_given_it(small: SuiteVersion) -> None:
+    tasks = Program().get("/suites/small/tasks")["items"]
+    assert [(each["task"], each["goal"], each["category"]) for each in tasks] == [
+        ("alpha/1", "double", "evaluation-metrics"),
+        ("alpha/2", "Scorer.score", "training-objectives-optimization"),
+    ]
+    chosen = Program().get("/suites/small/tasks?category=evaluation-metrics")["items"]
+    assert [each["task"] for each in chosen] == ["alpha/1"]
+    task, revision = Program().get("/suites/small/tasks/alpha/1"), TaskRevision.objects.get(task__slug="alpha/1")
+    assert (task["instruction"], task["masked_source"]) == (revision.instruction, revision.masked_source)
+    assert (task["in_version"], task["audited"]["state"], task["revision"]) == (True, "passed", 1)
+    assert "return 2 * x" not in str(task)
+    assert Program().problem("GET", "/suites/small/tasks/alpha/9")["status"] == 404
+
+
+def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
+    survivors = [{"id": "core.py:3", "diff": "-secret"}]
+    audit = {"mutants": {"total": 8, "killed": 7, "survivors": survivors}, "reasons": [], "weakness": "weak"}
+    TaskRevision.objects.update(audit=audit)
+    task = Program().get("/suites/small/tasks/alpha/1")
+    assert (task["audited"]["mutants"], task["audited"]["mutants_failed"]) == (8, 7)
+    assert "secret" not in str(task)
+
+
+def test_who_solves_a_task(small: SuiteVersion) -> None:
+    revision = small.revisions.get(task__slug="alpha/1")
+    measured_outcome(measured(small, system__name="Otter"), "passed", revision=revision)
+    measured_outcome(measured(small, published=False, system__name="Hidden"), "passed", revision=revision)
+    (result,) = Program().get("/suites/small/tasks/alpha/1/results")["items"]
+    assert (result["system"], result["outcomes"], result["passed"], result["reported"]) == (
+        *("Otter", ["passed"]),
+        *(True, False),
+    )
+
+
+def test_the_kit_and_the_paper_are_files(small: SuiteVersion) -> None:
+    response = Program().send("GET", "/suites/small/kit")
+    assert response.headers["Content-Type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
+        assert "tasks.json" in archive.namelist()
+    again = Program().send("GET", "/suites/small/kit", headers={"If-None-Match": response.headers["ETag"]})
+    assert again.status_code == 304
+    paper = Program().send("GET", "/suites/small/tasks/alpha/1/paper")
+    assert (paper.status_code, paper.headers["X-Content-Type-Options"]) == (200, "nosniff")
+    assert b"".join(paper.streaming_content)
+    assert Program().problem("GET", "/suites/none/kit")["status"] == 404

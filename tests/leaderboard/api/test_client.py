@@ -1,0 +1,277 @@
+"""The client as people run it: a downloaded file in a process of its own, against a server that listens."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from leaderboard.board.entries import recompute_submission
+from submissions.domain import checking, tokens
+from submissions.models import Submission, Upload
+from tests.submissions.factories import RIGHT, bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django.live_server_helper import LiveServer
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Installed:
+    """The client as it was downloaded, and a home with a token."""
+
+    def __init__(self, folder: Path, source: str, secret: str) -> None:
+        self.folder, self.file = folder, folder / "lmr_board.py"
+        self.file.write_text(source, encoding="utf-8")
+        self.token = folder / ".config" / "lmr-board" / "token"
+        self.token.parent.mkdir(parents=True)
+        self.token.touch(mode=0o600)
+        self.token.write_text(f"{secret}\n", encoding="ascii")
+        self.environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+
+    def run(self, *arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        """One command, isolated from what is installed here."""
+        return subprocess.run(
+            [sys.executable, "-I", str(self.file), *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def printed(self, *arguments: object, code: int = 0) -> str:
+        """What a command prints that ends with ``code``."""
+        result = self.run(*arguments)
+        assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
+        return result.stdout
+
+    def said(self, *arguments: object, code: int, **variables: str) -> str:
+        """What a command says to people that ends with ``code``; never a traceback."""
+        result = self.run(*arguments, **variables)
+        assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+
+@pytest.fixture
+def installed(live_server: LiveServer, client: Client, small: SuiteVersion, alice: User, tmp_path: Path) -> Installed:
+    """Downloaded from the live server, with a token of Alice's."""
+    response = client.get(reverse("client"), headers={"host": live_server.url.removeprefix("http://")})
+    _, secret = tokens.make(owner=alice, name="CI", scopes=["read", "submit"], days=1)
+    home = tmp_path / "home"
+    home.mkdir()
+    return Installed(home, response.content.decode(), secret)
+
+
+@pytest.fixture
+def at_work() -> Iterator[None]:
+    """A worker that checks uploads and measures answers: those to alpha/1 pass."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(0.1):
+            checking.check_next()
+            for submission in Submission.objects.filter(state="queued"):
+                measure(submission)
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    ended.set()
+    worker.join()
+
+
+def measure(submission: Submission) -> None:
+    for answer in submission.implementations.select_related("revision__task"):
+        passed = answer.revision.task.slug == "alpha/1"
+        outcome = "passed" if passed else "wrong_output" if answer.attempted else "not_attempted"
+        TestRun.objects.update_or_create(
+            implementation=answer, defaults={"state": RunState.DONE, "outcome": outcome, "evaluator_version": "1"}
+        )
+    Submission.objects.filter(pk=submission.pk).update(state="scored")
+    recompute_submission(submission.pk)
+
+
+def folder_of(path: Path, content: bytes) -> Path:
+    """A bundle unpacked, with what people have lying about."""
+    zipfile.ZipFile(io.BytesIO(content)).extractall(path)
+    (path / "__pycache__").mkdir()
+    (path / "__pycache__" / "x.pyc").write_bytes(b"\0")
+    return path
+
+
+def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> None:
+    kit = installed.printed("kit", "small").strip()
+    assert kit == "small-v1-kit.zip"
+    with zipfile.ZipFile(installed.folder / kit) as archive:
+        assert {"tasks.json", "example-bundle/submission.json"} <= set(archive.namelist())
+
+    answers = folder_of(installed.folder / "bundle", bundle({"alpha/1": RIGHT, "alpha/2": "def other():\n    pass\n"}))
+    found = installed.printed("validate", answers, code=1)
+    assert found.splitlines()[-1] == "can be submitted: 1 of 2 answers apply"
+    assert "does not apply: alpha/2 answers/alpha/2/answer.py" in found
+    assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
+
+    assert "mend these answers, or submit them with --anyway" in installed.said("submit", answers, code=1)
+    assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
+
+    number = installed.printed("submit", answers, "--anyway").strip()
+    submission = Submission.objects.get()
+    assert number == str(submission.pk)
+    last = "tasks pass: 50.0 % [9.5, 90.5]"
+    line = f"submission {number} (Alpha Solver on small): scored, 1 of 2 {last}\n"
+    assert installed.printed("status", number, "--watch", "--timeout", 30) == line
+
+    table = installed.printed("results", number).splitlines()
+    assert [each.split() for each in table[:2]] == [["alpha/1", "passed"], ["alpha/2", "wrong", "output"]]
+    rows = list(csv.DictReader(io.StringIO(installed.printed("results", number, "--csv"))))
+    assert [(row["task"], row["outcome"]) for row in rows] == [("alpha/1", "passed"), ("alpha/2", "wrong_output")]
+    told = json.loads(installed.printed("results", number, "--json"))
+    assert (told["submission"]["id"], len(told["answers"])) == (submission.pk, 2)
+    assert installed.printed("results", number, "--fail-under", "50")
+    assert "50.0 % of the tests passed, fewer than 60 %" in installed.said(
+        "results", number, "--fail-under", "60", code=1
+    )
+
+
+def test_submitting_and_watching_at_once_consents_to_publishing(installed: Installed, at_work: None) -> None:
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle())
+    told = installed.printed("submit", file, "--publish", "MIT", "--watch", "--json", "--timeout", 30)
+    assert json.loads(told)["state"] == "scored"
+    assert (Submission.objects.get().code_licence, Submission.objects.get().publish_when_scored) == ("MIT", True)
+    again = installed.run("submit", file)
+    assert (again.returncode, again.stdout) == (0, f"{Submission.objects.get().pk}\n")
+    assert "the same answers were submitted before" in again.stderr
+
+
+def test_a_refused_bundle_says_why_and_leaves_nothing_behind(installed: Installed, at_work: None) -> None:
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle({"alpha/9": RIGHT}))
+    for command in ("validate", "submit"):
+        lines = installed.printed(command, file, code=1).splitlines()
+        assert lines[0].startswith("refused: alpha/9 answers/alpha/9/answer.py: ")
+        assert lines[-1].startswith("cannot be submitted: ")
+    assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
+
+
+def test_what_is_held_or_not_ended_has_exit_codes_of_its_own(installed: Installed, alice: User) -> None:
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle())
+    late = installed.said("validate", file, "--timeout", "0.5", code=7)
+    assert "the check has not ended within 0.5 s; the site goes on with it" in late
+    checking.check_next()
+    upload = Upload.objects.get()
+    from submissions.domain.submitting import submit_upload
+
+    number = submit_upload(upload=upload).submission.pk
+    assert "the evaluation has not ended within 1 s" in installed.said(
+        "status", number, "--watch", "--timeout", 1, code=7
+    )
+    assert "0 of 1 answers decided" in installed.printed("status", number)
+    Submission.objects.update(state="held", held_reason="No box.")
+    assert "held after an infrastructure error, not because of the answers. No box." in installed.printed(
+        "status", number, "--watch", code=1
+    )
+    assert "these results are not final" in installed.said("results", number, code=1)
+
+
+def wrong_mode(installed: Installed) -> dict[str, str]:
+    installed.token.chmod(0o644)
+    return {}
+
+
+def no_token(installed: Installed) -> dict[str, str]:
+    installed.token.unlink()
+    return {}
+
+
+def ended_token(installed: Installed) -> dict[str, str]:
+    return {"LMR_BOARD_TOKEN": "lmr_none"}
+
+
+def no_file(installed: Installed) -> dict[str, str]:
+    return {"LMR_BOARD_TOKEN_FILE": "/nowhere/token"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        (wrong_mode, "others can read"),
+        (no_token, "Send a token"),
+        (ended_token, "This token is not known, or its time is over."),
+        (no_file, "there is no file /nowhere/token"),
+    ],
+)
+def test_a_wrong_token_is_told_before_anything_is_sent(
+    installed: Installed, setting: Callable[[Installed], dict[str, str]], expected: str
+) -> None:
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle())
+    variables = setting(installed)
+    assert expected in installed.said("submit", file, code=3, **variables)
+    assert Upload.objects.count() == 0
+
+
+def test_a_token_without_the_scope_is_refused(installed: Installed, alice: User) -> None:
+    _, secret = tokens.make(owner=alice, name="reader", scopes=["read"], days=1)
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle())
+    assert "This token lacks the scope submit." in installed.said("submit", file, code=3, LMR_BOARD_TOKEN=secret)
+
+
+def test_wrong_commands_addresses_and_numbers(installed: Installed) -> None:
+    assert "is not a file or a folder" in installed.said("submit", "none.zip", code=2)
+    assert "is not encrypted" in installed.said("--site", "http://board.example.org", "kit", "small", code=2)
+    assert "give the board's address" in installed.said("--site", "board.example.org", "kit", "small", code=2)
+    assert "Not found" in installed.said("kit", "none", code=4)
+    assert "Not found" in installed.said("kit", "../x", code=4)
+    assert "Not found" in installed.said("status", 99, code=4)
+    assert "cannot be reached" in installed.said("--site", "http://127.0.0.1:1", "submit", __file__, code=6)
+    assert installed.run("dance").returncode == 2
+
+
+def test_a_used_quota_is_no_reason_to_wait(installed: Installed, alice: User, at_work: None) -> None:
+    alice.daily_submissions = 0
+    alice.save()
+    file = installed.folder / "answers.zip"
+    file.write_bytes(bundle())
+    assert "Quota used: You have sent 0 submissions today (UTC)" in installed.said("submit", file, code=5)
+
+
+def test_the_file_is_served_as_text_with_the_address_filled_in(client: Client, db: None) -> None:
+    response = client.get(reverse("client"))
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert 'SITE = "http://testserver"\n' in response.content.decode()
+    again = client.get(reverse("client"), headers={"if-none-match": response.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_the_file_runs_on_python_3_9() -> None:
+    import ast
+
+    from leaderboard.views.client import FILE
+
+    assert ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 9))

@@ -1,0 +1,80 @@
+"""The OpenAPI document, its file, its viewer; and every operation tried with whatever the document allows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.urls import reverse
+
+from leaderboard.api.problems import Kind, Problem
+from leaderboard.api.v1 import api
+from leaderboard.views.docs import stored_page
+from tests.conftest import PROJECT_ROOT
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+FILE = PROJECT_ROOT / "docs" / "openapi.json"
+
+
+def described() -> Any:
+    return json.loads(json.dumps(api.get_openapi_schema(), cls=DjangoJSONEncoder))
+
+
+def test_the_file_is_what_is_served(client: Client, db: None) -> None:
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    assert stored == described(), "make openapi"
+    assert client.get(reverse("api_document")).json() == stored
+    assert stored["openapi"].startswith("3.1.")
+
+
+def test_no_two_schemas_have_the_same_name() -> None:
+    names = Counter(
+        each.__name__ for each in subclasses(Problem.__base__) if each.__module__.startswith("leaderboard.")
+    )
+    # A list's pages are made when they are asked for, and these are no schemas of answers.
+    assert [name for name, count in names.items() if count > 1 and "[" not in name] == []
+
+
+def subclasses(of: Any) -> set[Any]:
+    return {each for direct in of.__subclasses__() for each in {direct, *subclasses(direct)}}
+
+
+def test_every_operation_says_what_it_is_for_and_which_problems_it_answers() -> None:
+    for address, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            assert operation["description"], address
+            assert operation["tags"], address
+            expected = {"400", "401", "403", "422", "429", "500"}
+            expected |= {"404"} if "{" in address else set()
+            expected |= set() if method == "get" else {"409", "413", "507"}
+            problems = {status for status in operation["responses"] if int(status) >= 400}
+            assert problems == expected, (address, method)
+            assert all(
+                list(operation["responses"][each]["content"]) == ["application/problem+json"] for each in problems
+            )
+            (needed, *public) = operation["security"]
+            assert list(needed) == ["token"]
+            assert public in ([], [{}])
+
+
+def test_every_kind_of_problem_is_explained() -> None:
+    page = stored_page("api")
+    assert page is not None
+    assert [kind for kind in Kind if f'id="{kind}"' not in page.body] == []
+
+
+def test_the_workflow_of_the_docs_is_the_example_file() -> None:
+    text = (PROJECT_ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    example = (PROJECT_ROOT / "docs" / "examples" / "submit.yml").read_text(encoding="utf-8")
+    assert f"```yaml\n{example}```" in text
+
+
+def test_the_viewer_is_served_from_here(client: Client, db: None) -> None:
+    page = client.get(reverse("api_viewer")).content.decode()
+    for part in ("ninja/swagger-ui.css", "ninja/swagger-ui-bundle.js", "js/api.js"):
+        assert f'"/static/{part}"' in page
+    assert f'data-document="{reverse("api_document")}"' in page

@@ -1,0 +1,100 @@
+"""Runs on endpoints through the API: the estimate, the start that needs it, progress, pausing and resuming."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.enums import GenerationState, WorkState
+from evaluator.models import Generation
+from submissions.domain import endpoints
+from submissions.models import Endpoint, Submission
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.asked import asked, called
+from tests.submissions.endpoints.factories import DESCRIBED, KEY
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+ORDER: dict[str, Any] = {"suite": "small", "inputs": "paper_only", "trials": 2, "tasks": ["alpha/1"]}
+
+
+@pytest.fixture
+def endpoint(alice: User) -> Endpoint:
+    """Alice's, with prices and a key."""
+    described = {**DESCRIBED, "price_input": Decimal(2), "price_output": Decimal(8), "run_tokens": 500_000}
+    return endpoints.add(owner=alice, described=described, key=KEY)
+
+
+def test_endpoints_are_their_owner_s_and_keys_never_come_out(endpoint: Endpoint, alice: User, maintainer: User) -> None:
+    response = Program(alice).send("GET", f"/endpoints/{endpoint.pk}")
+    told = response.json()
+    assert (told["name"], told["has_key"], told["price_input"], told["open_runs"]) == ("Alpha", True, "2.0000", [])
+    assert KEY not in response.content.decode()
+    assert endpoint.sealed_key not in response.content.decode()
+    assert [each["id"] for each in Program(alice).get("/endpoints")["items"]] == [endpoint.pk]
+    assert Program(maintainer).get("/endpoints")["items"] == []
+    assert Program(maintainer).problem("GET", f"/endpoints/{endpoint.pk}")["status"] == 404
+
+
+def test_a_run_starts_as_it_was_estimated(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
+    program, address = Program(alice, "endpoints"), f"/endpoints/{endpoint.pk}"
+    told = program.post(f"{address}/estimate", ORDER)
+    (row,) = told["rows"]
+    assert (row["task"], row["problem"], told["input_tokens"]) == ("alpha/1", "", row["input_tokens"])
+    assert Decimal(told["dollars"]) > 0
+    assert Submission.objects.count() == 0
+    changed = program.problem("POST", f"{address}/runs", {**ORDER, "trials": 3, "estimate": told["estimate"]})
+    assert (changed["status"], changed["type"]) == (409, "/docs/api/#wrong-state")
+    made = program.post(f"{address}/runs", {**ORDER, "estimate": told["estimate"]}, status=201)
+    run = Generation.objects.get()
+    assert (made["submission"], run.endpoint, run.inputs) == (run.submission_id, endpoint, "paper_only")
+    assert (run.run_tokens, run.run_seconds, run.estimate["input_tokens"]) == (500_000, 21600, told["input_tokens"])
+    assert (run.submission.system.name, run.submission.trials, run.requests.count()) == ("alpha-2-2026-01", 2, 2)
+
+
+def test_wrong_orders_are_refused_by_the_page_s_form(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
+    program, address = Program(alice), f"/endpoints/{endpoint.pk}/estimate"
+    problem = program.problem("POST", address, {**ORDER, "trials": 99, "tasks": ["alpha/9"], "run_seconds": 1})
+    assert [each["field"] for each in problem["errors"]] == ["run_seconds", "trials", "tasks"]
+    assert program.problem("POST", address, {**ORDER, "suite": "none"})["status"] == 404
+    assert program.problem("POST", address, {**ORDER, "publish_licence": "GPL"})["status"] == 422
+
+
+def test_progress_is_told_with_limits_and_cost(alice: User, bob: User) -> None:
+    run = asked(alice, WorkState.DONE, WorkState.QUEUED, run_tokens=9000)
+    called(run.requests.order_by("pk")[0])
+    address = f"/submissions/{run.submission_id}/run"
+    told = Program(alice).get(address)
+    assert [told[name] for name in ("state", "answered", "total", "code", "calls")] == ["running", 1, 2, 1, 1]
+    assert (told["input_tokens"], told["output_tokens"], told["dollars"], told["run_tokens"]) == (
+        *(1200, 300),
+        *("0.004800", 9000),
+    )
+    assert Program(bob).problem("GET", address)["status"] == 404
+
+
+def test_pausing_and_resuming(alice: User, maintainer: User) -> None:
+    run = asked(alice, WorkState.QUEUED, run_tokens=9000)
+    program, address = Program(alice, "endpoints"), f"/submissions/{run.submission_id}/run"
+    assert program.post(f"{address}/pause")["state"] == GenerationState.PAUSED
+    assert program.problem("POST", f"{address}/pause")["status"] == 409
+    assert program.problem("POST", f"{address}/resume", {"run_tokens": 1})["errors"][0]["field"] == "run_tokens"
+    denied = Program(maintainer, "endpoints").problem("POST", f"{address}/resume", {"run_tokens": 10_000})
+    assert (denied["status"], denied["type"]) == (403, "/docs/api/#not-allowed")
+    told = program.post(f"{address}/resume", {"run_tokens": 10_000})
+    assert (told["state"], told["run_tokens"], told["run_seconds"]) == ("running", 10_000, run.run_seconds)
+    run.refresh_from_db()
+    assert run.run_tokens == 10_000
+
+
+def test_an_uploaded_submission_has_no_run(alice: User) -> None:
+    from tests.submissions.factories import SubmissionFactory
+
+    submission = SubmissionFactory(owner=alice)
+    assert Program(alice).problem("GET", f"/submissions/{submission.pk}/run")["status"] == 404

@@ -1,0 +1,189 @@
+"""Submissions and their answers through the API: whose they are, what is told of them, and what is done to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard.board.entries import recompute_submission
+from submissions.domain import publishing
+from submissions.models import Submission
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.judging import JudgeFactory, judged, show, vote
+from tests.reviews.factories import ReviewerFactory, case_of, decided
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, with_answers
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import Implementation, User
+
+pytestmark = pytest.mark.django_db
+
+CASES = [
+    {"seed": 1, "index": 0, "public": True, "outcome": "passed"},
+    {"seed": 2, "index": 1, "public": True, "outcome": "wrong_output", "difference": "1 is not 2\nat [0]"},
+    {"seed": None, "index": 2, "public": False, "outcome": "passed"},
+    {"seed": None, "index": 3, "public": False, "outcome": "raised", "error": "private input 7"},
+]
+
+
+@pytest.fixture
+def answer(small: SuiteVersion, alice: User) -> Implementation:
+    """An answer of Alice's to alpha/1, measured, judged, and reviewed by an adjudicator."""
+    submission = SubmissionFactory(owner=alice, system=SystemFactory(owner=alice, name="Otter"), suite_version=small)
+    made: Implementation = ImplementationFactory(
+        submission=submission,
+        revision=small.revisions.get(task__slug="alpha/1"),
+        usage={"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25},
+    )
+    TestRunFactory(implementation=made, done="wrong_output", reason="1 of 2 cases failed", log="printed", cases=CASES)
+    judge = JudgeFactory(slug="strict")
+    show(small.suite, judge)
+    vote(judged(made, judge, "CC"), 1, "CC", rationale=["Because of line 2."])
+    recompute_submission(submission.pk)
+    return made
+
+
+def of(answer: Implementation) -> str:
+    return f"/submissions/{answer.submission_id}"
+
+
+def test_the_list_has_what_is_published_and_one_s_own(small: SuiteVersion, alice: User, bob: User) -> None:
+    mine, public = SubmissionFactory(owner=alice), SubmissionFactory(owner=bob, published=True)
+    SubmissionFactory(owner=bob)
+
+    def listed(program: Program, query: str = "") -> list[int]:
+        return [each["id"] for each in program.get(f"/submissions{query}")["items"]]
+
+    assert listed(Program()) == [public.pk]
+    assert listed(Program(alice)) == [public.pk, mine.pk]
+    assert listed(Program(alice), "?mine=true") == [mine.pk]
+    assert listed(Program(), "?mine=true") == []
+    assert listed(Program(alice), "?visibility=private&state=scored") == [mine.pk]
+    assert listed(Program(alice), f"?suite={mine.suite_version.suite.slug}") == [mine.pk]
+    assert Program().problem("GET", "/submissions?state=lost")["status"] == 422
+    # PostgreSQL refuses to look for a NUL.
+    assert Program().problem("GET", "/submissions?suite=%00")["status"] == 422
+
+
+def test_a_submission_tells_its_progress_numbers_and_what_may_be_done(answer: Implementation, alice: User) -> None:
+    told = Program(alice).get(of(answer))
+    assert (told["state"], told["open"], told["counting"], told["may"]) == ("scored", False, False, ["publish"])
+    assert told["progress"] == {"done": 1, "running": 0, "held": 0, "total": 1, "passed": 0}
+    assert (told["tests"]["passed"], told["tests"]["tasks"], told["judge"]["cc"]) == (0.0, 2, 50.0)
+    assert (told["system"]["name"], told["suite"], told["hidden_while_you_label"]) == ("Otter", "small", False)
+
+
+def test_answers_have_outcomes_and_labels(answer: Implementation, alice: User, small: SuiteVersion) -> None:
+    (row,) = Program(alice).get(f"{of(answer)}/answers")["items"]
+    assert {name: row[name] for name in ("task", "outcome", "passed", "reason", "tokens", "dollars")} == {
+        "task": "alpha/1",
+        "outcome": "wrong_output",
+        "passed": False,
+        "reason": "1 of 2 cases failed",
+        "tokens": 15,
+        "dollars": 0.25,
+    }
+    assert (row["judge_label"], row["final_label"], row["final_source"], row["in_review"]) == (
+        "CC",
+        "CC",
+        "judge",
+        False,
+    )
+    opened = case_of(answer)
+    (row,) = Program(alice).get(f"{of(answer)}/answers")["items"]
+    # While annotators are at it, nothing is final.
+    assert (row["judge_label"], row["final_label"], row["in_review"]) == ("CC", "", True)
+    type(opened).objects.update(state="final", label="LI", source="decision")
+    decided(opened, ReviewerFactory(adjudicator=True), "LI")
+    (row,) = Program(alice).get(f"{of(answer)}/answers")["items"]
+    assert (row["final_label"], row["final_source"], row["in_review"]) == ("LI", "decision", False)
+
+
+def test_an_answer_tells_everything_that_its_page_shows(answer: Implementation, alice: User) -> None:
+    told = Program(alice).get(f"{of(answer)}/answers/alpha/1/1")
+    assert told["public_cases"] == [
+        {"number": 0, "seed": 1, "name": "", "outcome": "passed", "detail": ""},
+        {"number": 1, "seed": 2, "name": "", "outcome": "wrong output", "detail": "1 is not 2\nat [0]"},
+    ]
+    assert told["private_cases"] == {"passed": 1, "total": 2}
+    assert "private input 7" not in str(told)
+    assert (told["log"], told["code"]["goal"], told["code"]["diff"]) == ("printed", answer.goal_source, answer.diff)
+    (judge,) = told["judges"]
+    assert (judge["judge"], judge["label"], judge["on_board"]) == ("strict", "CC", True)
+    assert judge["votes"] == [{"label": "CC", "abstention": "", "rationale": ["Because of line 2."]}]
+    assert (told["judge_label"], told["final_label"], told["final_source"]) == ("CC", "CC", "judge")
+
+
+def test_code_is_shown_under_a_licence_only(answer: Implementation) -> None:
+    Submission.objects.update(visibility="published", code_licence="")
+    told = Program().get(f"{of(answer)}/answers/alpha/1/1")
+    assert (told["code"], told["judges"][0]["votes"][0]["rationale"]) == (None, [])
+    assert answer.goal_source not in str(told)
+    Submission.objects.update(code_licence="MIT")
+    assert Program().get(f"{of(answer)}/answers/alpha/1/1")["code"]["licence"] == "MIT"
+
+
+def test_answers_cost_the_same_for_any_number(alice: User) -> None:
+    submission = SubmissionFactory(owner=alice)
+    program = Program(alice)
+
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            program.get(f"/submissions/{submission.pk}/answers?size=100")
+        return len(queries)
+
+    with_answers(submission, 1)
+    cost()
+    one = cost()
+    with_answers(submission, 5)
+    assert cost() == one
+
+
+def test_of_what_was_taken_away_the_reason_is_public(answer: Implementation, alice: User, maintainer: User) -> None:
+    submission = answer.submission
+    publishing.publish(submission=submission, actor=alice, code_licence="MIT", consent=True)
+    publishing.hide(submission=submission, actor=maintainer, reason="Copied from elsewhere.")
+    problem = Program().problem("GET", of(answer))
+    assert (problem["status"], problem["detail"]) == (
+        *(404, f"Submission {submission.pk} is hidden by a maintainer: Copied from elsewhere."),
+    )
+    assert Program(maintainer).get(of(answer))["visibility_reason"] == "Copied from elsewhere."
+
+
+def test_publishing_and_withdrawing(answer: Implementation, alice: User) -> None:
+    program, address = Program(alice), of(answer)
+    wrong = program.problem("POST", f"{address}/publish", {"consent": False, "licence": "GPL"})
+    assert [each["field"] for each in wrong["errors"]] == ["consent", "licence"]
+    told = program.post(f"{address}/publish", {"consent": True, "licence": "MIT"})
+    assert (told["visibility"], told["code_licence"], told["may"]) == ("published", "MIT", ["withdraw"])
+    again = program.problem("POST", f"{address}/publish", {"consent": True, "licence": "MIT"})
+    assert (again["status"], again["detail"]) == (*(409, "This submission is published, so it cannot be published."),)
+    assert program.problem("POST", f"{address}/withdraw", {"reason": " "})["errors"][0]["field"] == "reason"
+    told = program.post(f"{address}/withdraw", {"reason": "A mistake of mine."})
+    assert (told["visibility"], told["visibility_reason"]) == ("withdrawn", "A mistake of mine.")
+    assert [line["what"] for line in told["trace"]][:2] == ["withdrew", "published"]
+
+
+def test_cancelling(alice: User, bob: User) -> None:
+    submission = SubmissionFactory(owner=alice, state="queued", published=True)
+    address = f"/submissions/{submission.pk}/cancel"
+    assert Program(bob).problem("POST", address)["status"] == 404
+    assert Program(alice).post(address)["state"] == "cancelled"
+    assert Program(alice).problem("POST", address)["status"] == 409
+
+
+def test_the_bundle_comes_back_as_it_was_sent(answer: Implementation, alice: User, bob: User) -> None:
+    answer.submission.bundle.save("x.bundle", ContentFile(b"PK-bundle"))
+    Submission.objects.update(visibility="published")
+    address = f"{of(answer)}/bundle"
+    response: Any = Program(alice).send("GET", address)
+    assert b"".join(response.streaming_content) == b"PK-bundle"
+    assert response.headers["Content-Disposition"].endswith('.zip"')
+    assert Program(bob).problem("GET", address)["status"] == 404
+    assert Program().problem("GET", address)["status"] == 401

@@ -1,0 +1,146 @@
+"""Uploading through the API: a file, its check, submitting and discarding it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import TaskRevision
+from submissions.answers.archives import ArchiveLimits
+from submissions.domain.quotas import CHECKS_AN_HOUR
+from submissions.forms import WAITING_UPLOADS
+from submissions.models import Submission, Upload
+from tests.leaderboard.api.asking import Program
+from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, checked_by_worker
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def sent(program: Program, content: bytes, name: str = "answers.zip", **fields: Any) -> Any:
+    """A sent file, once a worker has checked it."""
+    told = program.upload(SimpleUploadedFile(name, content), **fields)
+    assert (told["checked"], told["acceptable"], told["problems"]) == (False, None, [])
+    checked_by_worker()
+    return program.get(f"/uploads/{told['id']}")
+
+
+def test_a_bundle_is_checked_and_submitted(small: SuiteVersion, alice: User) -> None:
+    program = Program(alice)
+    told = sent(program, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    assert (told["acceptable"], told["suite"], told["suite_version"], told["kind"]) == (True, "small", 1, "ranked")
+    assert [(each["task"], each["applies"]) for each in told["answers"]] == [("alpha/1", True), ("alpha/2", False)]
+    (problem,) = told["problems"]
+    assert (problem["severity"], problem["task"]) == ("bad_answer", "alpha/2")
+    made = program.post(f"/uploads/{told['id']}/submit", {"publish_licence": "MIT"}, status=201)
+    submission = Submission.objects.get()
+    assert made == {"submission": submission.pk, "created": True, "page": f"/submissions/{submission.pk}/"}
+    assert (submission.owner, submission.publish_when_scored, submission.code_licence) == (alice, True, "MIT")
+    assert program.problem("GET", f"/uploads/{told['id']}")["status"] == 404
+    assert program.get("/uploads")["items"] == []
+
+
+def test_the_same_answers_are_submitted_once(small: SuiteVersion, alice: User) -> None:
+    program = Program(alice)
+    first = program.post(f"/uploads/{sent(program, bundle())['id']}/submit", {}, status=201)
+    again = sent(program, bundle(), "again.zip")
+    assert again["submission"] == first["submission"]
+    assert program.post(f"/uploads/{again['id']}/submit", {}) == {**first, "created": False}
+
+
+def test_predictions_are_described_by_fields(small: SuiteVersion, alice: User) -> None:
+    row = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
+    links = "https://example.org/a\nhttps://example.org/b"
+    told = sent(Program(alice), row, "predictions.jsonl", suite="small", system="Otter", links=links)
+    assert (told["acceptable"], told["system"]) == (True, "Otter")
+    described = Upload.objects.get().described
+    assert described is not None
+    assert described["links"] == links.split("\n")
+
+
+def test_wrong_fields_are_named_and_nothing_is_stored(small: SuiteVersion, alice: User) -> None:
+    program, file = Program(alice), SimpleUploadedFile("a.zip", bundle())
+    problem = program.upload(file, links="nowhere", suite="none", status=422)
+    assert [each["field"] for each in problem["errors"]] == ["suite", "links"]
+    file.seek(0)
+    assert program.upload(file, inputs="all", status=422)["errors"][0]["field"] == "inputs"
+    assert program.problem("POST", "/uploads")["errors"][0]["field"] == "file"
+    assert Upload.objects.count() == 0
+
+
+def test_a_refused_bundle_cannot_be_submitted(small: SuiteVersion, alice: User) -> None:
+    program = Program(alice)
+    told = sent(program, bundle({"alpha/9": RIGHT}))
+    assert (told["acceptable"], told["problems"][0]["severity"]) == (False, "refuse")
+    problem = program.problem("POST", f"/uploads/{told['id']}/submit", {})
+    assert (problem["status"], problem["type"]) == (422, "/docs/api/#invalid")
+    assert Submission.objects.count() == 0
+
+
+def test_submitting_too_early_and_after_the_suite_has_changed(small: SuiteVersion, alice: User) -> None:
+    program = Program(alice)
+    early = program.upload(SimpleUploadedFile("a.zip", bundle({"alpha/1": RIGHT, "alpha/2": BROKEN})))
+    problem = program.problem("POST", f"/uploads/{early['id']}/submit", {})
+    assert (problem["status"], problem["detail"]) == (
+        *(409, "This file is being checked. Submit it when that has ended."),
+    )
+    checked_by_worker()
+    TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
+    assert program.problem("POST", f"/uploads/{early['id']}/submit", {})["status"] == 409
+    assert program.get(f"/uploads/{early['id']}")["checked"] is False
+    checked_by_worker()
+    program.post(f"/uploads/{early['id']}/submit", {}, status=201)
+
+
+def test_quotas_are_those_of_the_pages(small: SuiteVersion, alice: User) -> None:
+    alice.daily_submissions = 0
+    alice.save()
+    program = Program(alice)
+    told = sent(program, bundle())
+    problem = program.problem("POST", f"/uploads/{told['id']}/submit", {})
+    assert (problem["status"], problem["type"]) == (429, "/docs/api/#quota")
+    assert "your limit is 0" in problem["detail"]
+    assert program.get("/me")["submissions_left"] == 0
+
+
+def test_checks_are_counted(small: SuiteVersion, alice: User) -> None:
+    program, file = Program(alice), SimpleUploadedFile("a.zip", bundle())
+    for _ in range(CHECKS_AN_HOUR):
+        file.seek(0)
+        told = program.upload(file)
+        assert program.send("DELETE", f"/uploads/{told['id']}").status_code == 204
+    file.seek(0)
+    assert program.upload(file, status=429)["type"] == "/docs/api/#quota"
+
+
+def test_nobody_hoards_files(small: SuiteVersion, alice: User) -> None:
+    UploadFactory.create_batch(WAITING_UPLOADS, owner=alice)
+    problem = Program(alice).upload(SimpleUploadedFile("a.zip", bundle()), status=422)
+    assert "checked uploads of yours are still waiting" in problem["detail"]
+
+
+def test_what_is_too_large_is_refused(small: SuiteVersion, alice: User, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=1)
+    file = SimpleUploadedFile("a.zip", b"x" * (ArchiveLimits().upload + 1))
+    assert Program(alice).upload(file, status=413)["type"] == "/docs/api/#too-large"
+    assert Upload.objects.count() == 0
+
+
+def test_others_have_nothing_to_do_with_it(small: SuiteVersion, alice: User, maintainer: User) -> None:
+    told = sent(Program(alice), bundle())
+    other = Program(maintainer)
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/submit")):
+        data: dict[str, str] | None = {} if method == "POST" else None
+        assert other.problem(method, f"/uploads/{told['id']}{path}", data)["status"] == 404
+    assert other.get("/uploads")["items"] == []
+    assert Upload.objects.count() == 1

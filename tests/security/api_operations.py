@@ -1,0 +1,162 @@
+"""Every operation of the API, and who gets what there. A new operation has to be entered here, or a test fails."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from tests.submissions.factories import bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.models import ModelCall
+    from submissions.models import Submission, Upload
+    from tests.leaderboard.api.asking import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Status codes: without a token, for somebody else's, for the owner's of the private thing, for a maintainer's.
+
+    What is ``published`` is read here by everybody. ``facts`` make an act possible now; what ``acts`` changes a row.
+    """
+
+    method: str
+    template: str
+    anonymous: int
+    stranger: int
+    owner: int
+    maintainer: int
+    arguments: dict[str, Any] = field(default_factory=dict)
+    data: Any = None
+    published: bool = False
+    facts: Callable[[], object] | None = None
+    acts: bool = True
+
+    @property
+    def path(self) -> str:
+        """The address, with its arguments."""
+        return self.template.format(**self.arguments)
+
+    def send(self, program: Program) -> Any:
+        """The response to an act."""
+        if not isinstance(self.data, bytes):
+            return program.send(self.method, self.path, self.data)
+        file = SimpleUploadedFile("answers.zip", self.data)
+        return program.client.post(f"/api/v1{self.path}", {"file": file}, headers=program.headers)
+
+
+def leads_to(method: str, template: str) -> tuple[str, str]:
+    """What an operation is addressed by, whatever its arguments are called."""
+    return method, re.sub(r"{[^}]*}", "{}", template)
+
+
+def everybody(template: str, *, published: bool = False, **arguments: Any) -> Operation:
+    """What all may read."""
+    return Operation("GET", template, 200, 200, 200, 200, arguments, published=published)
+
+
+def private(template: str, *, published: bool = True, **arguments: Any) -> Operation:
+    """Something of Alice's: for others it does not exist."""
+    return Operation("GET", template, 404, 404, 200, 200, arguments, published=published)
+
+
+def own(template: str, **arguments: Any) -> Operation:
+    """What whoever has a token reads of their own."""
+    return Operation("GET", template, 401, 200, 200, 200, arguments)
+
+
+def entered_operations(submission: Submission, upload: Upload, call: ModelCall) -> dict[str, Operation]:
+    """What is expected of every operation; ``submission``, ``upload`` and the ``call`` are Alice's, and private."""
+    suite: dict[str, Any] = {"suite": "small"}
+    task = {**suite, "paper": "alpha", "index": 1}
+    one: dict[str, Any] = {"pk": submission.pk}
+    file = {"pk": upload.pk}
+    case = submission.implementations.get().cases.get()
+    answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
+    assert call.answer_request is not None
+    run = call.answer_request.generation
+    assert run.endpoint is not None
+    endpoint, asked = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
+    order = {"suite": "small", "inputs": "paper_only"}
+    of_task = "/suites/{suite}/tasks/{paper}/{index}"
+
+    def where(**facts: str) -> Callable[[], object]:
+        return lambda: type(submission).objects.filter(pk=submission.pk).update(**facts)
+
+    def asking(state: str) -> Callable[[], object]:
+        return lambda: type(run).objects.filter(pk=run.pk).update(state=state)
+
+    return {
+        "get_me": own("/me"),
+        "list_suites": everybody("/suites"),
+        "get_suite": everybody("/suites/{suite}", **suite),
+        "get_kit": everybody("/suites/{suite}/kit", **suite),
+        "list_tasks": everybody("/suites/{suite}/tasks", **suite),
+        "get_task": everybody(of_task, **task),
+        "get_paper": everybody(f"{of_task}/paper", **task),
+        "list_task_results": everybody(f"{of_task}/results", published=True, **task),
+        "list_rows": everybody("/suites/{suite}/board", published=True, **suite),
+        "list_systems": everybody("/systems", published=True),
+        "get_system": private("/systems/{slug}", slug=submission.system.slug),
+        "list_submissions": everybody("/submissions", published=True),
+        "get_submission": private("/submissions/{pk}", **one),
+        "list_answers": private("/submissions/{pk}/answers", **one),
+        "get_answer": private("/submissions/{pk}/answers/{paper}/{index}/{trial}", **answer),
+        "get_bundle": Operation("GET", "/submissions/{pk}/bundle", 401, 404, 200, 200, one),
+        "list_uploads": own("/uploads"),
+        "get_upload": Operation("GET", "/uploads/{pk}", 401, 404, 200, 404, file),
+        "upload_file": Operation("POST", "/uploads", 401, 201, 201, 201, data=bundle()),
+        "discard_upload": Operation("DELETE", "/uploads/{pk}", 401, 404, 204, 404, file),
+        "submit_upload": Operation("POST", "/uploads/{pk}/submit", 401, 404, 403, 404, file, {}),
+        "cancel_submission": Operation(
+            "POST", "/submissions/{pk}/cancel", 401, 404, 200, 200, one, facts=where(state="running")
+        ),
+        "publish_submission": Operation(
+            "POST", "/submissions/{pk}/publish", 401, 404, 200, 200, one, {"consent": True, "licence": "MIT"}
+        ),
+        "withdraw_submission": Operation(
+            *("POST", "/submissions/{pk}/withdraw", 401, 404, 200, 200),
+            arguments=one,
+            data={"reason": "because it must"},
+            facts=where(visibility="published"),
+        ),
+        "list_endpoints": own("/endpoints"),
+        "get_endpoint": Operation("GET", "/endpoints/{pk}", 401, 404, 200, 404, endpoint),
+        "estimate_run": Operation("POST", "/endpoints/{pk}/estimate", 401, 404, 200, 404, endpoint, order, acts=False),
+        "start_run": Operation(
+            "POST", "/endpoints/{pk}/runs", 401, 404, 409, 404, endpoint, {**order, "estimate": "none"}
+        ),
+        "get_run": private("/submissions/{pk}/run", published=False, **asked),
+        "pause_run": Operation("POST", "/submissions/{pk}/run/pause", 401, 404, 200, 200, asked),
+        "resume_run": Operation(
+            "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, asked, {}, facts=asking("paused")
+        ),
+        **_of_annotators(),
+        "list_cases": everybody("/cases", published=True),
+        "get_case": Operation("GET", "/cases/{pk}", 404, 404, 404, 404, {"pk": case.pk}, published=True),
+        "list_reported_cases": everybody("/reported-cases"),
+    }
+
+
+def _of_annotators() -> dict[str, Operation]:
+    """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
+    item = {"pk": 1}
+
+    def nobodys(method: str, template: str, data: Any = None, **arguments: Any) -> Operation:
+        return Operation(method, template, 401, 404, 404, 404, arguments, data)
+
+    return {
+        "take_item": Operation("POST", "/labels/next", 401, 403, 403, 403),
+        "get_item": nobodys("GET", "/labels/{pk}", **item),
+        "get_item_paper": nobodys("GET", "/labels/{pk}/paper", **item),
+        "save_draft": nobodys("PUT", "/labels/{pk}/draft", {"version": 0}, **item),
+        "lock_label": nobodys("POST", "/labels/{pk}/lock", {"label": "CC", "confidence": 3}, **item),
+        "return_item": nobodys("POST", "/labels/{pk}/return", **item),
+        "resume_item": nobodys("POST", "/labels/{pk}/resume", **item),
+        "skip_item": nobodys("POST", "/labels/{pk}/skip", {"reason": "because it must"}, **item),
+    }

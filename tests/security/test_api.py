@@ -1,0 +1,107 @@
+"""Every operation of the API: who gets what with which token; nothing is read or done that is not one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from leaderboard.api.v1 import api
+from submissions.models import ApiToken, Submission, User
+from tests.leaderboard.api.asking import Program
+from tests.security.api_operations import entered_operations, leads_to
+from tests.security.conftest import SENTINEL
+from tests.security.test_every_address import body, everything
+
+if TYPE_CHECKING:
+    from evaluator.models import ModelCall
+    from submissions.models import Upload
+    from tests.security.api_operations import Operation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operations(
+    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, settings: Any
+) -> dict[str, Operation]:
+    """Every operation by its name."""
+    return entered_operations(secret_submission, secret_upload, secret_call)
+
+
+def programs(alice: User, bob: User, maintainer: User, *scopes: str) -> dict[str, Program]:
+    people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
+    return {role: Program(person, *scopes) for role, person in people.items()}
+
+
+def test_every_operation_is_entered(operations: dict[str, Operation]) -> None:
+    described = {
+        each["operationId"]: (method.upper(), address.removeprefix("/api/v1"))
+        for address, methods in api.get_openapi_schema()["paths"].items()
+        for method, each in methods.items()
+    }
+    assert set(described) == set(operations), "enter new operations in tests/security/api_operations.py"
+    assert {name: leads_to(*where) for name, where in described.items()} == {
+        name: leads_to(each.method, each.template) for name, each in operations.items()
+    }
+
+
+@pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
+def test_nobody_reads_what_is_not_theirs(
+    operations: dict[str, Operation], alice: User, bob: User, maintainer: User, visibility: str
+) -> None:
+    Submission.objects.update(visibility=visibility)
+    asking = programs(alice, bob, maintainer)
+    leaks, wrong, seen = [], [], set()
+    for name, operation in operations.items():
+        for role, program in asking.items() if operation.method == "GET" else ():
+            response = program.send("GET", operation.path)
+            text = body(response)
+            if response.status_code != getattr(operation, role):
+                wrong.append((name, role, response.status_code, text[:200]))
+            if SENTINEL in text:
+                seen.add(role)
+                leaks += [(name, role)] if role in {"anonymous", "stranger"} else []
+    assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
+
+
+def test_what_is_published_is_read_by_all(operations: dict[str, Operation], secret_submission: Submission) -> None:
+    """Hence what is above hides something."""
+    Submission.objects.filter(pk=secret_submission.pk).update(visibility="published", code_licence="MIT")
+    nobody = Program()
+    reading = {name: each for name, each in operations.items() if each.method == "GET"}
+    texts = {name: body(nobody.send("GET", each.path)) for name, each in reading.items()}
+    assert {name for name, text in texts.items() if SENTINEL in text} == {
+        name for name, each in reading.items() if each.published
+    }
+
+
+def test_nobody_does_what_is_not_theirs(
+    operations: dict[str, Operation], alice: User, bob: User, maintainer: User
+) -> None:
+    """Nor with a session, nor with a token that lacks the scope. The same request does something for whoever may."""
+    asking = programs(alice, bob, maintainer)
+    lacking = Program(alice, "read")
+    signed_in = Program()
+    signed_in.client.force_login(alice)
+    User.objects.update(last_login=None)
+    # What is noted of a token's use is noted already.
+    ApiToken.objects.update(last_used=timezone.now())
+    wrong = []
+    for name, operation in operations.items():
+        if operation.method == "GET":
+            continue
+        for role, program in {**asking, "session": signed_in, "lacking": lacking}.items():
+            with transaction.atomic():
+                if operation.facts:
+                    operation.facts()
+                before = everything()
+                response = operation.send(program)
+                changed = everything() != before
+                transaction.set_rollback(True)
+            expected = {"session": 401, "lacking": 403}.get(role) or getattr(operation, role)
+            if (response.status_code, changed) != (expected, expected < 300 and operation.acts):
+                wrong.append((name, role, response.status_code, changed, response.content[:200]))
+    assert wrong == []
