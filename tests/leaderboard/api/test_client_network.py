@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUBMISSION = {
-    **{"id": 7, "suite": "small", "state": "scored", "open": False, "counting": False, "system": {"name": "Otter"}},
+    "id": 7,
+    "suite": "small",
+    "state": "scored",
+    "open": False,
+    "counting": False,
+    "system": {"name": "Otter"},
     "progress": {"done": 2, "total": 2},
     "tests": {"passed": 1.0, "tasks": 2, "percent": 50.0, "low": None, "high": None},
 }
