@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import Router, Schema
 
 from evaluator.models import Judgement, TestRun
@@ -15,6 +16,7 @@ from leaderboard.board.labels import shown_judge
 from leaderboard.cases.case_pages import review_of
 from leaderboard.runs.submission_pages import may_see_code, task_row
 from leaderboard.views import submissions as pages
+from leaderboard.views import trajectories
 
 if TYPE_CHECKING:
     from submissions.models import Implementation
@@ -129,6 +131,18 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
         "judges": [_judgement(each, sees_code=sees_code) for each in judges],
         "case": review.case.pk if review.case else None,
     }
+
+
+@router.get(
+    "/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}/trajectory",
+    openapi_extra={"responses": {200: {"content": {"application/json": {"schema": {"type": "object"}}}}}},
+)
+def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponseBase:
+    """What an agent did for one answer, step by step, where its code may be seen."""
+    visible(request, pk)
+    # Here, since the page answers with a page where this is hidden.
+    pages.open_answer(request, pk, paper, index, trial)
+    return trajectories.trajectory_json(request, pk, paper, index, trial)
 
 
 def _code(answer: Implementation) -> dict[str, Any]:

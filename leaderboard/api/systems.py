@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
@@ -10,12 +10,13 @@ from ninja import Query, Router, Schema
 
 from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_out, tests_out
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.board.board import visible_entries
+from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.results import runs_of_system
 from submissions.models import System
 
 if TYPE_CHECKING:
     from leaderboard.board.results import SystemRun
+    from leaderboard.models import Entry, ReportedRun
 
 router = Router(tags=["Systems"])
 
@@ -55,6 +56,34 @@ class SystemDetail(SystemOut):
     runs: list[SystemRunOut]
 
 
+class ReportedRunOut(Schema):
+    """A run that others reported; nothing of it was measured here. ``source`` is where they did."""
+
+    slug: str
+    suite: str
+    system: SystemOut
+    inputs: str
+    source: str
+    page: str
+
+
+class ReportedResultOut(Schema):
+    """What others reported of one task; null or empty where they say nothing."""
+
+    task: str
+    tests_passed: bool | None
+    tests_note: str
+    judge_label: str
+    annotators_label: str
+
+
+class ReportedRunDetail(ReportedRunOut):
+    """A reported run with its numbers and every task."""
+
+    row: RowOut
+    results: list[ReportedResultOut]
+
+
 def system_out(system: System) -> dict[str, Any]:
     """A system as data."""
     told = ("slug", "name", "backbone", "scaffold", "organisation", "links")
@@ -77,6 +106,53 @@ def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
     if not runs and not is_own:
         raise Http404
     return {**system_out(system), "runs": [_run(run) for run in runs]}
+
+
+@router.get("/reported", response=Page[ReportedRunOut])
+def list_reported_runs(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
+    """Every run that others reported."""
+    shown = visible_entries().filter(reported_run__isnull=False).select_related("reported_run__suite", "system")
+    return paged(request, shown.order_by("reported_run__slug"), paging, lambda entries: map(_reported, entries))
+
+
+@router.get("/reported/{str:slug}", response=ReportedRunDetail)
+def get_reported_run(request: HttpRequest, slug: str) -> dict[str, Any]:
+    """What others reported of one run: its row, and every task."""
+    if not slug.isprintable():
+        # PostgreSQL refuses to look for a NUL.
+        raise Http404
+    entry = get_object_or_404(
+        visible_entries().select_related("reported_run__suite", "system", "suite_version"), reported_run__slug=slug
+    )
+    run = cast("ReportedRun", entry.reported_run)
+    overall = entry.metrics.filter(category=None).first()
+    results = run.results.select_related("task").order_by("task__paper__folder_name", "task__index")
+    return {
+        **_reported(entry),
+        "row": row_out(board_row(entry, overall, 0)),
+        "results": [
+            {
+                "task": result.task.slug,
+                "tests_passed": result.tests_passed,
+                "tests_note": result.tests_note,
+                "judge_label": result.judge_label,
+                "annotators_label": result.human_label,
+            }
+            for result in results
+        ],
+    }
+
+
+def _reported(entry: Entry) -> dict[str, Any]:
+    run = cast("ReportedRun", entry.reported_run)
+    return {
+        "slug": run.slug,
+        "suite": run.suite.slug,
+        "system": system_out(entry.system),
+        "inputs": entry.inputs,
+        "source": run.source_address,
+        "page": entry.get_absolute_url(),
+    }
 
 
 def _run(run: SystemRun) -> dict[str, Any]:

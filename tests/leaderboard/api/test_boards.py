@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from submissions.models import Submission
 from tests.leaderboard.api.asking import Program
-from tests.leaderboard.factories import label_counts, measured, reported
+from tests.leaderboard.factories import ReportedResultFactory, label_counts, measured, reported
 from tests.submissions.factories import SystemFactory
 
 if TYPE_CHECKING:
@@ -101,3 +101,35 @@ def test_a_system_is_told_once_something_of_it_is_published(small: SuiteVersion,
     assert Program().get("/systems")["items"] == []
     assert Program().problem("GET", "/systems/otter")["status"] == 404
     assert Program(alice).get("/systems/otter")["runs"] == []
+
+
+def test_reported_runs_have_their_tasks(small: SuiteVersion) -> None:
+    entry = reported(small, slug="heron-1.0", source_address="https://example.org/heron", system__name="Heron")
+    task = small.revisions.get(task__slug="alpha/1").task
+    ReportedResultFactory(run=entry.reported_run, task=task, tests_note="as printed", judge_label="CC")
+    (listed,) = Program().get("/reported")["items"]
+    told = Program().get("/reported/heron-1.0")
+    assert {name: told[name] for name in listed} == listed
+    assert (told["system"]["name"], told["source"], told["row"]["reported"]) == (
+        *("Heron", "https://example.org/heron"),
+        True,
+    )
+    assert told["results"] == [
+        {
+            "task": "alpha/1",
+            "tests_passed": True,
+            "tests_note": "as printed",
+            "judge_label": "CC",
+            "annotators_label": "",
+        }
+    ]
+    for slug in ("none", "a%00b"):
+        assert Program().problem("GET", f"/reported/{slug}")["status"] == 404
+
+
+def test_the_published_results_are_those_of_the_files(shipped: None) -> None:
+    """GPT-4.1 without an agent: 42.9 % of the tests; its judge's labels 7.1, 28.6 and 64.3 %."""
+    told = Program().get("/reported/no-agent-gpt-4.1")
+    tests, judge = told["row"]["tests"], told["row"]["judge"]
+    assert (round(tests["percent"], 1), judge["cc"], judge["lc"], judge["li"]) == (42.9, 7.1, 28.6, 64.3)
+    assert (len(told["results"]), sum(each["tests_passed"] for each in told["results"])) == (28, 12)
