@@ -76,7 +76,8 @@ def dots(names: Sequence[str], series: Sequence[Series], *, title: str, **axis: 
                 "width": 4,
             }
         traces.append(trace)
-    return _figure(traces, names=names, xaxis={"title": {"text": title}, **axis})
+    # Also of one series: its name says who measured.
+    return _figure(traces, names=names, xaxis={"title": {"text": title}, **axis}, showlegend=True)
 
 
 def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str, **axis: Any) -> Chart:
@@ -141,7 +142,7 @@ def cells(
         )
     axis = {
         "tickvals": list(range(len(columns))),
-        "ticktext": ["<br>".join(map(_text, wrap(column, 13, break_long_words=False))) for column in columns],
+        "ticktext": [_lines_of(column) for column in columns],
         "tickfont": {"size": 11},
         "side": "top",
         "tickangle": 0,
@@ -184,13 +185,13 @@ def steps(
 
 
 def lines(columns: Sequence[str], series: Sequence[Series], *, title: str) -> Chart:
-    """A line for each series over the same few columns; ``rows`` are places of columns."""
+    """A line for each series over the same few columns; ``rows`` are their places."""
     traces = [
         {
             "type": "scatter",
             "mode": "lines+markers",
             "name": _short(each.name),
-            "x": [columns[place] for place in each.rows],
+            "x": list(each.rows),
             "y": list(each.values),
             **_said(each.texts),
             "line": {"color": _LINES[number % len(_LINES)], "dash": "dot" if each.symbol.endswith("open") else "solid"},
@@ -198,7 +199,11 @@ def lines(columns: Sequence[str], series: Sequence[Series], *, title: str) -> Ch
         }
         for number, each in enumerate(series)
     ]
-    axis = {"categoryorder": "array", "categoryarray": list(columns)}
+    axis = {
+        "tickvals": list(range(len(columns))),
+        "ticktext": [_lines_of(column) for column in columns],
+        "range": [-0.3, len(columns) - 0.7],
+    }
     return _figure(traces, height=440, xaxis=axis, yaxis={"title": {"text": title}, **_PERCENT})
 
 
@@ -275,6 +280,10 @@ def _reach(low: float | None, high: float | None) -> float:
 
 def _short(name: str, longest: int = LONGEST_NAME) -> str:
     return _text(name if len(name) <= longest else f"{name[: longest - 1]}…")
+
+
+def _lines_of(name: str) -> str:
+    return "<br>".join(map(_text, wrap(name, 13, break_long_words=False)))
 
 
 def _text(name: str) -> str:

@@ -195,9 +195,13 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
             *([f"The chart shows the first {charts.MOST_ROWS}."] if len(every) > charts.MOST_ROWS else []),
             *_computed(results),
         ),
+        differences=(_NO_STEPS,) if results.version.suite.slug == SUITE else (),
         missing=results.report.missing or ("" if bars else missing),
         chart=partial(_actions_chart, bars[: charts.MOST_ROWS], title) if bars else None,
     )
+
+
+_NO_STEPS: Final = "Reported runs come without their agents' steps, so the paper's own bars cannot be drawn again."
 
 
 def _actions_chart(bars: Sequence[Mapping[str, Any]], title: str) -> charts.Chart:

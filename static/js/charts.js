@@ -53,10 +53,11 @@
     layout.font.family = getComputedStyle(document.body).fontFamily;
     if (theme) layout.paper_bgcolor = layout.plot_bgcolor = layout.hoverlabel.bgcolor;
     if (narrow) {
-      for (const axis of [layout.xaxis, layout.yaxis].filter((each) => each.ticktext)) {
+      const upright = layout.xaxis.ticktext?.length > 4;
+      for (const axis of [upright && layout.xaxis, layout.yaxis].filter((each) => each?.ticktext)) {
         axis.ticktext = axis.ticktext.map((name) => shortened(name.replaceAll("<br>", " ")));
       }
-      if (layout.xaxis.ticktext) layout.xaxis.tickangle = -90;
+      if (upright) layout.xaxis.tickangle = -90;
       layout.font.size = 11;
     }
     return { data, layout };

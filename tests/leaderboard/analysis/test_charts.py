@@ -81,7 +81,7 @@ def test_dots_with_intervals() -> None:
     axis = chart["layout"]["yaxis"]
     # The first name stands at the top.
     assert (axis["ticktext"], axis["range"]) == (["A", "B"], [1.6, -0.6])
-    assert chart["layout"]["showlegend"] is False
+    assert chart["layout"]["showlegend"] is True
 
 
 def test_cells_without_a_value_are_not_drawn_and_long_names_are_cut() -> None:
