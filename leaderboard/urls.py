@@ -18,6 +18,7 @@ from leaderboard.views import (
     judges,
     maintain,
     reevaluate,
+    sharing,
     site,
     status,
     submission_actions,
@@ -36,6 +37,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("board/<slug:suite>/", board.board, name="board"),
     path("board/<slug:suite>/matrix/", board.matrix, name="matrix"),
     path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
+    path("board/<slug:suite>/feed.atom", sharing.NewRows(), name="board_feed"),
     path("compare/<slug:suite>/", compare.compare, name="compare"),
     path("compare/<slug:suite>/<slug:paper>/<int:index>/", compare.compare_task, name="compare_task"),
     path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
@@ -47,6 +49,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("suites/<slug:suite>/tasks/<slug:paper>/<int:index>/", catalogue.task, name="task"),
     path("suites/<slug:suite>/tasks/<slug:paper>/<int:index>/paper/", catalogue.task_paper, name="task_paper"),
     path("systems/<slug:slug>/", systems.system, name="system"),
+    path("systems/<slug:slug>/badge.svg", sharing.badge, name="badge"),
     path("reported/<str:slug>/", systems.reported_run, name="reported_run"),
 ]
 

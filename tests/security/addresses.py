@@ -116,6 +116,8 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "board_actions": everybody(suite="small"),
         "matrix": everybody(suite="small"),
         "compare": everybody(suite="small"),
+        "board_feed": everybody(suite="small"),
+        "badge": nowhere({"slug": submission.system.slug}),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
         "analysis_default": everybody(),
