@@ -83,7 +83,7 @@ class BoardFilter(ListFilter):
         label="Results",
         empty_label=None,
         choices=[
-            ("all", "measured and reported"),
+            ("all", "all results"),
             ("measured", "measured here"),
             ("reported", "reported by others"),
         ],

@@ -70,6 +70,8 @@ class _Document(OpenAPISchema):
     def operation_details(self, operation: Operation) -> Any:
         """Its first sentence sums it up."""
         details = super().operation_details(operation)
+        # Markdown has one backtick where docstrings have two.
+        details["description"] = details["description"].replace("``", "`")
         return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
 
     def operation_security(self, operation: Operation) -> Any:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.board.board import BoardRow
+    from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
 
 MATRIX: Final = "leaderboard/matrix.html"
@@ -121,10 +122,9 @@ def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
         "version": version,
         "around": around,
         "published": published,
-        "filter": found,
-        "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
+        "narrowed": found.narrowed,
+        "filters": _filters(request, found, facets, columns),
         "category": category,
-        "all_columns": COLUMNS,
         "headings": headings(request.GET, columns),
         "page": page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
@@ -145,17 +145,38 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
-    about = (build(), matrix, sorted(shown["columns"]), tasks, judge)
-    same = hashlib.sha256(repr(about).encode()).hexdigest()
+    same = _key(matrix, sorted(shown["columns"]), tasks, judge)
+    by_key = {_key(same, row): row for row in rows}
+    kept = caches[ROWS].get_many(by_key)
+    new = {
+        key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
+        for key, row in by_key.items()
+        if key not in kept
+    }
+    caches[ROWS].set_many(new)
+    return [kept.get(key) or new[key] for key in by_key]
 
-    def write(row: BoardRow) -> str:
-        return template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
 
-    keys = [hashlib.sha256(repr((same, row)).encode()).hexdigest() for row in rows]
-    kept = caches[ROWS].get_many(keys)
-    written = {key: write(row) for key, row in zip(keys, rows, strict=True) if key not in kept}
-    caches[ROWS].set_many(written)
-    return [kept.get(key) or written[key] for key in keys]
+def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]) -> str:
+    """The form above the board as HTML, written anew only where the address, its choices or its columns differ."""
+    key = _key(request.path, sorted(request.GET.lists()), facets, columns)
+    html: str | None = caches[ROWS].get(key)
+    if html is None:
+        context = {
+            "request": request,
+            "filter": found,
+            "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
+            "all_columns": COLUMNS,
+            "columns": {column.key for column in columns},
+            "compact": request.GET.get("density") == "compact",
+        }
+        html = get_template("leaderboard/partials/board_filters.html").render(context)
+        caches[ROWS].set(key, html)
+    return html
+
+
+def _key(*made_from: object) -> str:
+    return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
 
 
 def without_closed(request: HttpRequest, rows: list[BoardRow]) -> list[BoardRow]:
