@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from django.core.cache import caches
 from django.core.paginator import Paginator
-from django.db.models import Sum
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import get_template
+from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
@@ -30,6 +30,7 @@ from leaderboard.board.columns import (
 )
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
+from leaderboard.board.states import changes_of
 from leaderboard.board.surroundings import published_on, surroundings
 from leaderboard.closing import closed
 from leaderboard.filters import BoardFilter
@@ -59,10 +60,11 @@ PAGE_ROWS: Final = {"": 50, "all": 500}
 def data_version(_request: HttpRequest, suite: str | None = None) -> str | None:
     """The version of what the boards of a suite show (of the first one without ``suite``); None where there is none."""
     slug = suite or Suite.objects.values_list("slug", flat=True).first()
-    changed = BoardState.objects.filter(suite_version__suite__slug=slug).aggregate(changed=Sum("changed"))["changed"]
-    return changed and f"{slug} {changed}"
+    changed = changes_of(slug) if slug else None
+    return f"{slug} {changed}" if changed else None
 
 
+@require_safe
 @kept_by(data_version)
 def board_default(request: HttpRequest) -> HttpResponse:
     """The first suite's board, at the site's root."""
@@ -72,12 +74,14 @@ def board_default(request: HttpRequest) -> HttpResponse:
     return _board(request, suite, "leaderboard/board.html")
 
 
+@require_safe
 @kept_by(data_version)
 def board(request: HttpRequest, suite: str) -> HttpResponse:
     """One suite's board, overall or in one category, as the address asks."""
     return _board(request, get_object_or_404(Suite, slug=suite), "leaderboard/board.html")
 
 
+@require_safe
 @kept_by(data_version)
 def matrix(request: HttpRequest, suite: str) -> HttpResponse:
     """The same rows, task by task."""

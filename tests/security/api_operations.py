@@ -101,6 +101,7 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall) 
         "get_paper": everybody(f"{of_task}/paper", **task),
         "list_task_results": everybody(f"{of_task}/results", published=True, **task),
         "list_rows": everybody("/suites/{suite}/board", published=True, **suite),
+        "list_marks": everybody("/suites/{suite}/matrix", published=True, **suite),
         "list_systems": everybody("/systems", published=True),
         "get_system": private("/systems/{slug}", slug=submission.system.slug),
         "list_submissions": everybody("/submissions", published=True),
