@@ -130,9 +130,6 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
         for pair in pairs
         for label, counts in zip(pair["labels"], pair["matrix"], strict=True)
     ]
-    hidden = (
-        f"Tables of fewer than {LEAST_ITEMS} answers are hidden until you submit your label, so that it stays blind."
-    )
     return Figure(
         columns=(
             Column("first", "One rater"),
@@ -144,10 +141,15 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
             Column("kappa", "Pair's κ", 3),
         ),
         rows=tuple(rows),
-        notes=(*([hidden] if len(pairs) < len(known) else []), *_computed(results)),
+        notes=(*([_HIDDEN] if len(pairs) < len(known) else []), *_computed(results)),
         missing=results.report.missing or ("" if rows else "No two raters labelled the same published answer."),
         chart=partial(_confusion_chart, rows, labels) if rows else None,
     )
+
+
+_HIDDEN: Final = (
+    f"Tables of fewer than {LEAST_ITEMS} answers are hidden until you submit your label, so that it stays blind."
+)
 
 
 def _confusion_chart(rows: Sequence[tuple[Any, ...]], labels: Sequence[str]) -> charts.Chart:
@@ -221,7 +223,8 @@ def errors(results: SuiteResults) -> Figure:
     """Figure 7: what went wrong in answers, as annotators mark it."""
     data = results.report.data or {}
     counts, marked = data.get("errors", {}), data.get("marked", 0)
-    if results.blind and marked < LEAST_ITEMS:
+    hidden = results.blind and 0 < marked < LEAST_ITEMS
+    if hidden:
         counts = {}
     total = sum(counts.values())
     printed = FIGURE_7 if results.version.suite.slug == SUITE else {}
@@ -244,12 +247,12 @@ def errors(results: SuiteResults) -> Figure:
             *_computed(results),
         ),
         differences=(_NO_ERROR_FILES,) if printed else (),
-        missing=results.report.missing
-        or ("" if total else "No annotator has marked an error on a published answer yet."),
+        missing=results.report.missing or (_HIDDEN if hidden else "" if total else _NO_MARKS),
         chart=partial(_errors_chart, rows) if shown else None,
     )
 
 
+_NO_MARKS: Final = "No annotator has marked an error on a published answer yet."
 _NO_ERROR_FILES: Final = (
     "The paper's text gives three of its five shares; the other two are 15.5 % together. Upstream's files hold no "
     "marks, so none of the five can be counted again."

@@ -15,7 +15,7 @@ from leaderboard.analysis.figures import BY_SLUG
 from leaderboard.analysis.report import compute_report
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import EntryMetric
-from reviews.enums import CaseState
+from reviews.enums import CaseState, FinalSource
 from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Implementation, Submission
 from submissions.trajectories.steps import Action
@@ -24,7 +24,7 @@ from tests.leaderboard.analysis.reading import SMALL, chart, section, table, val
 from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
 from tests.leaderboard.judging import JudgeFactory, judged, walked
 from tests.leaderboard.showing import counted
-from tests.reviews.factories import assigned, case_of, ready
+from tests.reviews.factories import assigned, case_of, ready, reviewed
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
@@ -176,23 +176,22 @@ def test_what_is_not_published_is_nowhere_even_for_maintainers(
     assert values(table(client, "scores"), "system") == [("Shown",)]
 
 
-def test_whoever_labels_sees_no_small_table_of_raters(client: Client, version: SuiteVersion) -> None:
-    submission = run(version, "passed", "wrong_output")
-    answers = list(submission.implementations.all())
+def test_whoever_labels_sees_no_small_table_of_raters_and_errors(client: Client, version: SuiteVersion) -> None:
+    answers = list(run(version, "passed", "wrong_output").implementations.order_by("pk"))
+    judge = JudgeFactory(name="Stern")
     for answer in answers:
-        judged(
-            answer,
-            JudgeFactory(name="Stern") if answer == answers[0] else answer.judgements.model.objects.get().config,
-            "CC",
-        )
+        judged(answer, judge, "CC")
+    earlier = case_of(answers[0], state=CaseState.REOPENED, label="LI", source=FinalSource.SINGLE)
+    reviewed(earlier, ready(), "LI")
     compute_report(version)
     reviewer = ready()
     assert reviewer.user is not None
     client.force_login(reviewer.user)
-    assert len(table(client, "tests-confusion")) == 2
-    assigned(case_of(answers[0], state=CaseState.LEASED), reviewer)
-    assert table(client, "tests-confusion") == []
-    assert "Tables of fewer than 10 answers are hidden" in section(client, "tests-confusion")
+    assert (len(table(client, "tests-confusion")) > 2, len(table(client, "errors"))) == (True, 5)
+    assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
+    assert (table(client, "tests-confusion"), table(client, "errors")) == ([], [])
+    for figure in ("tests-confusion", "errors"):
+        assert "Tables of fewer than 10 answers are hidden until you submit your label" in section(client, figure)
 
 
 def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVersion) -> None:
