@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django_filters.filters import CharFilter, ChoiceFilter
+from django_filters.filters import CharFilter, ChoiceFilter, DateFilter
 from django_filters.filterset import FilterSet
 
 from benchmark_tasks.models import Category, Suite, TaskRevision
 from evaluator.judging.labels import Label
 from leaderboard.board.board import titles_told_apart, visible_entries
-from leaderboard.models import Entry, ReportedResult
+from leaderboard.models import EntryMetric, ReportedResult
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
 from submissions.enums import Inputs, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from django.http import QueryDict
 
@@ -38,6 +38,10 @@ def _search(placeholder: str = "") -> forms.TextInput:
     return forms.TextInput(
         attrs={"type": "search", "maxlength": 100, **({"placeholder": placeholder} if placeholder else {})}
     )
+
+
+def _day() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"})
 
 
 def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
@@ -60,34 +64,56 @@ class ListFilter(FilterSet):
 
 
 class BoardFilter(ListFilter):
-    """``?q=&inputs=&show=`` of a board."""
+    """``?q=&category=&inputs=&agent=&backbone=&organisation=&show=&since=&until=`` of a board.
+
+    The category chooses which numbers are shown, so the view does that. ``facets`` are the choices that depend on the
+    board: categories, and the agents, backbones and organisations of its rows.
+    """
 
     q = CharFilter(method="words", label="Search", widget=_search("system, model, organisation"))
-    inputs = ChoiceFilter(choices=Inputs.choices, label="Inputs given", empty_label="any")
+    category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
+    agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
+    backbone = ChoiceFilter(field_name="entry__system__backbone", label="Backbone", empty_label="any model")
+    organisation = ChoiceFilter(field_name="entry__system__organisation", label="Organisation", empty_label="any")
+    inputs = ChoiceFilter(
+        field_name="entry__inputs", choices=Inputs.choices, label="Inputs given", empty_label="any inputs"
+    )
     show = ChoiceFilter(
         method="measured_or_reported",
         label="Results",
         empty_label=None,
         choices=[
-            ("all", "measured here and reported"),
+            ("all", "measured and reported"),
             ("measured", "measured here"),
             ("reported", "reported by others"),
         ],
     )
+    since = DateFilter(field_name="entry__date", lookup_expr="date__gte", label="Since", widget=_day())
+    until = DateFilter(field_name="entry__date", lookup_expr="date__lte", label="Until", widget=_day())
 
     class Meta:
-        model = Entry
+        model = EntryMetric
         fields: Sequence[str] = []
 
-    def words(self, queryset: QuerySet[Entry], _name: str, text: str) -> QuerySet[Entry]:
-        """Rows of systems with all the words."""
-        return _with_words(
-            queryset, text, *(f"system__{field}" for field in ("name", "backbone", "scaffold", "organisation"))
-        )
+    def __init__(
+        self, data: QueryDict, *, queryset: QuerySet[EntryMetric], facets: Mapping[str, Sequence[tuple[str, str]]]
+    ) -> None:
+        super().__init__(data, queryset=queryset)
+        for name, choices in facets.items():
+            self.filters[name].extra["choices"] = choices
 
-    def measured_or_reported(self, queryset: QuerySet[Entry], _name: str, which: str) -> QuerySet[Entry]:
+    def words(self, queryset: QuerySet[EntryMetric], _name: str, text: str) -> QuerySet[EntryMetric]:
+        """Rows of systems with all the words."""
+        fields = ("name", "backbone", "scaffold", "organisation")
+        return _with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
+
+    def numbers(self, queryset: QuerySet[EntryMetric], _name: str, _category: str) -> QuerySet[EntryMetric]:
+        """All rows: the view asks for the category's numbers."""
+        return queryset
+
+    def measured_or_reported(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:
         """Rows of this site, or of others."""
-        return queryset if which == "all" else queryset.filter(reported_run__isnull=which == "measured")
+        return queryset if which == "all" else queryset.filter(entry__reported_run__isnull=which == "measured")
 
 
 class OwnSubmissionFilter(ListFilter):

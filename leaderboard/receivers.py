@@ -6,9 +6,11 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from benchmark_tasks.models import TaskRevision
+from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from evaluator.models import JudgeConfig
 from evaluator.signals import (
     implementation_rated,
     reconciled,
@@ -19,9 +21,10 @@ from evaluator.signals import (
 from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
+from leaderboard.board.states import every_board_changed, note_change
 from reviews.models import Case
-from reviews.signals import case_closed
-from submissions.models import Implementation, Submission
+from reviews.signals import case_closed, task_flagged
+from submissions.models import Implementation, Submission, System
 from submissions.signals import submission_changed
 
 
@@ -57,17 +60,39 @@ def count_final_labels(case: Case, **_: Any) -> None:
 
 @receiver(submission_changed)
 def show_or_hide(submission: Submission, **_: Any) -> None:
-    """Follow a change of visibility."""
+    """Follow a change of visibility, or of how a system is described."""
+    # Now as well: what was hidden must not stay in a cache should this process end before what follows.
+    every_board_changed()
     transaction.on_commit(partial(refresh_visibility, submission.pk))
 
 
 @receiver(reconciled)
 def compute_what_was_lost(**_: Any) -> None:
     """Compute rows whose news was lost in a crash."""
+    # Ranks need numpy, which web processes do without.
+    from leaderboard.comparing.ranks import rank_outdated
+
     catch_up()
+    rank_outdated()
 
 
 @receiver(reconciled)
 def analyse_what_changed(**_: Any) -> None:
     """Have a worker compute the analyses whose data changed since."""
     push_stale()
+
+
+@receiver(post_save, sender=SuiteVersion)
+def begin_board(instance: SuiteVersion, **_: Any) -> None:
+    """Give a new suite version's board its state."""
+    transaction.on_commit(partial(note_change, instance.pk))
+
+
+@receiver([post_save, post_delete], sender=Suite)
+@receiver([post_save, post_delete], sender=System)
+@receiver(task_flagged)
+@receiver([post_save, post_delete], sender=TaskRevision)
+@receiver([post_save, post_delete], sender=JudgeConfig)
+def show_what_changed(**_: Any) -> None:
+    """What any board may name has changed, which is rare: every board is rendered anew."""
+    transaction.on_commit(every_board_changed)

@@ -10,6 +10,7 @@ from leaderboard.views import (
     board,
     cases,
     catalogue,
+    compare,
     docs,
     endpoints,
     generations,
@@ -32,7 +33,10 @@ ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", board.board_default, name="board_default"),
     path("board/<slug:suite>/", board.board, name="board"),
+    path("board/<slug:suite>/matrix/", board.matrix, name="matrix"),
     path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
+    path("compare/<slug:suite>/", compare.compare, name="compare"),
+    path("compare/<slug:suite>/<slug:paper>/<int:index>/", compare.compare_task, name="compare_task"),
     path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
     path("analysis/", analysis.analysis_default, name="analysis_default"),
     path("analysis/<slug:suite>/", analysis.analysis, name="analysis"),

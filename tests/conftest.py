@@ -17,7 +17,7 @@ import redis
 from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.cache import cache
+from django.core.cache import cache, caches
 
 from leaderboard.supervision import SupervisionError, embedded_redis
 
@@ -65,6 +65,13 @@ def installing_variables() -> dict[str, str]:
         r"HOME|XDG_\w+|PIP_\w+|UV_\w+|(SSL|REQUESTS|CURL)_\w*(CA|CERT)_\w+|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
     )
     return {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
+
+
+@pytest.fixture(autouse=True)
+def _no_pages_kept() -> None:
+    """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
+    caches["pages"].clear()
+    caches["rows"].clear()
 
 
 @pytest.fixture(autouse=True)

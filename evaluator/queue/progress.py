@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from benchmark_tasks.domain.left_out import tasks_left_out
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from submissions.models import Submission
 
 
-def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, int]:
-    """Id of each of ``revisions`` that counts -> in how many trials its newest result is a pass; 0 without a result.
+def passed_by_trial(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, list[bool]]:
+    """Id of each of ``revisions`` that counts -> of each trial, whether its newest result is a pass; no result is none.
 
     pass@1 is the mean of these over the tasks and the submission's trials; board, pass@k and ``submit`` read them here.
     """
@@ -27,10 +26,17 @@ def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> 
     runs = TestRun.objects.current().filter(implementation__submission=submission, state=RunState.DONE).order_by("pk")
     for revision, trial, outcome in runs.values_list("implementation__revision", "implementation__trial", "outcome"):
         newest[revision, trial] = outcome == Outcome.PASSED.value
-    passes: dict[int, int] = defaultdict(int)
-    for (revision, _), passed in newest.items():
-        passes[revision] += passed
-    return {each.pk: passes[each.pk] for each in revisions if not each.why_left_out}
+    trials = range(1, submission.trials + 1)
+    return {
+        each.pk: [newest.get((each.pk, trial), False) for trial in trials]
+        for each in revisions
+        if not each.why_left_out
+    }
+
+
+def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, int]:
+    """Id of each of ``revisions`` that counts -> in how many trials it passes."""
+    return {revision: sum(passed) for revision, passed in passed_by_trial(submission, revisions).items()}
 
 
 def summary(submission: Submission) -> dict[str, Any]:

@@ -188,9 +188,8 @@ def categories(results: SuiteResults) -> Figure:
 
 def cost(results: SuiteResults) -> Figure:
     """Score against cost, with the runs that nobody beats for less."""
-    costs = (results.report.data or {}).get("costs", {})
-    every = [row for row in results.rows if row.tests is not None and str(row.submission) in costs]
-    points = [(costs[str(row.submission)], row.tests or 0.0) for row in every]
+    every = [row for row in results.rows if row.tests is not None and row.cost is not None]
+    points = [(row.cost or 0.0, row.tests or 0.0) for row in every]
     front = pareto_front(points)
     ordered = sorted(range(len(every)), key=lambda place: (points[place][0], -points[place][1]))
     shown = [place for place in ordered if place in front] + [place for place in ordered if place not in front]
@@ -213,10 +212,7 @@ def cost(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(address(every[place]) for place in shown),
         known=len(every),
-        missing=""
-        if every
-        else results.report.missing
-        or "No published run declares what every answer of it cost. Reported runs have no cost at all.",
+        missing="" if every else _NO_COST,
         chart=partial(_cost_chart, every, points, front) if every else None,
     )
 
@@ -253,6 +249,7 @@ def history(results: SuiteResults) -> Figure:
     )
 
 
+_NO_COST: Final = "No published run declares what every answer of it cost. Reported runs have no cost at all."
 _LINES: Final = 8
 """So many lines can be told apart in one chart."""
 _NONE: Final = (None, None, None)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-from django.db.models import Count, Exists, IntegerField, OuterRef, Prefetch, Q, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, OuterRef, Q
 
 from benchmark_tasks.models import Category
+from leaderboard.comparing.limits import LEAST_TASKS
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
+from leaderboard.models.board import Marks
 from reviews.cases.flags import raised_flags
 from reviews.enums import FinalSource
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
 
-SORT_KEYS: Final = ("tests", "judge", "human", "final", "system", "date")
-DEFAULT_SORT: Final = "-tests"
-
+_INPUTS_WORDS: Final = {
+    Inputs.FULL: "full",
+    Inputs.PAPER_ONLY: "paper only",
+    Inputs.PAPER_GOAL_FILE: "paper + goal file",
+}
 _SOURCES_TOLD: Final = {
     FinalSource.DECISION.value: "{} decided",
     FinalSource.AGREED.value: "{} by two annotators",
@@ -50,6 +53,11 @@ class TestsCell:
     high: float | None
     passed: float
     tasks: int
+
+    @property
+    def few(self) -> bool:
+        """Whether they are too few tasks for a percentage, or a rank."""
+        return self.tasks < LEAST_TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,10 @@ class BoardRow:
 
     ``reported`` rows come from others and were not re-run here; the answers of ``asked_here`` rows were asked from the
     model by this site; ``address`` is the page of the run. ``final`` labels are the judge's where nobody has reviewed.
-    ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad.
+    ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad. ``rank`` is the
+    first and the last rank that resampling cannot exclude, ``cost`` (US $) and ``tokens`` are of all tasks once,
+    ``marks`` what each rater says of each task, ``trial_passes`` how many tasks each trial passes.
+    ``closed`` rows hide their marks from whoever is labelling one of the answers.
     """
 
     system: str
@@ -102,6 +113,7 @@ class BoardRow:
     reported: bool
     calibration: bool
     address: str
+    submission: int | None
     tests: TestsCell | None
     judge: LabelsCell | None
     human: LabelsCell | None
@@ -112,6 +124,18 @@ class BoardRow:
     asked_here: bool = False
     final: LabelsCell | None = None
     flagged: tuple[str, ...] = ()
+    rank: tuple[int, int] | None = None
+    cost: float | None = None
+    tokens: int | None = None
+    trials: int = 1
+    trial_passes: tuple[int, ...] = ()
+    closed: bool = False
+    marks: Marks = field(default_factory=lambda: Marks(), compare=False)
+
+    @property
+    def key(self) -> str:
+        """The row's name in addresses: ``s12`` for submission 12, else ``r-`` and the slug of the reported run."""
+        return f"r-{self.address.rstrip('/').rpartition('/')[2]}" if self.reported else f"s{self.submission}"
 
     @property
     def provenance(self) -> str:
@@ -119,6 +143,23 @@ class BoardRow:
         if self.reported:
             return "reported upstream, not re-run here"
         return "run and evaluated by this site" if self.asked_here else "self-declared bundle, evaluated here"
+
+    @property
+    def title_with_inputs(self) -> str:
+        """The system, and what it was given unless that was everything."""
+        return self.system if self.inputs == Inputs.FULL else f"{self.system}, {self.inputs_word}"
+
+    @property
+    def inputs_word(self) -> str:
+        """What the system was given, short enough for a row."""
+        return _INPUTS_WORDS[Inputs(self.inputs)]
+
+    @property
+    def source_word(self) -> str:
+        """The same in one word."""
+        if self.reported:
+            return "reported"
+        return "run here" if self.asked_here else "uploaded"
 
     @property
     def facts(self) -> str:
@@ -156,34 +197,65 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_rows(
-    entries: QuerySet[Entry], *, category: Category | None = None, sort: str = DEFAULT_SORT
-) -> list[BoardRow]:
-    """Ranked and calibration rows of one suite version, with the numbers of a category (None: overall), sorted.
-
-    The number of queries is constant.
-    """
-    flags = raised_flags().filter(revision__suite_versions=OuterRef("suite_version"))
-    metrics = EntryMetric.objects.filter(category=category)
-    selected = (
-        entries.select_related("system", "submission", "reported_run")
-        .prefetch_related(Prefetch("metrics", queryset=metrics, to_attr="shown_metrics"))
-        .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
-        .annotate(on_flagged=Exists(flags))
+def board_metrics(version: SuiteVersion, category: Category | None = None) -> QuerySet[EntryMetric]:
+    """The rows of a board that everybody may see, with their numbers in a category (None: overall), unordered."""
+    shown = Q(entry__reported_run__isnull=False) | Q(
+        entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED
     )
-    # Hardly ever is a task flagged: the names are asked for only then.
-    doubted = next((entry.suite_version_id for entry in selected if entry.on_flagged), None)
-    flagged = flagged_tasks(doubted, category) if doubted else set()
-    rows = [
+    rows = EntryMetric.objects.filter(shown, category=category, entry__suite_version=version, entry__published=True)
+    return rows.select_related("entry__system", "entry__submission", "entry__reported_run")
+
+
+def board_rows(metrics: Sequence[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
+    """The rows of ``metrics`` in their order. Two queries."""
+    if not metrics:
+        return []
+    flagged = flagged_tasks(version.pk, category)
+    unpublished = unpublished_of({each.entry.system_id for each in metrics})
+    return [
         board_row(
-            entry,
-            next(iter(entry.shown_metrics), None),
-            entry.unpublished,
-            flagged=flagged if entry.submission else (),
+            each.entry,
+            each,
+            unpublished.get((each.entry.system_id, version.suite_id), 0),
+            flagged=flagged if each.entry.submission else (),
         )
-        for entry in selected
+        for each in metrics
     ]
-    return sorted_rows(rows, sort)
+
+
+def facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
+    """The agents, backbones and organisations of a board's ranked rows, as choices with their numbers. One query."""
+    rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
+    fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
+    systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))
+    found: dict[str, Counter[str]] = {facet: Counter() for facet in fields}
+    for *values, number in systems:
+        for facet, value in zip(fields, values, strict=True):
+            found[facet][value] += number
+    return {
+        facet: [
+            (value, f"{'no agent' if facet == 'agent' and value == NONE else value} ({number})")
+            for value, number in sorted(numbers.items(), key=lambda each: each[0].casefold())
+            if value
+        ]
+        for facet, numbers in found.items()
+    }
+
+
+def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:
+    """(System, suite) -> how many of its ranked submissions there are not on the board, if any. One query.
+
+    Cancelled ones measured nothing and do not count.
+    """
+    counted = (
+        Submission.objects.filter(system__in=systems, kind=Kind.RANKED)
+        .exclude(visibility=Visibility.PUBLISHED)
+        .exclude(state=SubmissionState.CANCELLED)
+        .order_by()
+        .values_list("system", "suite_version__suite")
+        .annotate(number=Count("pk"))
+    )
+    return {(system, suite): number for system, suite, number in counted}
 
 
 def flagged_tasks(version: int, category: Category | None) -> set[str]:
@@ -192,23 +264,6 @@ def flagged_tasks(version: int, category: Category | None) -> set[str]:
     if category is not None:
         flags = flags.filter(revision__category=category)
     return set(flags.values_list("revision__task__slug", flat=True))
-
-
-def unpublished_count(system: OuterRef, suite: OuterRef) -> Coalesce:
-    """How many ranked submissions of a system on a suite exist that are not on the board.
-
-    Cancelled ones measured nothing and do not count.
-    """
-    counted = (
-        Submission.objects.filter(system=system, suite_version__suite=suite, kind=Kind.RANKED)
-        .exclude(visibility=Visibility.PUBLISHED)
-        .exclude(state=SubmissionState.CANCELLED)
-        .order_by()
-        .values("system")
-        .annotate(number=Count("pk"))
-        .values("number")
-    )
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
@@ -234,25 +289,6 @@ def categories_of(version: SuiteVersion) -> list[Category]:
     return list(Category.objects.filter(Exists(revisions)))
 
 
-def sorted_rows(rows: Iterable[BoardRow], sort: str) -> list[BoardRow]:
-    """Rows by one of :data:`SORT_KEYS`; rows without a value come last in either direction, ties by name."""
-    key = sort.removeprefix("-")
-    value = _SORT_VALUES[key]
-    by_name = sorted(rows, key=lambda row: (row.system.casefold(), row.address))
-    with_value = sorted((row for row in by_name if value(row) is not None), key=value, reverse=sort.startswith("-"))
-    return with_value + [row for row in by_name if value(row) is None]
-
-
-_SORT_VALUES: Final[Mapping[str, Callable[[BoardRow], Any]]] = {
-    "tests": lambda row: row.tests and row.tests.percent,
-    "judge": lambda row: row.judge and (row.judge.cc, row.judge.lc),
-    "human": lambda row: row.human and (row.human.cc, row.human.lc),
-    "final": lambda row: row.final and (row.final.cc, row.final.lc),
-    "system": lambda row: row.system.casefold(),
-    "date": lambda row: row.date,
-}
-
-
 def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:
     """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
     return BoardRow(
@@ -266,16 +302,23 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         reported=entry.reported_run is not None,
         calibration=entry.kind == Kind.CALIBRATION,
         address=entry.get_absolute_url(),
+        submission=entry.submission_id,
         tests=tests_cell(metric),
         judge=labels_cell(metric, RaterAxis.JUDGE),
         human=labels_cell(metric, RaterAxis.HUMAN),
         unpublished=unpublished,
-        date=entry.submission.published_at or entry.submission.scored_at if entry.submission else None,
+        date=entry.date,
         remarks=tuple(entry.reported_run.remarks) if entry.reported_run else (),
         left_out=tuple(entry.left_out),
         asked_here=entry.submission is not None and entry.submission.source == Source.ENDPOINT,
         final=final_cell(metric) if entry.submission else None,
         flagged=tuple(sorted(set(flagged) - {each["task"] for each in entry.left_out})),
+        rank=(metric.rank_from, metric.rank_to) if metric and metric.rank_from and metric.rank_to else None,
+        cost=entry.cost,
+        tokens=entry.tokens,
+        trials=entry.submission.trials if entry.submission else 1,
+        trial_passes=tuple(entry.trial_passes),
+        marks=entry.marks,
     )
 
 

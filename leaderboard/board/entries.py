@@ -18,30 +18,36 @@ from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
-from evaluator.queue.progress import passed_trials
+from evaluator.queue.progress import passed_by_trial
 from leaderboard.board.labels import (
     BATCH,
     COUNTED,
     count_labels,
     distributions,
+    label_marks,
+    raters_shares,
     recount_batch,
     recount_labels,
     reviewed_since,
     shown_judge,
 )
+from leaderboard.board.states import board_changed, note_change
 from leaderboard.models import Entry, EntryMetric, ReportedRun
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
+    from leaderboard.board.labels import Shares
+    from leaderboard.models import ReportedResult
+    from leaderboard.models.board import Marks
 
 OVERALL: int | None = None
-COUNTING: Final = 1
+COUNTING: Final = 2
 """Raise it when something else is counted: the sweep then counts every row again."""
 
 
@@ -82,24 +88,45 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "published": submission.visibility == Visibility.PUBLISHED,
                 "left_out": tasks_left_out(revisions),
                 "counting": COUNTING,
+                "date": submission.published_at or submission.scored_at,
+                **_declared_usage(submission),
             },
         )
         judge = shown_judge(submission.suite_version.suite_id)
-        _write_metrics(entry, _counted(submission, revisions, judge), judge)
+        passes = passed_by_trial(submission, revisions)
+        raters = raters_shares(submission, judge)
+        entry.trial_passes = [sum(each[trial] for each in passes.values()) for trial in range(submission.trials)]
+        entry.marks = {
+            "tests": [sum(passes[each.pk]) / submission.trials if each.pk in passes else None for each in revisions],
+            **label_marks(raters, [each.pk for each in revisions]),
+        }
+        entry.save(update_fields=["trial_passes", "marks"])
+        _write_metrics(entry, _counted(entry, revisions, raters), judge)
+        board_changed(entry.suite_version_id, results=True)
     return entry
 
 
-def _counted(
-    submission: Submission, revisions: Sequence[TaskRevision], judge: JudgeConfig | None
-) -> dict[int | None, Tally]:
+def _declared_usage(submission: Submission) -> dict[str, float | int | None]:
+    """``cost`` and ``tokens`` of one trial; None unless every answer that was attempted declares it."""
+    answers = submission.implementations.filter(attempted=True).values_list("usage", flat=True)
+    usages = list(answers)
+    costs = [usage.get("cost_usd") for usage in usages]
+    tokens = [usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages]
+    known = bool(usages)
+    return {
+        "cost": sum(costs) / submission.trials if known and None not in costs else None,
+        "tokens": round(sum(tokens) / submission.trials) if known and all(tokens) else None,
+    }
+
+
+def _counted(entry: Entry, revisions: Sequence[TaskRevision], raters: Mapping[str, Shares]) -> dict[int | None, Tally]:
     tallies = _empty_tallies(each for each in revisions if not each.why_left_out)
-    passes = passed_trials(submission, revisions)
-    for revision in revisions:
-        if revision.pk in passes:
+    for revision, share in zip(revisions, entry.marks["tests"], strict=True):
+        if share is not None:
             for key in {OVERALL, revision.category_id}:
-                tallies[key].add_tests(passes[revision.pk] / submission.trials)
+                tallies[key].add_tests(share)
     left_out = [each.pk for each in revisions if each.why_left_out]
-    for key, labels in count_labels(submission, judge, without=left_out).items():
+    for key, labels in count_labels(raters, without=left_out).items():
         tallies[key].labels = labels
     return tallies
 
@@ -111,9 +138,13 @@ def recompute_audited(revision_id: int) -> int:
 
 
 def refresh_visibility(submission_id: int) -> None:
-    """Copy whether a submission is published onto its entry. Cheap; numbers are not touched."""
-    published = Submission.objects.filter(pk=submission_id, visibility=Visibility.PUBLISHED).exists()
-    Entry.objects.filter(submission_id=submission_id).update(published=published)
+    """Copy whether and when a submission was published onto its entry. Cheap; numbers are not touched."""
+    submission = Submission.objects.get(pk=submission_id)
+    Entry.objects.filter(submission=submission).update(
+        published=submission.visibility == Visibility.PUBLISHED,
+        date=submission.published_at or submission.scored_at,
+    )
+    board_changed(submission.suite_version_id, results=True)
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
@@ -121,9 +152,11 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
     It keeps its publication's denominator: all tasks of the version, whether they can be run here or not.
     """
-    tallies = _empty_tallies(version.revisions.all())
-    categories = dict(version.revisions.values_list("task_id", "category_id"))
-    for result in run.results.all():
+    revisions = list(revisions_of(version))
+    tallies = _empty_tallies(revisions)
+    categories = {each.task_id: each.category_id for each in revisions}
+    results = list(run.results.all())
+    for result in results:
         for key in {OVERALL, categories.get(result.task_id)}:
             if result.tests_passed is not None:
                 tallies[key].add_tests(float(result.tests_passed))
@@ -148,10 +181,24 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
                 "kind": Kind.RANKED,
                 "published": True,
                 "counting": COUNTING,
+                "marks": _reported_marks(results, revisions),
             },
         )
         _write_metrics(entry, tallies)
+        board_changed(version.pk, results=True)
     return entry
+
+
+def _reported_marks(results: Iterable[ReportedResult], revisions: Iterable[TaskRevision]) -> Marks:
+    by_task = {result.task_id: result for result in results}
+    found = [by_task.get(each.task_id) for each in revisions]
+    tests = [each.tests_passed if each else None for each in found]
+    marks: Marks = {
+        "tests": [None if passed is None else float(passed) for passed in tests],
+        "judge": [each.judge_label if each else "" for each in found],
+        "human": [each.human_label if each else "" for each in found],
+    }
+    return marks
 
 
 def _empty_tallies(counted: Iterable[TaskRevision]) -> dict[int | None, Tally]:
@@ -192,6 +239,8 @@ def catch_up() -> int:
 
     Looks for news since this last ran, or for all where that is not known; returns how many rows.
     """
+    for version in SuiteVersion.objects.filter(board_state=None):
+        note_change(version.pk)
     started, until = timezone.now(), cache.get(_CAUGHT_UP)
     since = until - _IN_FLIGHT if until else None
     older = list(Entry.objects.filter(counting__lt=COUNTING).select_related("reported_run", "suite_version")[:BATCH])

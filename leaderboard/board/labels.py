@@ -10,12 +10,15 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import WorkState
 from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
+from leaderboard.board.states import board_changed, every_board_changed
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
+from leaderboard.models.board import Marks
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
 from reviews.models import CaseEvent
@@ -25,10 +28,10 @@ from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from benchmark_tasks.models import Suite
+    from benchmark_tasks.models import Suite, TaskRevision
     from leaderboard.models.board import RaterLabels
     from submissions.models import Submission, User
 
@@ -39,6 +42,7 @@ BATCH: Final = 100
 LABELS: Final = tuple(label.value for label in Label)
 ABSTAINED: Final = "abstained"
 COUNTED: Final = (*LABELS, ABSTAINED)
+MIXED: Final = "M"
 
 # Shares of trials are sums of fractions such as 1/3; more digits would only be noise.
 _DIGITS = 6
@@ -107,16 +111,31 @@ def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
     return shares
 
 
-def count_labels(
-    submission: Submission, judge: JudgeConfig | None, *, without: Collection[int]
-) -> dict[int | None, Counts]:
-    """Category id (None: overall) -> what judge, annotators and the final labels say, ``without`` some task revisions.
-
-    A rater that said nothing is missing. Five queries.
-    """
+def raters_shares(submission: Submission, judge: JudgeConfig | None) -> dict[str, Shares]:
+    """What judge, annotators and the final labels say of each answer; who said nothing is missing. Five queries."""
     raters = {RaterAxis.JUDGE.value: judged_shares(submission, judge)} if judge else {}
+    return raters | annotators_shares(submission, judge)
+
+
+def label_marks(raters: Mapping[str, Shares], revisions: Sequence[int]) -> Marks:
+    """``Marks`` of the raters: for each of ``revisions`` what all trials are labelled, ``M`` where they differ."""
+    marks = Marks()
+    for rater, shares in raters.items():
+        said = {revision: labels for (_, revision), labels in shares.items()}
+        # Raters are the keys of Marks but for the tests.
+        marks[rater] = [_mark(said.get(revision, {})) for revision in revisions]  # type: ignore[literal-required]
+    return marks
+
+
+def _mark(labels: Mapping[str, float]) -> str:
+    given = [label for label in COUNTED if labels.get(label)]
+    return MIXED if len(given) > 1 else "".join(given).replace(ABSTAINED, "A")
+
+
+def count_labels(raters: Mapping[str, Shares], *, without: Collection[int]) -> dict[int | None, Counts]:
+    """Category id (None: overall) -> what each rater says, ``without`` some task revisions."""
     counted: dict[int | None, Counts] = defaultdict(dict)
-    for rater, shares in (raters | annotators_shares(submission, judge)).items():
+    for rater, shares in raters.items():
         for (category, revision), labels in shares.items():
             for key in {None, category} if revision not in without else ():
                 counts = counted[key].setdefault(rater, dict.fromkeys(COUNTED, 0.0))
@@ -168,11 +187,15 @@ def recount_labels(submission_id: int) -> bool:
         if entry is None or entry.submission is None:
             return False
         judge = shown_judge(entry.suite_version.suite_id)
-        counted = count_labels(entry.submission, judge, without=_left_out_revisions(entry))
+        raters = raters_shares(entry.submission, judge)
+        revisions = list(revisions_of(entry.suite_version))
+        counted = count_labels(raters, without=left_out_revisions(entry, revisions))
         for metric in entry.metrics.all():
             metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
         EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
-        Entry.objects.filter(pk=entry.pk).update(computed=begun)
+        marks = {"tests": entry.marks.get("tests", []), **label_marks(raters, [each.pk for each in revisions])}
+        Entry.objects.filter(pk=entry.pk).update(computed=begun, marks=marks)
+        board_changed(entry.suite_version_id)
     return True
 
 
@@ -204,6 +227,7 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
             reason=reason,
             data={"changed": {"judge": [before.slug if before else "", config.slug]}},
         )
+        transaction.on_commit(every_board_changed)
         transaction.on_commit(recount_batch)
     return Entry.objects.filter(suite_version__suite=suite, submission__isnull=False).count()
 
@@ -241,9 +265,10 @@ def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
     return number
 
 
-def _left_out_revisions(entry: Entry) -> set[int]:
-    slugs = [each["task"] for each in entry.left_out]
-    return set(entry.suite_version.revisions.filter(task__slug__in=slugs).values_list("pk", flat=True))
+def left_out_revisions(entry: Entry, revisions: Iterable[TaskRevision]) -> set[int]:
+    """Those of ``revisions`` that the row's numbers do not count, as they were when it was computed."""
+    slugs = {each["task"] for each in entry.left_out}
+    return {each.pk for each in revisions if each.task.slug in slugs}
 
 
 def _whole(number: float) -> float | int:

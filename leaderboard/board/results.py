@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import OuterRef
-
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.domain.statistics import mean_pass_at_k
 from evaluator.enums import RunState, WorkState
@@ -19,7 +17,7 @@ from leaderboard.board.board import (
     board_row,
     labels_cell,
     tests_cell,
-    unpublished_count,
+    unpublished_of,
     visible_entries,
 )
 from leaderboard.enums import RaterAxis
@@ -70,14 +68,20 @@ def runs_of_system(system: System) -> list[SystemRun]:
         .filter(system=system)
         .select_related("system", "submission", "reported_run", "suite_version__suite")
         .prefetch_related("metrics__category")
-        .annotate(unpublished=unpublished_count(OuterRef("system"), OuterRef("suite_version__suite")))
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
     found = []
+    unpublished = unpublished_of({system.pk})
     for entry in entries:
         metrics = list(entry.metrics.all())
         overall = next((metric for metric in metrics if metric.category_id is None), None)
-        found.append(SystemRun(entry, board_row(entry, overall, entry.unpublished), category_numbers(metrics)))
+        found.append(
+            SystemRun(
+                entry,
+                board_row(entry, overall, unpublished.get((system.pk, entry.suite_version.suite_id), 0)),
+                category_numbers(metrics),
+            )
+        )
     return found
 
 

@@ -80,7 +80,10 @@ class Entry(models.Model):
     """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
 
     ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``);
-    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` by which they were counted.
+    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` by which they were counted. ``marks`` is what
+    each rater says of each task. ``cost`` (US $) and ``tokens`` are means over trials of what all answers took; null
+    unless every answer that was attempted declares it. ``date`` is when it was published, of a private one scored;
+    null for what others reported. ``trial_passes`` is how many counted tasks each trial passes.
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
@@ -93,6 +96,11 @@ class Entry(models.Model):
     kind = models.CharField(max_length=12, choices=Kind)
     published = models.BooleanField(default=False)
     left_out = models.JSONField(default=list, blank=True)
+    marks: models.JSONField[Marks, Marks] = models.JSONField(default=dict, blank=True)
+    trial_passes = models.JSONField(default=list, blank=True)
+    cost = models.FloatField(null=True, blank=True)
+    tokens = models.BigIntegerField(null=True, blank=True)
+    date = models.DateTimeField(null=True, blank=True)
     counting = models.PositiveSmallIntegerField(default=0)
     computed = models.DateTimeField(auto_now=True)
 
@@ -115,6 +123,19 @@ class Entry(models.Model):
         if self.reported_run is not None:
             return reverse("reported_run", args=[self.reported_run.slug])
         return reverse("submission", args=[self.submission_id])
+
+
+class Marks(TypedDict, total=False):
+    """What each rater says of each task, in the order of ``revisions_of`` the suite version; a rater may be missing.
+
+    ``tests`` is the share of trials that pass, null where that is not known or the task is left out. Labels are CC, LC
+    or LI, ``A`` for an abstention, ``M`` where the trials differ, and empty where the rater said nothing.
+    """
+
+    tests: list[float | None]
+    judge: list[str]
+    human: list[str]
+    final: list[str]
 
 
 class JudgeNamed(TypedDict):
@@ -149,6 +170,8 @@ class EntryMetric(models.Model):
     ``tasks`` is the denominator: the counted tasks of the suite version (in the category), of a reported run all. Rates
     are fractions of one; bounds are 95 % Wilson intervals. A rater that said nothing has a null rate, never zero.
     ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
+    ``rank_from`` and ``rank_to`` are the first and the last rank that resampling cannot exclude, null for a row without
+    results by task, for samples, and in a category that is too small for ranks.
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
@@ -158,6 +181,8 @@ class EntryMetric(models.Model):
     tests_passed = models.FloatField(null=True, blank=True)
     tests_low = models.FloatField(null=True, blank=True)
     tests_high = models.FloatField(null=True, blank=True)
+    rank_from = models.PositiveIntegerField(null=True, blank=True)
+    rank_to = models.PositiveIntegerField(null=True, blank=True)
     labels = models.JSONField(default=dict, blank=True)
 
     class Meta:
@@ -168,6 +193,7 @@ class EntryMetric(models.Model):
                 fields=["entry"], condition=models.Q(category__isnull=True), name="one_overall_metric_per_entry"
             ),
         ]
+        indexes = [models.Index(fields=["category", "-tests_rate"], name="rows_by_tests")]
 
     def __str__(self) -> str:
         return f"{self.entry_id} {self.category or 'overall'}"
@@ -176,3 +202,25 @@ class EntryMetric(models.Model):
         """What ``rater`` says here; None where it said nothing."""
         found: RaterLabels | None = self.labels.get(rater)
         return found
+
+
+class BoardState(models.Model):
+    """How often what a suite version's board shows has changed: the version of its data, which caches go by.
+
+    ``surroundings`` counts the changes of what is not in its rows: suites, tasks, judges, names, flags. ``results``
+    counts the changes that may move ranks, ``ranked`` is the one up to which they were computed. With them
+    ``pass_rates`` is: for each task the mean share of trials in which the ranked rows pass it, null where none has a
+    result, in the order of ``revisions_of`` the suite version.
+    """
+
+    suite_version = models.OneToOneField(
+        SuiteVersion, primary_key=True, on_delete=models.CASCADE, related_name="board_state"
+    )
+    changed = models.PositiveBigIntegerField(default=1)
+    surroundings = models.PositiveBigIntegerField(default=1)
+    results = models.PositiveBigIntegerField(default=1)
+    ranked = models.PositiveBigIntegerField(default=0)
+    pass_rates = models.JSONField(default=list, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.suite_version} change {self.changed}"

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from benchmark_tasks.domain.statistics import wilson
+from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.board import system_facts, titles_told_apart
 from leaderboard.cases.case_pages import public_cases
 from leaderboard.runs.submission_pages import known_as
@@ -73,9 +74,12 @@ def step_text(text: str) -> StepText | None:
 
 
 @register.filter
-def any_dated(rows: Iterable[BoardRow]) -> bool:
-    """Whether any row has a date: a column of dashes says nothing."""
-    return any(row.date for row in rows)
+def sources(suite: Suite) -> list[tuple[str, str]]:
+    """Where a suite comes from, as (word, address): paper and code of LMR-BENCH, and its page."""
+    facts = lmr_bench()
+    of_upstream = suite.slug == "lmr-bench"
+    links = [("Paper", facts.paper_address), ("Code", facts.repository_address)] if of_upstream else []
+    return [*links, ("Tasks", suite.get_absolute_url())]
 
 
 @register.filter
@@ -90,16 +94,9 @@ def facts_of(system: System) -> str:
     return system_facts(system.backbone, system.scaffold, system.organisation)
 
 
-@register.filter
 def any_reviewed(rows: Iterable[BoardRow]) -> bool:
     """Whether annotators gave final labels of any row: else a column of them would repeat the judge's."""
     return any(row.final is not None and row.final.by_annotators for row in rows)
-
-
-@register.filter
-def any_flagged(rows: Iterable[BoardRow]) -> bool:
-    """Whether any row counts a task that a decision put in doubt."""
-    return any(row.flagged for row in rows)
 
 
 @register.filter

@@ -1,84 +1,204 @@
-"""The boards."""
+"""The boards: landing page, table and matrix."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
+from django.core.cache import caches
+from django.core.paginator import Paginator
+from django.db.models import Sum
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import get_template
+from django_htmx.http import push_url
+from django_htmx.middleware import HtmxDetails
 
-from benchmark_tasks.models import Suite, SuiteVersion
-from leaderboard.board.board import (
+from benchmark_tasks.models import Suite
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import (
+    COLUMNS,
     DEFAULT_SORT,
+    FILE_COLUMNS,
     SORT_KEYS,
-    board_rows,
-    categories_of,
-    visible_entries,
+    asked_columns,
+    file_row,
+    headings,
+    sorted_metrics,
 )
-from leaderboard.board.labels import shown_judge
+from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
+from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
+from leaderboard.board.surroundings import published_on, surroundings
+from leaderboard.closing import closed
 from leaderboard.filters import BoardFilter
-from leaderboard.http import asked_sort, asked_version, query_with, sort_columns
-from leaderboard.runs.action_charts import has_trajectories
+from leaderboard.http import asked_sort, asked_version, query_with
+from leaderboard.models import BoardState
+from leaderboard.models.board import Marks
+from leaderboard.page_cache import ROWS, build, kept_by
+from leaderboard.tables import file_asked, table_file
+from submissions.enums import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from django.http import HttpRequest, HttpResponse, QueryDict
 
-    from benchmark_tasks.models import Category
+    from leaderboard.board.board import BoardRow
+    from leaderboard.board.matrix import MatrixTask
+
+MATRIX: Final = "leaderboard/matrix.html"
+MOST_FILE_ROWS: Final = 10_000
+PAGE_ROWS: Final = {"": 50, "all": 500}
+"""What ``?rows=`` may ask for."""
 
 
+def data_version(_request: HttpRequest, suite: str | None = None) -> str | None:
+    """The version of what the boards of a suite show (of the first one without ``suite``); None where there is none."""
+    slug = suite or Suite.objects.values_list("slug", flat=True).first()
+    changed = BoardState.objects.filter(suite_version__suite__slug=slug).aggregate(changed=Sum("changed"))["changed"]
+    return changed and f"{slug} {changed}"
+
+
+@kept_by(data_version)
 def board_default(request: HttpRequest) -> HttpResponse:
     """The first suite's board, at the site's root."""
     suite = Suite.objects.first()
     if suite is None:
         return render(request, "leaderboard/no_suites.html")
-    return _board(request, suite)
+    return _board(request, suite, "leaderboard/board.html")
 
 
+@kept_by(data_version)
 def board(request: HttpRequest, suite: str) -> HttpResponse:
     """One suite's board, overall or in one category, as the address asks."""
-    return _board(request, get_object_or_404(Suite, slug=suite))
+    return _board(request, get_object_or_404(Suite, slug=suite), "leaderboard/board.html")
 
 
-def _board(request: HttpRequest, suite: Suite) -> HttpResponse:
+@kept_by(data_version)
+def matrix(request: HttpRequest, suite: str) -> HttpResponse:
+    """The same rows, task by task."""
+    return _board(request, get_object_or_404(Suite, slug=suite), MATRIX)
+
+
+def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
     version = asked_version(request, suite)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
-    categories = categories_of(version)
-    category = next((each for each in categories if each.slug == request.GET.get("category")), None)
+    state = BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
+    around = surroundings(version, state)
+    category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
     if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
-    found = BoardFilter(request.GET, queryset=visible_entries().filter(suite_version=version))
-    rows = board_rows(found.qs, category=category, sort=asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT))
+    metrics = board_metrics(version, category)
+    published = published_on(version, state)
+    facets = {**published.facets, "category": [(each.slug, each.title) for each in around.categories]}
+    found = BoardFilter(request.GET, queryset=metrics.filter(entry__kind=Kind.RANKED), facets=facets)
+    sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
+    order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
+    # How many pass a task tells of few rows what each does.
+    rates = [] if closed(request) else state.pass_rates
+    tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
+    if file_asked(request):
+        everything = board_rows(list(sorted_metrics(found.qs, sort)[:MOST_FILE_ROWS]), version, category)
+        return _file(request, suite, without_closed(request, everything), tasks, by_task=template == MATRIX)
+    size = PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""])
+    page = Paginator(sorted_metrics(found.qs, sort), size).get_page(request.GET.get("page"))
+    rows = without_closed(request, board_rows(list(page.object_list), version, category))
+    calibration = sorted_metrics(metrics.filter(entry__kind=Kind.CALIBRATION), sort)
+    samples = without_closed(request, board_rows(list(calibration), version, category))
+    columns = asked_columns(request.GET, without=_unused(rows))
+    shown = {
+        "columns": {column.key for column in columns},
+        "tasks": tasks,
+        "judge": around.judge,
+    }
     context = {
+        **shown,
         "suite": suite,
         "version": version,
-        "other_versions": _other_versions(suite, version),
+        "around": around,
+        "published": published,
         "filter": found,
-        "kept": [(name, request.GET.get(name, "")) for name in ("category", "sort", "version")],
+        "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
         "category": category,
-        "chips": _chips(request.GET, categories, category),
-        "columns": sort_columns(request.GET, SORT_KEYS, DEFAULT_SORT),
-        "rows": [row for row in rows if not row.calibration],
-        "samples": [row for row in rows if row.calibration],
-        "task_count": version.revisions.count(),
-        "judge": shown_judge(suite.pk),
-        "has_actions": has_trajectories(version),
+        "all_columns": COLUMNS,
+        "headings": headings(request.GET, columns),
+        "page": page,
+        "rows": _written(rows, shown, matrix=template == MATRIX),
+        "samples": _written(samples, shown, matrix=template == MATRIX),
+        "left_out": next((row.left_out for row in (*rows, *samples) if row.left_out), ()),
+        "flagged": any(row.flagged for row in (*rows, *samples)),
+        "task_orders": [(each, query_with(request.GET, tasks=each)) for each in TASK_ORDERS],
+        "task_order": order,
+        "groups": _groups(request.GET, tasks),
+        "few": any(row.tests and row.tests.few for row in rows),
+        "compact": request.GET.get("density") == "compact",
     }
-    return render(request, "leaderboard/board.html", context)
+    response = render(request, template, context)
+    return push_url(response, request.path + query_with(request.GET)) if HtmxDetails(request) else response
 
 
-def _other_versions(suite: Suite, shown: SuiteVersion) -> list[dict[str, Any]]:
-    """The other versions on which something is published: their rows are not comparable with these."""
-    published = visible_entries().exclude(suite_version=shown).values("suite_version")
-    versions = SuiteVersion.objects.filter(suite=suite, pk__in=published)
-    return [{"number": version.number, "query": f"?version={version.number}"} for version in versions]
+def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
+    """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
+    template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
+    tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
+    about = (build(), matrix, sorted(shown["columns"]), tasks, judge)
+    same = hashlib.sha256(repr(about).encode()).hexdigest()
+
+    def write(row: BoardRow) -> str:
+        return template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
+
+    keys = [hashlib.sha256(repr((same, row)).encode()).hexdigest() for row in rows]
+    kept = caches[ROWS].get_many(keys)
+    written = {key: write(row) for key, row in zip(keys, rows, strict=True) if key not in kept}
+    caches[ROWS].set_many(written)
+    return [kept.get(key) or written[key] for key in keys]
 
 
-def _chips(params: QueryDict, categories: list[Category], chosen: Category | None) -> list[dict[str, Any]]:
-    chips = [{"title": "All categories", "query": query_with(params, category=None), "active": chosen is None}]
-    for category in categories:
-        address = query_with(params, category=category.slug)
-        chips.append({"title": category.title, "query": address, "active": category == chosen})
-    return chips
+def without_closed(request: HttpRequest, rows: list[BoardRow]) -> list[BoardRow]:
+    """The rows, without the marks of submissions of which whoever asks is labelling an answer.
+
+    Not only that answer's: it is what the total has more than the others show.
+    """
+    hidden = {each.case.implementation.submission_id for each in closed(request)}
+    return [replace(row, marks=Marks(), closed=True) if row.submission in hidden else row for row in rows]
+
+
+def _file(
+    request: HttpRequest, suite: Suite, rows: list[BoardRow], tasks: list[MatrixTask], *, by_task: bool
+) -> HttpResponse:
+    site = request.build_absolute_uri("/").rstrip("/")
+    if by_task:
+        lines = [line for row in rows for line in file_rows(row, tasks, site)]
+        return table_file(request, name=f"{suite.slug}-matrix", columns=MATRIX_COLUMNS, rows=lines, suite=suite.slug)
+    return table_file(
+        request,
+        name=f"{suite.slug}-board",
+        columns=FILE_COLUMNS,
+        rows=[file_row(row, site) for row in rows],
+        suite=suite.slug,
+    )
+
+
+def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
+    """The categories above the matrix: title, number of tasks, and the address of each one's own matrix."""
+    numbers = Counter((task.category, task.category_slug) for task in tasks)
+    return [
+        {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}
+        for (title, slug), number in numbers.items()
+    ]
+
+
+def _unused(rows: list[BoardRow]) -> set[str]:
+    """Columns that would say nothing of any of the rows."""
+    said = {
+        "rank": any(row.rank for row in rows),
+        "final": any(row.final is not None and row.final.by_annotators for row in rows),
+        "cost": any(row.cost is not None for row in rows),
+        "date": any(row.date for row in rows),
+        "marks": any(row.marks for row in rows),
+    }
+    return {key for key, says in said.items() if not says}

@@ -147,7 +147,7 @@ def _time(at: datetime | None) -> str:
 
 
 def as_cell(value: Any) -> str:
-    """A value in a CSV file: empty for None, lists as JSON, and no text that a spreadsheet would run."""
+    """A value as text that no spreadsheet takes for a formula."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -156,7 +156,7 @@ def as_cell(value: Any) -> str:
 
 
 def csv_line(cells: Iterable[str]) -> str:
-    """One line of a CSV file (RFC 4180)."""
+    """One line of a CSV file, every cell quoted."""
     target = io.StringIO(newline="")
     csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerow(list(cells))
     return target.getvalue()

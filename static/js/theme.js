@@ -1,7 +1,9 @@
-// Light, dark, or what the system prefers. Without this script the page follows the system.
+// Light, dark, or what the system prefers. Without this script the page follows the system. `data-script` on the root
+// tells the stylesheet that scripts run.
 (() => {
   "use strict";
   const root = document.documentElement;
+  root.dataset.script = "";
   const stored = (() => {
     try { return localStorage.getItem("theme"); } catch { return null; }
   })();

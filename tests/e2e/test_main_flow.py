@@ -58,8 +58,8 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     publish(page)
     page.goto("/board/lmr-mini/")
     row = page.locator("table.board tr", has_text=SYSTEM)
-    expect(row).to_contain_text(f"{passed} of {len(instance.outcomes)} tasks")
-    row.get_by_role("link", name="self-declared bundle, evaluated here").click()
+    expect(row).to_contain_text(f"{passed} of {len(instance.outcomes)}")
+    row.get_by_role("link", name="uploaded").click()
 
     raised = next(task for task, outcome in instance.outcomes.items() if outcome == "raised")
     page.get_by_role("link", name=raised, exact=True).click()

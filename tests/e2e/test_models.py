@@ -107,7 +107,7 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
     page.get_by_role("link", name="Heron Prompted").first.click()
     publish(page)
     page.goto("/board/lmr-mini/")
-    expect(page.locator("table.board tr", has_text="Heron Prompted")).to_contain_text("9 of 9 tasks")
+    expect(page.locator("table.board tr", has_text="Heron Prompted")).to_contain_text("9 of 9")
 
 
 def test_three_tasks_by_an_agent(page: Page, instance: Instance, provider: ProviderServer) -> None:

@@ -24,6 +24,8 @@ PUBLIC = (
     "/",
     "/board/lmr-mini/",
     "/analysis/lmr-mini/",
+    "/board/lmr-bench/matrix/",
+    "/compare/lmr-bench/?row=r-no-agent-gpt-4.1&row=r-openhands-claude-3.7&row=r-no-agent-gpt-4o",
     "/suites/",
     "/suites/lmr-mini/",
     "/suites/lmr-mini/tasks/dpo/1/",

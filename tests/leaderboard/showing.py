@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
-from leaderboard.board.board import board_rows, visible_entries
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from django.http import HttpResponse
     from django.test import Client
 
-    from benchmark_tasks.models import SuiteVersion
+    from benchmark_tasks.models import Category, SuiteVersion
     from leaderboard.board.board import BoardRow
     from submissions.models import Implementation, Submission, User
 
@@ -67,6 +68,6 @@ def counted(version: SuiteVersion, *outcomes: str, **facts: Any) -> Submission:
     return submission
 
 
-def rows_of(version: SuiteVersion, **asked: Any) -> list[BoardRow]:
+def rows_of(version: SuiteVersion, *, category: Category | None = None, sort: str = DEFAULT_SORT) -> list[BoardRow]:
     """The rows of a suite version's board."""
-    return board_rows(visible_entries().filter(suite_version=version), **asked)
+    return board_rows(list(sorted_metrics(board_metrics(version, category), sort)), version, category)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from datetime import UTC, datetime
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
+from leaderboard.board.columns import COLUMNS, SORT_KEYS
+from leaderboard.models import Entry
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -96,6 +100,36 @@ class TestRows:
             "judge": ["A", "B", "C"],
         }
 
+    @pytest.mark.parametrize("key", SORT_KEYS)
+    def test_every_column_sorts_in_the_database(self, key: str) -> None:
+        version = version_with_tasks()
+        judge = {"judge": label_counts(5, 3, 20, tasks=28)}
+        low = measured(version, system=SystemFactory(name="Low", organisation="a"), metric={"labels": judge})
+        more = {"judge": label_counts(6, 4, 21, tasks=31), "human": label_counts(1, 1, 1, tasks=3)}
+        high = measured(
+            version,
+            system=SystemFactory(name="Top", backbone="z", scaffold="z", organisation="b"),
+            inputs=Inputs.PAPER_ONLY,
+            metric={"labels": more, "tests_passed": 12.0, "rank_from": 2, "rank_to": 3},
+        )
+        Entry.objects.filter(pk=low.pk).update(cost=1.5, tokens=10, date=datetime(2026, 1, 1, tzinfo=UTC))
+        Entry.objects.filter(pk=high.pk).update(cost=2.5, tokens=20, date=datetime(2026, 2, 1, tzinfo=UTC))
+        both = [[row.system for row in rows_of(version, sort=sort)] for sort in (key, f"-{key}")]
+        with_value = {
+            "rank": (["Top", "Low"], ["Top", "Low"]),
+            "source": (["Low", "Top"], ["Low", "Top"]),
+            **dict.fromkeys(("human", "human-lc", "human-li"), (["Top", "Low"], ["Top", "Low"])),
+            **dict.fromkeys(("judge-li", "final-li"), (["Top", "Low"], ["Low", "Top"])),
+        }
+        assert both == [*with_value.get(key, (["Low", "Top"], ["Top", "Low"]))]
+
+    def test_every_sort_key_has_its_heading(self, client: Client) -> None:
+        reported(version_with_tasks())
+        columns = "&".join(f"columns={column.key}" for column in COLUMNS)
+        page = client.get(f"/?{columns}&sort=system").content.decode()
+        # By unit tests, the largest first, is what no address has to say.
+        assert {key.removeprefix("-") for key in re.findall(r"&amp;sort=([a-z-]+)", page)} == {*SORT_KEYS} - {"tests"}
+
     def test_remarks_go_to_their_rater(self) -> None:
         entry = reported(remarks=["Judge: a.", "Unit tests: b.", "Humans: c.", "Setup: d."])
         (row,) = rows_of(entry.suite_version)
@@ -151,6 +185,84 @@ def test_suites_of_one_title_are_told_apart(client: Client) -> None:
     page = client.get("/").content.decode()
     assert re.findall(r'<li><a href="/board/[a-z]+/"[^>]*>([^<]+)<', page) == ["First", "Same (mine)", "Same (other)"]
     assert "Same (mine)</a></h2>" in client.get("/suites/").content.decode()
+
+
+class TestControls:
+    def test_fifty_rows_stand_on_a_page_and_all_may_be_asked_for(self, client: Client) -> None:
+        version = version_with_tasks()
+        for number in range(52):
+            reported(version, system=SystemFactory(name=f"S{number:02}"))
+        first = client.get("/?sort=system").content.decode()
+        assert (names(first)[0], len(names(first))) == ("S00", 50)
+        assert names(client.get("/?sort=system&page=2").content.decode()) == ["S50", "S51"]
+        assert len(names(client.get("/?rows=all").content.decode())) == 52
+        assert "page 1 of 2" in first
+        assert len(list(csv.reader(client.get("/?format=csv").content.decode().splitlines()))) == 53
+
+    @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999", ""])
+    def test_a_page_that_there_is_not_is_the_nearest(self, client: Client, page: str) -> None:
+        reported(version_with_tasks(), system=SystemFactory(name="Only"))
+        assert names(client.get(f"/?page={page}").content.decode()) == ["Only"]
+
+    def test_columns_can_be_chosen_and_say_nothing_are_left_out(self, client: Client) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="Only", backbone="model-x", organisation="Tidewater"))
+        usual = client.get("/").content.decode()
+        assert [f'class="column-{key}"' in usual for key in ("tests", "judge", "rank", "cost", "backbone")] == [
+            *(True, True, False, False, False)
+        ]
+        chosen = client.get("/?columns=backbone&columns=cost&columns=nonsense").content.decode()
+        assert [f'class="column-{key}"' in chosen for key in ("system", "backbone", "cost", "tests")] == [
+            *(True, True, True, False)
+        ]
+        assert '<td role="cell">model-x</td>' in chosen
+
+    def test_facets_offer_what_the_board_has(self, client: Client) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="A", backbone="x", scaffold="Hands", organisation="Org"))
+        reported(version, system=SystemFactory(name="B", backbone="x", scaffold="none", organisation=""))
+        measured(version, system=SystemFactory(name="Secret", backbone="hidden-model"), published=False)
+        page = client.get("/").content.decode()
+        options = re.findall(r'<option value="([^"]+)"[^>]*>([^<]+)</option>', page)
+        offered = {("x", "x (2)"), ("Hands", "Hands (1)"), ("none", "no agent (1)"), ("Org", "Org (1)")}
+        assert offered <= set(options)
+        assert "hidden-model" not in page
+        for query, expected in (("agent=Hands", ["A"]), ("agent=none", ["B"]), ("backbone=x", ["A", "B"])):
+            assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
+
+    def test_dates_narrow_the_rows(self, client: Client) -> None:
+        version = version_with_tasks()
+        for name, month in (("Old", 1), ("New", 3)):
+            entry = measured(version, system=SystemFactory(name=name))
+            Entry.objects.filter(pk=entry.pk).update(date=datetime(2026, month, 2, 12, tzinfo=UTC))
+        for query, expected in (
+            ("since=2026-02-01", ["New"]),
+            ("until=2026-01-02", ["Old"]),
+            ("until=2026-01-01", []),
+            ("since=nonsense", ["New", "Old"]),
+        ):
+            assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
+
+    def test_a_script_gets_the_address_without_empty_choices(self, client: Client) -> None:
+        reported(version_with_tasks(), system=SystemFactory(name="Only"))
+        response = client.get("/?q=only&inputs=&agent=", headers={"hx-request": "true"})
+        assert response["HX-Push-Url"] == "/?q=only"
+
+
+def test_the_file_says_what_the_page_says(client: Client) -> None:
+    version = version_with_tasks()
+    labels = {"judge": label_counts(5, 3, 20, tasks=28)}
+    entry = measured(version, system=SystemFactory(name="=Alpha", backbone="x"), metric={"labels": labels})
+    Entry.objects.filter(pk=entry.pk).update(cost=1.25, tokens=1200)
+    (row,) = client.get("/board/lmr-mini/?format=json").json()["rows"]
+    tests = ("tests_percent", "tests_low", "tests_high", "tests_passed", "tasks")
+    assert (row["system"], *(row[key] for key in tests)) == ("=Alpha", 39.3, 23.6, 57.6, 11.0, 28)
+    assert (row["judge_cc_percent"], row["annotators_cc_percent"], row["final_cc_percent"]) == (17.9, None, 17.9)
+    assert (row["cost_usd"], row["tokens"], row["rank_from"]) == (1.25, 1200, None)
+    assert row["address"] == f"http://testserver/submissions/{entry.submission_id}/"
+    (line,) = csv.DictReader(client.get("/board/lmr-mini/?format=csv").content.decode().splitlines())
+    assert (line["system"], line["tests_percent"], line["annotators_cc_percent"]) == ("'=Alpha", "39.3", "")
+    assert client.get("/board/lmr-mini/?format=exe").status_code == 404
 
 
 def output(*arguments: str) -> str:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.base import ContentFile
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.enums import ReevaluationState
 from evaluator.models import Reevaluation, TestRun
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.states import note_change
+from leaderboard.comparing.ranks import rank_version
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource
 from reviews.models import Assignment, Case
 from submissions.domain.audit import record
@@ -31,7 +34,6 @@ from tests.submissions.factories import UserFactory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from django.test import Client
     from pytest_django import Settings
 
     from reviews.models import Reviewer
@@ -188,6 +190,32 @@ def test_it_is_closed_to_who_labels_and_to_nobody_else(client: Client, suite_wor
     assert seen(person.user) == set(pages)
 
 
+def test_marks_of_a_submission_are_hidden_from_whoever_labels_an_answer_of_it(
+    client: Client, suite_world: World, annotator: Reviewer
+) -> None:
+    """All of them: the row's totals less the others' marks would be the one in hand."""
+    submission = suite_world.answer.submission
+    slug = submission.suite_version.suite.slug
+    note_change(submission.suite_version_id, results=True)
+    rank_version(submission.suite_version_id)
+    reported(submission.suite_version)
+    addresses = {
+        f"/board/{slug}/": 'class="m ',
+        f"/board/{slug}/matrix/": 'class="m ',
+        f"/board/{slug}/matrix/?format=csv": f"/submissions/{submission.pk}/answers/",
+        f"/compare/{slug}/?row=s{submission.pk}&row=r-reported-1&format=json": f"/submissions/{submission.pk}/answers/",
+    }
+    rates = (f"/board/{slug}/matrix/", '<td class="number">100</td>')
+    for held in (False, True):
+        if held:
+            suite_world.hold(annotator)
+        for address, marker in (*addresses.items(), rates):
+            status, text = body(client, address, annotator.user)
+            assert (status, marker in text) == (HTTPStatus.OK, not held), (held, address)
+        # Who labels nothing, or nobody in particular, sees them all the time.
+        assert 'class="m ' in Client().get(f"/board/{slug}/").content.decode()
+
+
 def test_everything_else_stays_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     submission, other = suite_world.answer.submission, suite_world.other
@@ -201,7 +229,7 @@ def test_everything_else_stays_open(client: Client, suite_world: World, annotato
         (case.get_absolute_url(), "A marked note of the decision."),
         (reverse("cases"), f'href="{case.get_absolute_url()}"'),
         (other.revision.task.get_absolute_url(), f'href="{other.get_absolute_url()}"'),
-        (reverse("board", args=[suite.slug]), "1 of 2 tasks"),
+        (reverse("board", args=[suite.slug]), ">1/2<"),
         (reverse("board_actions", args=[suite.slug]), "those that did not"),
         (submission.system.get_absolute_url(), "1 of 2 tasks"),
         (suite_world.pages["judge_differences"].address, f"{other.get_absolute_url()}#judges"),

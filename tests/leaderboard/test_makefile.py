@@ -135,7 +135,7 @@ def test_every_vendored_file_has_its_version_licence_and_checksum() -> None:
     lines = (VENDOR / "VERSIONS").read_text().splitlines()
     columns = [line.split("  ") for line in lines if not line.startswith("#")]
     listed = {file: checksum for _name, _version, _licence, _source, file, checksum in columns}
-    files = [path for path in VENDOR.rglob("*") if path.is_file() and path.suffix in {".css", ".js", ".mjs"}]
+    files = [path for path in VENDOR.rglob("*") if path.is_file() and path.suffix in {".css", ".js", ".mjs", ".woff2"}]
     assert listed == {
         path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
     }

@@ -114,6 +114,9 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         ),
         "model_call": private(pk=asked.submission_id, number=call.pk),
         "board_actions": everybody(suite="small"),
+        "matrix": everybody(suite="small"),
+        "compare": everybody(suite="small"),
+        "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
         "analysis_default": everybody(),
         "analysis": everybody(suite="small"),
@@ -230,8 +233,8 @@ ELSEWHERE_TESTED: Final = {
 """Addresses that stand in no table, by where they are tested."""
 
 PUBLISHED: Final = {
-    *("board_default", "board", "board_actions", "agreement", "system", "task", "case", "cases", "judge_differences"),
-    *("analysis_default", "analysis"),
+    *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
+    *("case", "cases", "judge_differences", "analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
 }
 """Where everybody reads of the submission, once it is published."""

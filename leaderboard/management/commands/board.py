@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
-from leaderboard.board.board import board_rows, visible_entries
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.templatetags.board_tags import any_reviewed
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Command(BaseCommand):
         version = current_version(suite)
         if version is None:
             raise CommandError(f"The suite {suite.slug!r} has no version yet. Import its tasks with import_suite.")
-        entries = visible_entries().filter(suite_version=version)
-        rows = board_rows(entries, category=_category(options["category"]))
+        category = _category(options["category"])
+        rows = board_rows(list(sorted_metrics(board_metrics(version, category), DEFAULT_SORT)), version, category)
         rows = sorted(rows, key=attrgetter("calibration"))
         if options["json"]:
             report = {

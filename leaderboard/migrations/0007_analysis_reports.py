@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('benchmark_tasks', '0004_repository_metrics'),
-        ('leaderboard', '0005_counting_of_rows'),
+        ('leaderboard', '0006_board_read_model'),
     ]
 
     operations = [

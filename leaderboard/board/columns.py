@@ -1,0 +1,163 @@
+"""The board's columns: the one table that the page, its sorting, and the exports go by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Case, F, Func, When
+from django.db.models.functions import Coalesce, Lower
+
+from leaderboard.http import asked_sort, query_with
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from leaderboard.board.board import BoardRow
+    from leaderboard.models import EntryMetric
+
+LABELS: Final = ("CC", "LC", "LI")
+DEFAULT_SORT: Final = "-tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column by its ``key`` in addresses; a rater's has the ``labels`` that it can be sorted by as well."""
+
+    key: str
+    title: str
+    hint: str = ""
+    labels: tuple[str, ...] = ()
+    usual: bool = True
+
+    @property
+    def sort_keys(self) -> tuple[str, ...]:
+        """What ``?sort=`` may name to sort by it: ``judge``, ``judge-lc``, ``judge-li``."""
+        return (self.key, *(f"{self.key}-{label.lower()}" for label in self.labels[1:]))
+
+
+COLUMNS: Final = (
+    Column("rank", "Rank", "The ranks that resampling the papers cannot exclude"),
+    Column("system", "System"),
+    Column("agent", "Agent", usual=False),
+    Column("backbone", "Backbone", usual=False),
+    Column("organisation", "Organisation", usual=False),
+    Column("inputs", "Inputs", "What the system was given"),
+    Column("tests", "Unit tests", "Per cent of the counted tasks, with the 95 % Wilson interval"),
+    Column("judge", "LLM judge", "Per cent CC, LC and LI", LABELS),
+    Column("human", "Annotators", "Per cent CC, LC and LI", LABELS),
+    Column("final", "Final", "Per cent CC, LC and LI", LABELS),
+    Column("marks", "Task by task", "Tests, judge and annotators on each task"),
+    Column("cost", "Cost", "US $ for all tasks once"),
+    Column("tokens", "Tokens", "Tokens in and out for all tasks once", usual=False),
+    Column("date", "Published"),
+    Column("source", "Source", "Who measured it"),
+)
+BY_KEY: Final = {column.key: column for column in COLUMNS}
+SORT_KEYS: Final = tuple(key for column in COLUMNS if column.key != "marks" for key in column.sort_keys)
+_ASCENDING: Final = {"rank", "system", "agent", "backbone", "organisation", "inputs", "cost", "tokens", "source"}
+"""What starts at A, or at the least; everything else starts at the largest."""
+
+
+def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str) -> QuerySet[EntryMetric]:
+    """Rows by one of :data:`SORT_KEYS`, descending after "-"; without a value last either way, ties by name."""
+    descends = sort.startswith("-")
+    values = _values(sort.removeprefix("-"))
+    order = [value.desc(nulls_last=True) if descends else value.asc(nulls_last=True) for value in values]
+    return metrics.order_by(*order, Lower("entry__system__name"), "entry")
+
+
+def _values(key: str) -> list[F | Func | Case]:
+    rater, _, label = key.partition("-")
+    if rater in {"judge", "human", "final"}:
+        return [_percent(rater, each) for each in ([label.upper()] if label else LABELS[:2])]
+    fields: dict[str, list[F | Func | Case]] = {
+        "rank": [F("rank_from"), F("rank_to")],
+        "system": [Lower("entry__system__name")],
+        "agent": [Lower("entry__system__scaffold")],
+        "backbone": [Lower("entry__system__backbone")],
+        "organisation": [Lower("entry__system__organisation")],
+        "inputs": [F("entry__inputs")],
+        "tests": [F("tests_rate")],
+        "cost": [F("entry__cost")],
+        "tokens": [F("entry__tokens")],
+        "date": [F("entry__date")],
+        "source": [F("entry__reported_run"), F("entry__submission__source")],
+    }
+    return fields[key]
+
+
+def _percent(rater: str, label: str) -> F | Case:
+    said = F(f"labels__{rater}__percent__{label}")
+    if rater != "final":
+        return said
+    # The judge's labels are final where annotators decided nothing, of rows that were measured here.
+    return Case(When(entry__submission__isnull=False, then=Coalesce(said, F(f"labels__judge__percent__{label}"))))
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A shown column, with the links that sort by it: address, ``aria-sort`` state and label of each."""
+
+    column: Column
+    links: tuple[tuple[str, str, str], ...]
+
+    @property
+    def state(self) -> str:
+        """Whether the rows are sorted by it: ``ascending``, ``descending`` or ``none``."""
+        return next((state for _, state, _ in self.links if state != "none"), "none")
+
+
+def asked_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[Column]:
+    """The columns that ``?columns=`` names (the system's always), else the usual ones but ``without`` some."""
+    asked = set(params.getlist("columns")) & BY_KEY.keys()
+    if asked:
+        return [column for column in COLUMNS if column.key in asked | {"system"}]
+    return [column for column in COLUMNS if column.usual and column.key not in without]
+
+
+def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
+    """The headings of some columns."""
+    sort = asked_sort(params, SORT_KEYS, DEFAULT_SORT)
+    made = []
+    for column in columns:
+        links = []
+        for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=True):
+            state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
+            descends = key not in _ASCENDING if state == "none" else state == "ascending"
+            target = f"-{key}" if descends else key
+            links.append((query_with(params, sort=None if target == DEFAULT_SORT else target, page=None), state, label))
+        made.append(Heading(column, tuple(links) if column.key != "marks" else ()))
+    return made
+
+
+FILE_COLUMNS: Final = (
+    *("rank_from", "rank_to", "system", "backbone", "agent", "organisation", "inputs", "trials"),
+    *("tests_passed", "tasks", "tests_percent", "tests_low", "tests_high"),
+    *(f"{rater}_{label}_percent" for rater in ("judge", "annotators", "final") for label in ("cc", "lc", "li")),
+    *("cost_usd", "tokens", "date", "source", "address"),
+)
+"""The board as a file. Percentages have one decimal, as on the page; what nobody said is empty (null in JSON)."""
+
+
+def file_row(row: BoardRow, site: str) -> list[Any]:
+    """A row's values for :data:`FILE_COLUMNS`; ``site`` is what stands before its address."""
+    tests = row.tests
+    labels = [
+        None if cell is None else round(percent, 1)
+        for cell in (row.judge, row.human, row.final)
+        for percent in ((cell.cc, cell.lc, cell.li) if cell else (0, 0, 0))
+    ]
+    bounds = (tests.percent, tests.low, tests.high) if tests else (None, None, None)
+    return [
+        *(row.rank or (None, None)),
+        *(row.system, row.backbone, row.scaffold or "none", row.organisation, row.inputs, row.trials),
+        *((round(tests.passed, 6), tests.tasks) if tests else (None, None)),
+        *(None if value is None else round(value, 1) for value in bounds),
+        *labels,
+        *(row.cost, row.tokens, row.date.isoformat(timespec="seconds") if row.date else None),
+        *(row.provenance, f"{site}{row.address}"),
+    ]

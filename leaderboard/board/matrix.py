@@ -1,0 +1,155 @@
+"""Three marks for each task of a row: what unit tests, judge and annotators say, so that disagreement can be seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from benchmark_tasks.domain.queries import revisions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.board import BoardRow
+
+TASK_ORDERS: Final = ("category", "difficulty")
+_LABEL_MARKS: Final = {"CC": "g", "LC": "m", "LI": "b", "A": "a", "M": "x"}
+_WRITTEN: Final = {"A": "abstained", "M": "mixed"}
+_LABEL_WORDS: Final = {"A": "abstained", "M": "differs between trials"}
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTask:
+    """A column of the matrix. ``place`` is where its mark stands in ``Entry.marks``, ``starts`` whether a group begins.
+
+    ``pass_rate`` is the mean share of trials that pass over the ranked rows; None where no row has a result.
+    """
+
+    slug: str
+    paper: str
+    index: int
+    address: str
+    title: str
+    category: str
+    category_slug: str
+    place: int
+    starts: bool = False
+    pass_rate: float | None = None
+
+    @property
+    def percent(self) -> float | None:
+        """The share of passes in per cent."""
+        return None if self.pass_rate is None else 100 * self.pass_rate
+
+
+def tasks_of(version: SuiteVersion) -> list[MatrixTask]:
+    """The tasks of a suite version by category, in the paper's order. One query."""
+    placed = list(enumerate(revisions_of(version)))
+    placed.sort(key=lambda each: (each[1].category.position if each[1].category else 1_000, each[0]))
+    return [
+        MatrixTask(
+            slug=revision.task.slug,
+            paper=revision.task.paper.slug,
+            index=revision.task.index,
+            address=revision.task.get_absolute_url(),
+            title=revision.goal,
+            category=revision.category.title if revision.category else "no category",
+            category_slug=revision.category.slug if revision.category else "",
+            place=place,
+        )
+        for place, revision in placed
+    ]
+
+
+def arranged(
+    tasks: Sequence[MatrixTask], pass_rates: Sequence[float | None], *, category: str = "", order: str = "category"
+) -> list[MatrixTask]:
+    """Those of ``tasks`` in a category (all without one), with their pass rates; by difficulty, the hardest first."""
+    chosen = [
+        replace(task, pass_rate=pass_rates[task.place] if pass_rates else None)
+        for task in tasks
+        if not category or task.category_slug == category
+    ]
+    if order == "difficulty":
+        return sorted(chosen, key=lambda task: (task.pass_rate is None, task.pass_rate or 0, task.place))
+    return [
+        replace(task, starts=bool(place) and chosen[place - 1].category != task.category)
+        for place, task in enumerate(chosen)
+    ]
+
+
+def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
+    """A link with three marks for each of ``tasks``, to the answer or what was reported of it; words say the same.
+
+    Empty where nothing is known of single tasks.
+    """
+    marks = row.marks
+    tests, judge, human = marks.get("tests", []), marks.get("judge", []), marks.get("human", [])
+    if not any(share is not None for share in tests) and not any((*judge, *human)):
+        return []
+    before, after = _addresses(row)
+    found: list[tuple[MatrixTask, SafeString]] = []
+    for task in tasks:
+        share = tests[task.place] if tests else None
+        labels = [said[task.place] if said else "" for said in (judge, human)]
+        words = escape(
+            f"{task.slug}: {_told(share, row.trials)}, judge {_said(labels[0])}, annotators {_said(labels[1])}"
+        )
+        classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(labels[0], 'n')} h{_LABEL_MARKS.get(labels[1], 'n')}"
+        group = " starts" if task.starts else ""
+        # One stop of the Tab key in a row; the arrow keys go on from it (static/js/board.js).
+        stop = ' tabindex="-1"' if found else ""
+        html = (
+            f'<a class="{classes}{group}" href="{before}{task.paper}/{task.index}/{after}"{stop} title="{words}"></a>'
+        )
+        found.append((task, mark_safe(html)))  # noqa: S308 - the words are escaped, all else are slugs and numbers
+    return found
+
+
+def _addresses(row: BoardRow) -> tuple[str, str]:
+    """What stands before and after a task in the address of the row's answer to it."""
+    if row.reported:
+        return f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/", ""
+    return f"{row.address}answers/", "1/"
+
+
+def _tests_mark(share: float | None) -> str:
+    if share is None:
+        return "n"
+    return "g" if share >= 1 else "m" if share > 0 else "b"
+
+
+def _told(share: float | None, trials: int) -> str:
+    if share is None:
+        return "tests not counted or not known"
+    if trials > 1:
+        return f"tests passed in {round(share * trials)} of {trials} trials"
+    return "tests passed" if share >= 1 else "tests failed"
+
+
+def _said(label: str) -> str:
+    return _LABEL_WORDS.get(label, label) or "nothing"
+
+
+FILE_COLUMNS: Final = ("system", "inputs", "task", "category", "tests", "judge", "annotators", "address")
+"""The matrix as a file, a line for each system and task: the share of trials that pass, and what each rater says."""
+
+
+def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
+    """The lines of one system."""
+    before, after = _addresses(row)
+    tests, labels = row.marks.get("tests", []), [row.marks.get("judge", []), row.marks.get("human", [])]
+    return [
+        [
+            *(row.system, row.inputs, task.slug, task.category, tests[task.place] if tests else None),
+            *(_WRITTEN.get(said[task.place], said[task.place]) if said else "" for said in labels),
+            f"{site}{before}{task.paper}/{task.index}/{after}",
+        ]
+        for task in tasks
+        if row.marks
+    ]

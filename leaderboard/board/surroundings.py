@@ -1,0 +1,85 @@
+"""What a board shows besides its rows, read once for each version of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from django.core.cache import caches
+
+from benchmark_tasks.domain.queries import current_version, has_code
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.board.board import categories_of, facets_of, visible_entries
+from leaderboard.board.labels import shown_judge
+from leaderboard.board.matrix import tasks_of
+from leaderboard.page_cache import PAGES
+from leaderboard.runs.action_charts import has_trajectories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmark_tasks.models import Category
+    from evaluator.models import JudgeConfig
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import BoardState
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What changes with suites and judges. ``submit_to`` is the suite that takes answers, this one if it does."""
+
+    categories: list[Category]
+    tasks: list[MatrixTask]
+    judge: JudgeConfig | None
+    submit_to: Suite | None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What changes with what is published: choices of the filters, other versions with rows, whether agents worked."""
+
+    facets: dict[str, list[tuple[str, str]]]
+    other_versions: list[int]
+    has_actions: bool
+
+
+def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
+    """Suite, tasks and judge around the rows of a board."""
+
+    def read() -> Surroundings:
+        others = (each for each in Suite.objects.exclude(pk=version.suite_id) if _takes_answers(each))
+        return Surroundings(
+            categories=categories_of(version),
+            tasks=tasks_of(version),
+            judge=shown_judge(version.suite_id),
+            submit_to=version.suite if has_code(version) else next(others, None),
+        )
+
+    return _kept(f"around-{version.pk}-{state.surroundings}", read)
+
+
+def published_on(version: SuiteVersion, state: BoardState) -> Published:
+    """What is published on a suite version, and on the suite's other ones, whose rows are not comparable."""
+
+    def read() -> Published:
+        elsewhere = visible_entries().exclude(suite_version=version).values("suite_version")
+        others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
+        numbers = list(others.values_list("number", flat=True))
+        return Published(facets_of(version), numbers, has_trajectories(version))
+
+    return _kept(f"published-{version.pk}-{state.surroundings}-{state.results}", read)
+
+
+def _takes_answers(suite: Suite) -> bool:
+    version = current_version(suite)
+    return version is not None and has_code(version)
+
+
+def _kept(key: str, read: Callable[[], _Read]) -> _Read:
+    kept: _Read | None = caches[PAGES].get(key)
+    if kept is None:
+        kept = read()
+        caches[PAGES].set(key, kept)
+    return kept

@@ -1,0 +1,70 @@
+"""Rank bands of a board's rows, kept on their metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from django.db import transaction
+from django.db.models import F
+
+from benchmark_tasks.domain.queries import revisions_of
+from leaderboard.board.board import visible_entries
+from leaderboard.comparing.limits import LEAST_TASKS, MOST_RANKED
+from leaderboard.comparing.paired import rank_bands
+from leaderboard.models import BoardState, EntryMetric
+from submissions.enums import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmark_tasks.models import TaskRevision
+    from leaderboard.agreement.coefficients import Array
+
+
+def rank_version(version_id: int) -> bool:
+    """Compute the rank bands of a board's rows, overall and in each category; False where they are up to date."""
+    state = BoardState.objects.filter(pk=version_id, ranked__lt=F("results")).select_related("suite_version").first()
+    if state is None:
+        return False
+    revisions = list(revisions_of(state.suite_version))
+    rows = visible_entries().filter(suite_version=version_id, kind=Kind.RANKED)
+    best = EntryMetric.objects.filter(entry__in=rows, category=None, tests_rate__isnull=False).order_by("-tests_rate")
+    marks = dict(best.values_list("entry", "entry__marks__tests")[:MOST_RANKED])
+    scores = np.array([_scores(each, len(revisions)) for each in marks.values()]).reshape(-1, len(revisions))
+    with transaction.atomic():
+        EntryMetric.objects.filter(entry__suite_version=version_id).update(rank_from=None, rank_to=None)
+        for category, tasks in _ranked_categories(revisions, ~np.isnan(scores).all(axis=0)):
+            papers = [revisions[task].task.paper_id for task in tasks]
+            bands = dict(zip(marks, rank_bands(scores[:, tasks], papers), strict=True))
+            metrics = list(EntryMetric.objects.filter(entry__in=list(marks), category=category))
+            for metric in metrics:
+                metric.rank_from, metric.rank_to = bands[metric.entry_id] or (None, None)
+            EntryMetric.objects.bulk_update(metrics, ["rank_from", "rank_to"], batch_size=100)
+    # What changed meanwhile is computed by the next job, or by the sweep.
+    rates = [None if np.isnan(task).all() else float(np.nanmean(task)) for task in scores.T]
+    BoardState.objects.filter(pk=version_id).update(ranked=state.results, changed=F("changed") + 1, pass_rates=rates)
+    return True
+
+
+def rank_outdated() -> int:
+    """Compute the rank bands of every board whose results changed since they were; say of how many."""
+    outdated = BoardState.objects.filter(ranked__lt=F("results")).values_list("pk", flat=True)
+    return sum(rank_version(pk) for pk in list(outdated))
+
+
+def _scores(marks: Sequence[float | None] | None, tasks: int) -> Array:
+    if not marks:
+        return np.full(tasks, np.nan)
+    return np.array([np.nan if share is None else share for share in marks], dtype=np.float64)
+
+
+def _ranked_categories(revisions: Sequence[TaskRevision], known: Array) -> Iterator[tuple[int | None, list[int]]]:
+    """Overall (None), and each category, with enough tasks of ``known`` results: its id, the places of its tasks."""
+    places: dict[int | None, list[int]] = {None: []}
+    for place, each in enumerate(revisions):
+        for key in {None, each.category_id} if known[place] else ():
+            places.setdefault(key, []).append(place)
+    for category, tasks in places.items():
+        if len(tasks) >= LEAST_TASKS:
+            yield category, tasks

@@ -1,0 +1,143 @@
+"""Systems beside each other: what tells each pair apart, and what every rater says of each task."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leaderboard.comparing.paired import Pair, compare, holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+    from django.utils.safestring import SafeString
+
+    from leaderboard.agreement.coefficients import Array
+    from leaderboard.board.board import BoardRow
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import EntryMetric
+
+FEWEST, MOST = 2, 4
+SIGNIFICANT: Final = 0.05
+_KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two rows, what tells them apart (None: no task has a result of both), and p as adjusted for the pairs shown."""
+
+    first: BoardRow
+    second: BoardRow
+    pair: Pair | None
+    adjusted: float | None
+    number: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether the adjusted p is below 0.05."""
+        return self.adjusted is not None and self.adjusted < SIGNIFICANT
+
+    @property
+    def words(self) -> str:
+        """What the numbers mean, in a sentence."""
+        names = self.first.title_with_inputs, self.second.title_with_inputs
+        if self.pair is None or self.adjusted is None:
+            return f"{names[0]} and {names[1]} cannot be compared: no task has a published result of both."
+        tasks = "the one task that both have" if self.pair.tasks == 1 else f"these {self.pair.tasks} tasks"
+        counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, p = {_p(self.adjusted)}"
+        if not self.apart:
+            return f"{names[0]} and {names[1]} cannot be told apart on {tasks}: {counts}."
+        better, worse = names if self.pair.more_a > self.pair.more_b else names[::-1]
+        return f"{better} passes more of {tasks} than {worse}: {counts}."
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """A task with the mark of each row; ``discordant`` where the tests of two rows differ."""
+
+    task: MatrixTask
+    marks: tuple[SafeString | None, ...]
+    words: tuple[tuple[str, str, str], ...]
+    discordant: bool
+
+    @property
+    def pairs(self) -> list[tuple[SafeString | None, tuple[str, str, str]]]:
+        """Mark and words of each row."""
+        return list(zip(self.marks, self.words, strict=True))
+
+
+def rows_named(metrics: QuerySet[EntryMetric], keys: Sequence[str]) -> list[EntryMetric]:
+    """The rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order; those that there are not are left out."""
+    found: dict[str, EntryMetric] = {}
+    submissions, reported = [], []
+    for key in keys:
+        match = _KEY.fullmatch(key)
+        if match and match[1]:
+            submissions.append(int(match[1]))
+        elif match:
+            reported.append(match[2])
+    for metric in metrics.filter(entry__submission__in=submissions):
+        found[f"s{metric.entry.submission_id}"] = metric
+    for metric in metrics.filter(entry__reported_run__slug__in=reported):
+        assert metric.entry.reported_run is not None  # noqa: S101 - filtered above, for the type checker
+        found[f"r-{metric.entry.reported_run.slug}"] = metric
+    return [found[key] for key in dict.fromkeys(keys) if key in found]
+
+
+def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Compared]:
+    """Every pair of ``rows``, with p adjusted for their number (Holm)."""
+    scores = [_scores(row, tasks) for row in rows]
+    papers = np.unique([task.paper for task in tasks], return_inverse=True)[1].tolist()
+    pairs = [(one, two, compare(scores[one], scores[two], papers)) for one, two in combinations(range(len(rows)), 2)]
+    adjusted = iter(holm([pair.p for _, _, pair in pairs if pair]))
+    known = sum(pair is not None for _, _, pair in pairs)
+    return [Compared(rows[one], rows[two], pair, next(adjusted) if pair else None, known) for one, two, pair in pairs]
+
+
+def task_lines(
+    rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], cells: Sequence[Sequence[tuple[MatrixTask, SafeString]]]
+) -> list[TaskLine]:
+    """The tasks, discordant ones first; ``cells`` are the marks of each row."""
+    marks = [{task.slug: cell for task, cell in each} for each in cells]
+    lines = []
+    for task in tasks:
+        shares = {row.marks["tests"][task.place] for row in rows if row.marks.get("tests")} - {None}
+        lines.append(
+            TaskLine(
+                task,
+                tuple(each.get(task.slug) for each in marks),
+                tuple(_words(row, task) for row in rows),
+                len(shares) > 1,
+            )
+        )
+    return sorted(lines, key=lambda line: not line.discordant)
+
+
+def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
+    shares = row.marks.get("tests") or []
+    found = [shares[task.place] if shares else None for task in tasks]
+    return np.array([np.nan if share is None else share for share in found], dtype=np.float64)
+
+
+def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
+    """What tests, judge and annotators say, in short."""
+    shares = row.marks.get("tests") or []
+    share = shares[task.place] if shares else None
+    if share is None:
+        tests = ""
+    elif row.trials > 1:
+        tests = f"{round(share * row.trials)}/{row.trials}"
+    else:
+        tests = "passed" if share else "failed"
+    said = [row.marks.get("judge") or [], row.marks.get("human") or []]
+    judge, human = (each[task.place] if each else "" for each in said)
+    return tests, judge, human
+
+
+def _p(value: float) -> str:
+    return "less than 0.001" if value < 0.001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"

@@ -1,0 +1,34 @@
+"""A page's table as a file: ``?format=csv`` or ``?format=json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpResponse, JsonResponse
+
+from reviews.record.exporting import as_cell, csv_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from django.http import HttpRequest
+
+
+def file_asked(request: HttpRequest) -> bool:
+    """Whether the address asks for a file. Raises Http404 for a format that there is not."""
+    asked = request.GET.get("format", "")
+    if asked not in {"", "csv", "json"}:
+        raise Http404("A table is there as format=csv or format=json.")
+    return bool(asked)
+
+
+def table_file(
+    request: HttpRequest, *, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **about: Any
+) -> HttpResponse:
+    """The table in the format asked for; in JSON with what it is ``about``, and a row as an object."""
+    if request.GET.get("format") == "json":
+        return JsonResponse({**about, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
+    lines = [csv_line(columns), *(csv_line(map(as_cell, row)) for row in rows)]
+    response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response

@@ -1,0 +1,146 @@
+"""Comparing two to four systems, and two answers to one task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.matrix import cells, tasks_of
+from leaderboard.closing import closes, require_open
+from leaderboard.http import asked_version
+from leaderboard.page_cache import kept_by
+from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.tables import file_asked, table_file
+from leaderboard.views.board import data_version, without_closed
+from reviews.comparison import side_by_side
+from submissions.enums import Kind
+from submissions.highlighting import code_with_visible_marks
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest, HttpResponse
+
+    from leaderboard.board.board import BoardRow
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.comparing.systems import Compared
+
+LISTED = 500
+"""Rows that the choice of systems offers; addresses may name any."""
+
+
+@require_safe
+@kept_by(data_version)
+def compare(request: HttpRequest, suite: str) -> HttpResponse:
+    """Two to four rows of a board, named by ``?row=``: what tells each pair apart, and every task."""
+    # Resampling needs numpy, which no other public page does.
+    from leaderboard.comparing.systems import FEWEST, MOST, compared, rows_named, task_lines
+
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
+    keys = request.GET.getlist("row")
+    rows = board_rows(rows_named(metrics, keys[: MOST * 2])[:MOST], version, None)
+    rows = without_closed(request, rows)
+    tasks = tasks_of(version)
+    enough = len(rows) >= FEWEST
+    pairs = compared(rows, tasks) if enough else []
+    lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
+    if file_asked(request):
+        return _file(request, rows, tasks, pairs)
+    offered = board_rows(list(sorted_metrics(metrics, DEFAULT_SORT)[:LISTED]), version, None)
+    context = {
+        "suite": shown,
+        "version": version,
+        "rows": rows,
+        "pairs": pairs,
+        "lines": lines,
+        "discordant": sum(line.discordant for line in lines),
+        "with_code": [row for row in rows if row.submission],
+        "offered": offered,
+        "keys": [row.key for row in rows],
+        "places": range(MOST),
+        "too_many": len(set(keys)) > MOST,
+        "missing": len(set(keys)) - len(rows) if len(set(keys)) <= MOST else 0,
+    }
+    return render(request, "leaderboard/compare.html", context)
+
+
+@require_safe
+@closes
+def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
+    """The code of two published answers to one task side by side: the first trial of ``?row=s12&row=s15``."""
+    from leaderboard.comparing.systems import rows_named
+
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    named = rows_named(board_metrics(version), [key for key in request.GET.getlist("row") if key.startswith("s")][:2])
+    rows = board_rows(named, version, None)
+    if len(rows) < 2:
+        raise Http404("Name two published submissions of this suite: ?row=s12&row=s15.")
+    answers = [_answer(request, row, paper, index) for row in rows]
+    sources = (code_with_visible_marks(each.goal_source.replace("\r\n", "\n")) for each in answers)
+    context = {
+        "suite": shown,
+        "task": answers[0].revision.task,
+        "rows": rows,
+        "answers": list(zip(rows, answers, strict=True)),
+        "comparison": side_by_side(*sources),
+        "back": f"{reverse('compare', args=[suite])}?{'&'.join(f'row={row.key}' for row in rows)}",
+    }
+    return render(request, "leaderboard/compare_task.html", context)
+
+
+def _answer(request: HttpRequest, row: BoardRow, paper: str, index: int) -> Implementation:
+    """A row's answer to a task. Raises Http404, and what :func:`require_open` raises."""
+    answer = get_object_or_404(
+        Implementation.objects.select_related("submission", "revision__task__paper", "revision__task__suite"),
+        submission=row.submission,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=1,
+    )
+    require_open(request, answer=answer)
+    if not may_see_code(request.user, answer.submission):
+        raise Http404("The code of this answer is not public.")
+    return answer
+
+
+def _file(
+    request: HttpRequest, rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], pairs: Sequence[Compared]
+) -> HttpResponse:
+    from leaderboard.board.matrix import FILE_COLUMNS, file_rows
+
+    site = request.build_absolute_uri("/").rstrip("/")
+    told: list[dict[str, Any]] = [
+        {
+            "first": each.first.key,
+            "second": each.second.key,
+            "words": each.words,
+            "tasks": each.pair.tasks,
+            "papers": each.pair.papers,
+            "first_only": each.pair.more_a,
+            "second_only": each.pair.more_b,
+            "difference": each.pair.difference,
+            "low": each.pair.low,
+            "high": each.pair.high,
+            "p": each.pair.p,
+            "p_holm": each.adjusted,
+        }
+        for each in pairs
+        if each.pair
+    ]
+    lines = [line for row in rows for line in file_rows(row, tasks, site)]
+    return table_file(request, name="comparison", columns=FILE_COLUMNS, rows=lines, pairs=told)

@@ -1,0 +1,32 @@
+// The board: addresses that name only what was chosen, and arrow keys from mark to mark.
+
+document.addEventListener("htmx:configRequest", (event) => {
+  const asked = event.detail.parameters;
+  for (const name of Object.keys(asked)) {
+    if (asked[name] === "" || (name === "show" && asked[name] === "all")) delete asked[name];
+  }
+  // The boxes show the usual columns, too; only a change of theirs chooses some.
+  const changed = event.detail.triggeringEvent?.target?.name;
+  if (changed !== "columns" && !new URLSearchParams(location.search).has("columns")) delete asked.columns;
+});
+
+// One mark of a row is a stop of the Tab key; the arrow keys go on from there.
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+document.addEventListener("keydown", (event) => {
+  const mark = event.target.closest?.("a.m");
+  const step = STEPS[event.key];
+  if (!mark || !step || event.ctrlKey || event.metaKey || event.altKey) return;
+  const row = mark.closest("tr");
+  const place = [...row.querySelectorAll("a.m")].indexOf(mark) + step[1];
+  let next = row;
+  do {
+    next = step[0] === 0 ? row : step[0] > 0 ? next.nextElementSibling : next.previousElementSibling;
+  } while (next && step[0] !== 0 && !next.querySelector("a.m"));
+  const target = next?.querySelectorAll("a.m")[place];
+  if (!target) return;
+  event.preventDefault();
+  mark.tabIndex = -1;
+  target.tabIndex = 0;
+  target.focus();
+});

@@ -1,0 +1,121 @@
+"""The board in a real browser: land, filter, open a mark, compare two, take the data away."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def board(page: Page, instance: Instance) -> Page:
+    """The landing page at the width of a laptop, with what the browser complains of as failures."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
+    page.goto("/")
+    return page
+
+
+def systems(page: Page) -> list[str]:
+    return page.locator("#board .system-name").all_inner_texts()
+
+
+def test_ten_rows_are_visible_without_scrolling(board: Page) -> None:
+    rows = board.locator("table.board tbody tr")
+    boxes = [rows.nth(place).bounding_box() for place in range(rows.count())]
+    assert sum(box is not None and box["y"] + box["height"] <= 900 for box in boxes) >= 10
+    assert {round(box["height"] / 10) for box in boxes if box} == {4}
+    assert board.evaluate("document.fonts.check('1em \"Source Sans 3\"')")
+    header = board.locator(".site-header-row > nav, .site-header .wordmark")
+    assert len({round(header.nth(place).bounding_box()["y"] / 40) for place in range(header.count())}) == 1  # type: ignore[index]
+
+
+def test_filters_apply_at_once_and_stand_in_the_address(board: Page) -> None:
+    everything = systems(board)
+    assert len(everything) == 13
+    board.get_by_label("Inputs given").select_option("paper_only")
+    expect(board).to_have_url(re.compile(r"/\?inputs=paper_only$"))
+    expect(board.locator("#board .system-name")).to_have_count(3)
+    board.get_by_label("Search").fill("gpt-4.1")
+    expect(board.locator("#board .system-name")).to_have_count(1)
+    expect(board).to_have_url(re.compile(r"/\?q=gpt-4\.1&inputs=paper_only$"))
+    shown = systems(board)
+    board.reload()
+    assert systems(board) == shown
+    expect(board.get_by_label("Search")).to_have_value("gpt-4.1")
+    board.get_by_role("link", name="Show all").click()
+    assert systems(board) == everything
+
+
+def test_columns_are_chosen_without_a_new_page(board: Page) -> None:
+    board.evaluate("window.neverReloaded = true")
+    board.get_by_text("More filters, columns").click()
+    board.get_by_label("Backbone", exact=True).last.check()
+    expect(board.locator("#board th.column-backbone")).to_have_count(1)
+    board.get_by_label("Task by task").uncheck()
+    expect(board.locator("#board .marks")).to_have_count(0)
+    assert board.evaluate("window.neverReloaded") is True
+
+
+def test_marks_are_reached_by_the_arrow_keys_and_say_what_they_show(board: Page) -> None:
+    row = board.locator("table.board tbody tr", has_text="GPT-4.1").filter(has=board.locator(".marks")).first
+    marks = row.locator("a.m")
+    marks.first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp"):
+        board.keyboard.press(key)
+    expect(marks.nth(2)).to_be_focused()
+    words = marks.nth(2).get_attribute("title") or ""
+    assert re.fullmatch(r"[a-z/0-9-]+: tests (passed|failed), judge (CC|LC|LI), annotators (CC|LC|LI)", words)
+    told = marks.nth(2).evaluate("mark => getComputedStyle(mark, '::after').content")
+    assert told == f'"{words}"'
+    board.keyboard.press("Enter")
+    board.wait_for_url("**/cases/reported/**")
+    expect(board.locator("main")).to_contain_text(words.partition(":")[0])
+
+
+def test_two_systems_are_compared_and_the_table_is_downloaded(board: Page, tmp_path: Path) -> None:
+    board.get_by_label("Compare GPT-4.1", exact=True).check()
+    board.get_by_label("Compare OpenHands (Claude 3.7)", exact=True).check()
+    board.get_by_role("button", name="Compare selected rows").click()
+    expect(board.locator(".finding")).to_have_text(
+        "OpenHands (Claude 3.7) and GPT-4.1 cannot be told apart on these 28 tasks: 4 against 2 discordant, p = 0.69."
+    )
+    expect(board.locator("tr.discordant")).to_have_count(6)
+    with board.expect_download() as download:
+        board.get_by_role("link", name="CSV").click()
+    file = tmp_path / "comparison.csv"
+    download.value.save_as(file)
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    passed: Counter[str] = Counter()
+    for row in rows:
+        passed[row["system"]] += row["tests"] == "1.0"
+    assert passed == {"GPT-4.1": 12, "OpenHands (Claude 3.7)": 14}
+
+
+def test_a_phone_shows_cards_and_keeps_the_filters_in_a_drawer(board: Page) -> None:
+    board.set_viewport_size({"width": 390, "height": 844})
+    board.reload()
+    expect(board.get_by_label("Inputs given")).to_be_hidden()
+    board.get_by_text("Filters", exact=True).click()
+    board.get_by_label("Inputs given").select_option("paper_only")
+    expect(board.locator("#board .system-name")).to_have_count(3)
+    for width in (390, 820):
+        board.set_viewport_size({"width": width, "height": 844})
+        board.goto("/")
+        assert board.evaluate("document.documentElement.scrollWidth") == width
+        rows = board.locator("table.board tbody tr")
+        boxes = [rows.nth(place).bounding_box() for place in range(rows.count())]
+        assert [box for box in boxes if box is None or box["x"] + box["width"] > width] == []

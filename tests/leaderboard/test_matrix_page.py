@@ -1,0 +1,125 @@
+"""The matrix: three marks for each system and task, on the board and on a page of its own."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.facts.categories import CATEGORIES
+from leaderboard.board.states import note_change
+from leaderboard.models import BoardState
+from tests.benchmark_tasks.factories import (
+    CategoryFactory,
+    PaperFactory,
+    SuiteFactory,
+    SuiteVersionFactory,
+    TaskFactory,
+    TaskRevisionFactory,
+)
+from tests.leaderboard.factories import measured, reported
+from tests.submissions.factories import SystemFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    """Tasks a/1 and b/1 in the second category, c/1 in the first."""
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1))
+    first, second = (CategoryFactory(slug=each.slug) for each in CATEGORIES[:2])
+    for folder, category in (("a", second), ("b", second), ("c", first)):
+        paper = PaperFactory(suite=made.suite, slug=folder, folder_name=folder)
+        task = TaskFactory(suite=made.suite, paper=paper, index=1, slug=f"{folder}/1")
+        made.revisions.add(TaskRevisionFactory(task=task, category=category))
+    entry = measured(made, system=SystemFactory(name="Ours <b>"), trials=3)
+    entry.marks = {"tests": [1.0, 1 / 3, None], "judge": ["CC", "M", ""], "human": ["LI", "", "A"]}
+    entry.save()
+    reported(made, system=SystemFactory(name="Totals"))
+    run = reported(made, system=SystemFactory(name="Theirs"), slug="no-agent-x.1")
+    run.marks = {"tests": [0.0, 1.0, 1.0], "judge": ["LC", "LC", "LC"], "human": ["", "", ""]}
+    run.save()
+    note_change(made.pk)
+    BoardState.objects.update(pass_rates=[0.5, 0.75, 0.25])
+    return made
+
+
+def marks(page: str) -> list[tuple[str, str, str]]:
+    """Classes, address and words of every mark."""
+    return re.findall(r'<a class="(m [^"]*)" href="([^"]*)"(?: tabindex="-1")? title="([^"]*)">', page)
+
+
+def test_marks_say_what_each_rater_says_in_the_order_of_categories(client: Client, version: SuiteVersion) -> None:
+    ours = version.entries.get(submission__isnull=False).submission_id
+    expected = [
+        (
+            "m tn jn ha",
+            f"/submissions/{ours}/answers/c/1/1/",
+            "c/1: tests not counted or not known, judge nothing, annotators abstained",
+        ),
+        (
+            "m tg jg hb starts",
+            f"/submissions/{ours}/answers/a/1/1/",
+            "a/1: tests passed in 3 of 3 trials, judge CC, annotators LI",
+        ),
+        (
+            "m tm jx hn",
+            f"/submissions/{ours}/answers/b/1/1/",
+            "b/1: tests passed in 1 of 3 trials, judge differs between trials, annotators nothing",
+        ),
+        ("m tg jm hn", "/cases/reported/no-agent-x.1/c/1/", "c/1: tests passed, judge LC, annotators nothing"),
+        ("m tb jm hn starts", "/cases/reported/no-agent-x.1/a/1/", "a/1: tests failed, judge LC, annotators nothing"),
+        ("m tg jm hn", "/cases/reported/no-agent-x.1/b/1/", "b/1: tests passed, judge LC, annotators nothing"),
+    ]
+    for address in ("/board/small/?sort=system", "/board/small/matrix/?sort=system"):
+        page = client.get(address).content.decode()
+        assert marks(page) == expected
+        assert "Ours &lt;b&gt;" in page
+        assert "Ours <b>" not in page
+
+
+def test_the_page_says_what_has_totals_only_and_how_many_pass_a_task(client: Client, version: SuiteVersion) -> None:
+    page = client.get("/board/small/matrix/").content.decode()
+    assert page.count("Only totals were published.") == 1
+    assert re.findall(r'<td class="number[^"]*">(\d+)</td>', page) == ["25", "50", "75"]
+    assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["c/1", "a/1", "b/1"]
+
+
+def test_the_hardest_task_comes_first_where_that_is_asked_for(client: Client, version: SuiteVersion) -> None:
+    BoardState.objects.update(pass_rates=[0.5, None, 0.75])
+    page = client.get("/board/small/matrix/?tasks=difficulty").content.decode()
+    assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["a/1", "c/1", "b/1"]
+
+
+def test_one_category_has_its_tasks_only(client: Client, version: SuiteVersion) -> None:
+    category = version.revisions.get(task__slug="c/1").category
+    assert category is not None
+    entry = version.entries.get(reported_run__slug="no-agent-x.1")
+    entry.metrics.create(category=category, tasks=1)
+    page = client.get(f"/board/small/matrix/?category={category.slug}").content.decode()
+    assert [address for _, address, _ in marks(page)] == ["/cases/reported/no-agent-x.1/c/1/"]
+
+
+def test_the_file_has_a_line_for_each_system_and_task(client: Client, version: SuiteVersion) -> None:
+    response = client.get("/board/small/matrix/?format=csv&sort=system")
+    assert response["Content-Disposition"] == 'attachment; filename="small-matrix.csv"'
+    lines = list(csv.DictReader(response.content.decode().splitlines()))
+    assert [(line["system"], line["task"], line["tests"], line["judge"], line["annotators"]) for line in lines] == [
+        ("Ours <b>", "c/1", "", "", "abstained"),
+        ("Ours <b>", "a/1", "1.0", "CC", "LI"),
+        ("Ours <b>", "b/1", str(1 / 3), "mixed", ""),
+        ("Theirs", "c/1", "1.0", "LC", ""),
+        ("Theirs", "a/1", "0.0", "LC", ""),
+        ("Theirs", "b/1", "1.0", "LC", ""),
+    ]
+    assert lines[3]["address"] == "http://testserver/cases/reported/no-agent-x.1/c/1/"
+    rows = client.get("/board/small/matrix/?format=json&sort=system").json()["rows"]
+    assert [row["tests"] for row in rows] == [None, 1.0, 1 / 3, 1.0, 0.0, 1.0]
+    assert client.get("/board/small/matrix/?format=xml").status_code == 404

@@ -1,0 +1,125 @@
+"""Pages that are kept as long as what they show has one version."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+from django.core.cache import caches
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard.board.states import every_board_changed, note_change
+from leaderboard.page_cache import PAGES, build
+from submissions.domain.publishing import withdraw
+from submissions.models import System
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.leaderboard.factories import measured, reported
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+ADDRESSES = ("/", "/board/small/", "/board/small/matrix/", "/compare/small/")
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    caches[PAGES].clear()
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=2)
+    reported(made, system=SystemFactory(name="Shown"))
+    note_change(made.pk)
+    return made
+
+
+def queries(client: Client, address: str, **headers: str) -> tuple[int, Any]:
+    with CaptureQueriesContext(connection) as counted:
+        response = client.get(address, headers=headers)
+    return len(counted), response
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_kept_page_costs_a_query_or_two_and_is_the_same(client: Client, version: SuiteVersion, address: str) -> None:
+    first = client.get(address)
+    number, second = queries(client, address)
+    assert number == (2 if address == "/" else 1)
+    assert (second.content, second["ETag"], second["Cache-Control"]) == (first.content, first["ETag"], "no-cache")
+    number, unchanged = queries(client, address, if_none_match=first["ETag"])
+    assert (unchanged.status_code, unchanged.content, unchanged["ETag"]) == (304, b"", first["ETag"])
+    assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
+
+
+def test_what_changed_is_shown_at_once(client: Client, version: SuiteVersion) -> None:
+    first = client.get("/")
+    System.objects.update(name="Renamed")
+    assert b"Shown" in client.get("/").content, "the version says that nothing changed"
+    every_board_changed()
+    second = client.get("/", headers={"if-none-match": first["ETag"]})
+    assert (second.status_code, b"Renamed" in second.content, b"Shown" in second.content) == (200, True, False)
+
+
+def test_what_is_withdrawn_is_gone_even_before_its_row_follows(client: Client, version: SuiteVersion) -> None:
+    """In a test nothing that waits for a commit runs, as in a process that is killed there."""
+    entry = measured(version, system=SystemFactory(name="Secret"))
+    note_change(version.pk)
+    assert b"Secret" in client.get("/").content
+    assert entry.submission is not None
+    withdraw(submission=entry.submission, actor=entry.submission.owner, reason="It was the wrong bundle.")
+    assert b"Secret" not in client.get("/").content
+
+
+def test_nobody_with_a_session_gets_or_leaves_a_kept_page(client: Client, version: SuiteVersion) -> None:
+    person = UserFactory(username="visible-name")
+    signed_in = Client()
+    signed_in.force_login(person)
+    page = signed_in.get("/")
+    assert (b"visible-name" in page.content, page["Cache-Control"], page.has_header("ETag")) == (
+        True,
+        "private, no-cache",
+        False,
+    )
+    assert b"visible-name" not in client.get("/").content
+    assert b"visible-name" in signed_in.get("/").content
+
+
+def test_addresses_hosts_and_kinds_of_request_are_kept_apart(client: Client, version: SuiteVersion) -> None:
+    tags = {
+        client.get("/")["ETag"],
+        client.get("/?q=a")["ETag"],
+        client.get("/board/small/")["ETag"],
+        client.get("/", headers={"hx-request": "true"})["ETag"],
+        client.get("/", headers={"accept-encoding": "gzip"})["ETag"],
+    }
+    assert len(tags) == 5
+    assert not client.get(f"/?q={'a' * 600}").has_header("ETag"), "long addresses are not kept"
+
+
+def test_errors_are_not_kept(client: Client, version: SuiteVersion) -> None:
+    for _ in range(2):
+        response = client.get("/board/small/?category=none")
+        assert (response.status_code, response.has_header("ETag")) == (404, False)
+
+
+def test_kept_pages_are_compressed_once_and_others_with_random_padding(client: Client, version: SuiteVersion) -> None:
+    plain = client.get("/").content
+    zipped = [client.get("/", headers={"accept-encoding": "gzip"}) for _ in range(3)]
+    assert {page["Content-Encoding"] for page in zipped} == {"gzip"}
+    assert {gzip.decompress(page.content) for page in zipped} == {plain}
+    assert len({page.content for page in zipped}) == 1
+    assert "Accept-Encoding" in zipped[0]["Vary"]
+    signed_in = Client()
+    signed_in.force_login(UserFactory())
+    others = [signed_in.get("/", headers={"accept-encoding": "gzip"}) for _ in range(8)]
+    assert {page["Content-Encoding"] for page in others} == {"gzip"}
+    assert len({len(page.content) for page in others}) > 1
+
+
+def test_the_build_is_the_same_in_every_process_and_changes_with_the_code() -> None:
+    first = build()
+    build.cache_clear()
+    assert build() == first

@@ -1,0 +1,7 @@
+"""The site's settings with one address more, for ``benchmark_board``."""
+
+from __future__ import annotations
+
+from leaderboard.settings import *  # noqa: F403
+
+ROOT_URLCONF = "tests.perf.urls"
