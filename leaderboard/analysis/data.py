@@ -59,12 +59,13 @@ class Report(NamedTuple):
 class SuiteResults:
     """The results on a suite version, each part read when it is first asked for.
 
-    ``most`` limits the rows of long tables (None: all). ``blind`` is for whoever is labelling an answer of it now.
+    ``most`` limits the rows of long tables (None: all). ``hidden`` are the submissions of which whoever
+    asks is labelling an answer.
     """
 
     version: SuiteVersion
     most: int | None = None
-    blind: bool = False
+    hidden: frozenset[int] = frozenset()
 
     @cached_property
     def rows(self) -> list[ScoreRow]:

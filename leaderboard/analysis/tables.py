@@ -159,7 +159,9 @@ def categories(results: SuiteResults) -> Figure:
     every = [row for row in results.rows if row.inputs == _FULL and row.tests is not None]
     best = every[: results.most]
     passed = results.by_category(best)
-    rows = [row for row in best if row.entry in passed]
+    totals = sum(row.entry not in passed for row in best)
+    # With one task in a category, its number tells the outcome of the answer that somebody is labelling.
+    rows = [row for row in best if row.entry in passed and row.submission not in results.hidden]
     here = results.categories
     return Figure(
         columns=(_SYSTEM, _SOURCE, *(Column(f"category_{number}", each.title) for number, each in enumerate(here, 1))),
@@ -170,7 +172,7 @@ def categories(results: SuiteResults) -> Figure:
         known=len(every) - len(best) + len(rows),
         notes=(
             *_drawn(len(every)),
-            *((f"Only totals were published of {len(best) - len(rows)} more.",) if len(best) > len(rows) else ()),
+            *((f"Only totals were published of {totals} more.",) if totals else ()),
         ),
         missing="" if rows else "No published run on this version has outcomes by task.",
         chart=(

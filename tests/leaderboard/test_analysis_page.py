@@ -29,6 +29,7 @@ from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import DjangoCaptureOnCommitCallbacks
 
     from benchmark_tasks.models import SuiteVersion
 
@@ -177,8 +178,11 @@ def test_what_is_not_published_is_nowhere_even_for_maintainers(
     assert values(table(client, "scores"), "system") == [("Shown",)]
 
 
-def test_whoever_labels_sees_no_small_table_of_raters_and_errors(client: Client, version: SuiteVersion) -> None:
+def test_whoever_labels_sees_nothing_of_the_answer_in_hand(client: Client, version: SuiteVersion) -> None:
+    version.revisions.update(category=CategoryFactory())
     answers = list(run(version, "passed", "wrong_output").implementations.order_by("pk"))
+    walked(answers[0], Action.RUN)
+    figures = ("tests-confusion", "errors", "categories", "actions", "outcomes")
     judge = JudgeFactory(name="Stern")
     for answer in answers:
         judged(answer, judge, "CC")
@@ -188,11 +192,11 @@ def test_whoever_labels_sees_no_small_table_of_raters_and_errors(client: Client,
     reviewer = ready()
     assert reviewer.user is not None
     client.force_login(reviewer.user)
-    assert (len(table(client, "tests-confusion")) > 2, len(table(client, "errors"))) == (True, 5)
+    assert [bool(table(client, figure)) for figure in figures] == [True] * 5
     assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
-    assert (table(client, "tests-confusion"), table(client, "errors")) == ([], [])
-    for figure in ("tests-confusion", "errors"):
-        assert "Tables of fewer than 10 answers are hidden until you submit your label" in section(client, figure)
+    assert [table(client, figure) for figure in figures] == [[]] * 5
+    for figure in ("tests-confusion", "errors", "outcomes"):
+        assert "Numbers of fewer than 10 answers are hidden until you submit your label" in section(client, figure)
 
 
 def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVersion) -> None:
@@ -226,6 +230,21 @@ def test_long_tables_are_cut_on_the_page_and_whole_in_files(client: Client, vers
     assert len(table(client, "scores")) == 43
     rows = client.get(SMALL, {"figure": "scores", "format": "json"}).json()
     assert (rows["figure"], rows["of_paper"], len(rows["rows"])) == ("scores", "Table 2", 43)
+
+
+def test_a_page_for_everybody_is_kept_until_its_data_or_report_change(
+    client: Client, version: SuiteVersion, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        run(version, "passed", "wrong_output", system=SystemFactory(name="First"))
+    tag = client.get(SMALL).headers["ETag"]
+    assert client.get(SMALL, headers={"If-None-Match": tag}).status_code == 304
+    with django_capture_on_commit_callbacks(execute=True):
+        run(version, "passed", "passed", system=SystemFactory(name="Second"))
+    changed = client.get(SMALL, headers={"If-None-Match": tag})
+    assert (changed.status_code, "Second" in changed.content.decode()) == (200, True)
+    compute_report(version)
+    assert client.get(SMALL, headers={"If-None-Match": changed.headers["ETag"]}).status_code == 200
 
 
 @pytest.mark.parametrize(
