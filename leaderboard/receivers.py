@@ -76,6 +76,12 @@ def compute_what_was_lost(**_: Any) -> None:
     rank_outdated()
 
 
+@receiver(reconciled)
+def analyse_what_changed(**_: Any) -> None:
+    """Have a worker compute the analyses whose data changed since."""
+    push_stale()
+
+
 @receiver(post_save, sender=SuiteVersion)
 def begin_board(instance: SuiteVersion, **_: Any) -> None:
     """Give a new suite version's board its state."""
@@ -90,9 +96,3 @@ def begin_board(instance: SuiteVersion, **_: Any) -> None:
 def show_what_changed(**_: Any) -> None:
     """What any board may name has changed, which is rare: every board is rendered anew."""
     transaction.on_commit(every_board_changed)
-
-
-@receiver(reconciled)
-def analyse_what_changed(**_: Any) -> None:
-    """Have a worker compute the analyses whose data changed since."""
-    push_stale()

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
-from django.db.models.functions import Coalesce
 
 from benchmark_tasks.models import Category
 from leaderboard.analysis.types import ScoreRow
@@ -21,6 +20,7 @@ from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from typing import Any
 
     from django.db.models import QuerySet
@@ -59,12 +59,13 @@ class Report(NamedTuple):
 class SuiteResults:
     """The results on a suite version, each part read when it is first asked for.
 
-    ``most`` limits the rows of long tables (None: all). ``blind`` is for whoever is labelling an answer of it now.
+    ``most`` limits the rows of long tables (None: all). ``hidden`` are the submissions of which whoever
+    asks is labelling an answer.
     """
 
     version: SuiteVersion
     most: int | None = None
-    blind: bool = False
+    hidden: frozenset[int] = frozenset()
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
@@ -72,11 +73,19 @@ class SuiteResults:
         overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
         found = (
             ranked_entries(self.version)
-            .annotate(overall=overall, day=Coalesce("submission__published_at", "submission__scored_at"))
-            .annotate(labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
+            .annotate(overall=overall, labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
             .order_by(F("overall__tests_rate").desc(nulls_last=True), "system__name", "pk")
             .values_list(
-                *("pk", "submission_id", "reported_run__slug", "system__name", "system__backbone", "inputs", "day"),
+                *(
+                    "pk",
+                    "submission_id",
+                    "reported_run__slug",
+                    "system__name",
+                    "system__backbone",
+                    "inputs",
+                    "date",
+                    "cost",
+                ),
                 *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
                 *("overall__tests_low", "overall__tests_high", "labelled"),
             )
@@ -169,7 +178,8 @@ def _row(
     system: str,
     backbone: str,
     inputs: str,
-    day: Any,
+    day: datetime | None,
+    cost: float | None,
     tasks: int | None,
     passed: float | None,
     rate: float | None,
@@ -185,6 +195,7 @@ def _row(
         backbone=backbone,
         inputs=Inputs(inputs).label,
         day=day.date() if day else None,
+        cost=cost,
         tasks=tasks or 0,
         passed=passed,
         tests=_percent(rate),

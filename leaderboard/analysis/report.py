@@ -1,4 +1,4 @@
-"""Compute what takes seconds: the regression, the raters' matrices, actions, costs and error classes.
+"""Compute what takes seconds: the regression, the raters' matrices, actions and error classes.
 
 A job does it, for what everybody may see, and stores the result with a digest of its inputs.
 """
@@ -26,7 +26,6 @@ from leaderboard.runs.action_charts import of_board
 from reviews.enums import CLOSED, CaseKind
 from reviews.models import Review
 from submissions.enums import Inputs
-from submissions.models import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,8 +43,7 @@ class ReportData(TypedDict):
     """What is stored. ``regressions`` are ``types.Regression`` as mappings, by who measured; None without tests.
 
     ``pairs`` count how often two raters gave which labels, ``binary_pairs`` CC against the rest; ``shares`` and
-    ``outcomes`` are the bars of ``action_charts``; ``costs`` maps submissions to US dollars for all tasks once;
-    ``errors`` counts answers by class of error, out of ``marked`` ones.
+    ``outcomes`` are the bars of ``action_charts``; ``errors`` counts answers by class of error, out of ``marked`` ones.
     """
 
     regressions: dict[str, dict[str, Any] | None]
@@ -53,7 +51,6 @@ class ReportData(TypedDict):
     binary_pairs: list[dict[str, Any]]
     shares: list[dict[str, Any]]
     outcomes: list[dict[str, Any]]
-    costs: dict[str, float]
     errors: dict[str, int]
     marked: int
 
@@ -72,7 +69,6 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
         "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(binary=True), known)],
         "shares": [_bar(bar) for bar in charts.shares],
         "outcomes": [_bar(bar) for bar in charts.outcomes],
-        "costs": {str(submission): cost for submission, cost in _costs(version).items()},
         "errors": errors,
         "marked": marked,
     }
@@ -154,21 +150,6 @@ def _pair(pair: RaterPair) -> dict[str, Any]:
 def _bar(bar: Bar) -> dict[str, Any]:
     """Without its parts, which are drawn from the numbers."""
     return {name: value for name, value in bar._asdict().items() if name != "parts"}
-
-
-def _costs(version: SuiteVersion) -> dict[int, float]:
-    """Submission -> US dollars for all tasks once, where every answer that was attempted declares its cost."""
-    answers = Implementation.objects.filter(submission__entry__in=ranked_entries(version), attempted=True)
-    sums: dict[int, float] = defaultdict(float)
-    unknown: set[int] = set()
-    trials: dict[int, int] = {}
-    for submission, number, usage in answers.order_by().values_list("submission", "submission__trials", "usage"):
-        trials[submission] = number
-        if "cost_usd" in usage:
-            sums[submission] += usage["cost_usd"]
-        else:
-            unknown.add(submission)
-    return {submission: cost / trials[submission] for submission, cost in sums.items() if submission not in unknown}
 
 
 def _errors(version: SuiteVersion) -> tuple[dict[str, int], int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from django.urls import reverse
+
 from leaderboard.agreement.types import LEAST_ITEMS
 from leaderboard.analysis import charts
 from leaderboard.analysis.charts import Part, Series
@@ -124,15 +126,12 @@ def binary_confusion(results: SuiteResults) -> Figure:
 def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Figure:
     known = (results.report.data or {}).get(kind, [])
     # A table of few answers would tell the labels of the one in hand.
-    pairs = [pair for pair in known if not results.blind or pair["n"] >= LEAST_ITEMS]
+    pairs = [pair for pair in known if not results.hidden or pair["n"] >= LEAST_ITEMS]
     rows = [
         (pair["first"], pair["second"], label, *counts, sum(counts), _percent(pair["agreement"]), pair["kappa"])
         for pair in pairs
         for label, counts in zip(pair["labels"], pair["matrix"], strict=True)
     ]
-    hidden = (
-        f"Tables of fewer than {LEAST_ITEMS} answers are hidden until you submit your label, so that it stays blind."
-    )
     return Figure(
         columns=(
             Column("first", "One rater"),
@@ -144,10 +143,15 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
             Column("kappa", "Pair's κ", 3),
         ),
         rows=tuple(rows),
-        notes=(*([hidden] if len(pairs) < len(known) else []), *_computed(results)),
+        notes=(*([_HIDDEN] if len(pairs) < len(known) else []), *_computed(results)),
         missing=results.report.missing or ("" if rows else "No two raters labelled the same published answer."),
         chart=partial(_confusion_chart, rows, labels) if rows else None,
     )
+
+
+_HIDDEN: Final = (
+    f"Numbers of fewer than {LEAST_ITEMS} answers are hidden until you submit your label, so that it stays blind."
+)
 
 
 def _confusion_chart(rows: Sequence[tuple[Any, ...]], labels: Sequence[str]) -> charts.Chart:
@@ -178,9 +182,10 @@ def outcomes(results: SuiteResults) -> Figure:
 
 
 def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figure:
-    every = (results.report.data or {}).get(kind, [])
-    bars = every[: results.most]
     percent = kind == "shares"
+    known = (results.report.data or {}).get(kind, [])
+    every = _unless_labelling(results, known, percent=percent)
+    bars = every[: results.most]
     return Figure(
         columns=(
             Column("name", "System" if percent else "Unit tests"),
@@ -196,9 +201,18 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
             *_computed(results),
         ),
         differences=(_NO_STEPS,) if results.version.suite.slug == SUITE else (),
-        missing=results.report.missing or ("" if bars else missing),
+        missing=results.report.missing or ("" if bars else _HIDDEN if known else missing),
         chart=partial(_actions_chart, bars[: charts.MOST_ROWS], title) if bars else None,
     )
+
+
+def _unless_labelling(results: SuiteResults, bars: list[Any], *, percent: bool) -> list[Any]:
+    """Without what tells of the answer in hand: its submission's own bar, and means over few answers."""
+    if not percent:
+        few = sum(bar["answers"] for bar in bars) < LEAST_ITEMS
+        return [] if results.hidden and few else bars
+    closed = {reverse("submission", args=[pk]) for pk in results.hidden}
+    return [bar for bar in bars if bar["address"] not in closed]
 
 
 _NO_STEPS: Final = "Reported runs come without their agents' steps, so the paper's own bars cannot be drawn again."
@@ -221,7 +235,8 @@ def errors(results: SuiteResults) -> Figure:
     """Figure 7: what went wrong in answers, as annotators mark it."""
     data = results.report.data or {}
     counts, marked = data.get("errors", {}), data.get("marked", 0)
-    if results.blind and marked < LEAST_ITEMS:
+    hidden = results.hidden and 0 < marked < LEAST_ITEMS
+    if hidden:
         counts = {}
     total = sum(counts.values())
     printed = FIGURE_7 if results.version.suite.slug == SUITE else {}
@@ -244,12 +259,12 @@ def errors(results: SuiteResults) -> Figure:
             *_computed(results),
         ),
         differences=(_NO_ERROR_FILES,) if printed else (),
-        missing=results.report.missing
-        or ("" if total else "No annotator has marked an error on a published answer yet."),
+        missing=results.report.missing or (_HIDDEN if hidden else "" if total else _NO_MARKS),
         chart=partial(_errors_chart, rows) if shown else None,
     )
 
 
+_NO_MARKS: Final = "No annotator has marked an error on a published answer yet."
 _NO_ERROR_FILES: Final = (
     "The paper's text gives three of its five shares; the other two are 15.5 % together. Upstream's files hold no "
     "marks, so none of the five can be counted again."

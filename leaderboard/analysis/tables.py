@@ -159,7 +159,9 @@ def categories(results: SuiteResults) -> Figure:
     every = [row for row in results.rows if row.inputs == _FULL and row.tests is not None]
     best = every[: results.most]
     passed = results.by_category(best)
-    rows = [row for row in best if row.entry in passed]
+    totals = sum(row.entry not in passed for row in best)
+    # With one task in a category, its number tells the outcome of the answer that somebody is labelling.
+    rows = [row for row in best if row.entry in passed and row.submission not in results.hidden]
     here = results.categories
     return Figure(
         columns=(_SYSTEM, _SOURCE, *(Column(f"category_{number}", each.title) for number, each in enumerate(here, 1))),
@@ -170,7 +172,7 @@ def categories(results: SuiteResults) -> Figure:
         known=len(every) - len(best) + len(rows),
         notes=(
             *_drawn(len(every)),
-            *((f"Only totals were published of {len(best) - len(rows)} more.",) if len(best) > len(rows) else ()),
+            *((f"Only totals were published of {totals} more.",) if totals else ()),
         ),
         missing="" if rows else "No published run on this version has outcomes by task.",
         chart=(
@@ -188,9 +190,8 @@ def categories(results: SuiteResults) -> Figure:
 
 def cost(results: SuiteResults) -> Figure:
     """Score against cost, with the runs that nobody beats for less."""
-    costs = (results.report.data or {}).get("costs", {})
-    every = [row for row in results.rows if row.tests is not None and str(row.submission) in costs]
-    points = [(costs[str(row.submission)], row.tests or 0.0) for row in every]
+    every = [row for row in results.rows if row.tests is not None and row.cost is not None]
+    points = [(row.cost or 0.0, row.tests or 0.0) for row in every]
     front = pareto_front(points)
     ordered = sorted(range(len(every)), key=lambda place: (points[place][0], -points[place][1]))
     shown = [place for place in ordered if place in front] + [place for place in ordered if place not in front]
@@ -213,10 +214,7 @@ def cost(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(address(every[place]) for place in shown),
         known=len(every),
-        missing=""
-        if every
-        else results.report.missing
-        or "No published run declares what every answer of it cost. Reported runs have no cost at all.",
+        missing="" if every else _NO_COST,
         chart=partial(_cost_chart, every, points, front) if every else None,
     )
 
@@ -253,6 +251,7 @@ def history(results: SuiteResults) -> Figure:
     )
 
 
+_NO_COST: Final = "No published run declares what every answer of it cost. Reported runs have no cost at all."
 _LINES: Final = 8
 """So many lines can be told apart in one chart."""
 _NONE: Final = (None, None, None)

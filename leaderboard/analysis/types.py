@@ -47,6 +47,7 @@ class ScoreRow:
 
     ``judge`` and ``human`` are the percentages of CC, LC and LI, read for rows that are shown; ``labelled`` says
     whether there are any. ``submission`` is None for a reported run, ``run`` empty for a measured one.
+    ``cost`` is in US dollars for all tasks once.
     """
 
     entry: int
@@ -56,6 +57,7 @@ class ScoreRow:
     backbone: str
     inputs: str
     day: date | None
+    cost: float | None
     tasks: int
     passed: float | None
     tests: float | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Max
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -14,7 +15,10 @@ from leaderboard.analysis.data import SuiteResults
 from leaderboard.analysis.figures import BY_SLUG, SECTIONS
 from leaderboard.closing import closed
 from leaderboard.http import asked_version, query_with
-from reviews.record.exporting import as_cell, csv_line
+from leaderboard.models import AnalysisReport
+from leaderboard.page_cache import kept_by
+from leaderboard.tables import table_file
+from leaderboard.views.board import data_version
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -32,7 +36,14 @@ DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
 
 
+def analysis_version(request: HttpRequest, suite: str | None = None) -> str | None:
+    """The version of what the pages show: that of the suite's boards, and of the reports that jobs compute."""
+    boards = data_version(request, suite)
+    return boards and f"{boards} {AnalysisReport.objects.aggregate(newest=Max('computed'))['newest']}"
+
+
 @require_safe
+@kept_by(analysis_version)
 def analysis_default(request: HttpRequest) -> HttpResponse:
     """The first suite's analysis."""
     suite = Suite.objects.first()
@@ -40,6 +51,7 @@ def analysis_default(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@kept_by(analysis_version)
 def analysis(request: HttpRequest, suite: str) -> HttpResponse:
     """One suite's analysis; ``?figure=`` one of it, with ``?format=`` its data as a file, or its chart."""
     return _analysis(request, get_object_or_404(Suite, slug=suite))
@@ -54,10 +66,9 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
         raise Http404(f"There is no figure {asked[:40]!r}. Known: {', '.join(BY_SLUG)}.")
     if form and not (asked and form in FORMATS):
         raise Http404(f"Name a figure, and one of the formats {', '.join(FORMATS)}.")
-    blind = bool(closed(request))
     if form:
-        return _file(version, BY_SLUG[asked], form, blind=blind)
-    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, blind=blind)
+        return _file(request, version, BY_SLUG[asked], form)
+    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, hidden=_hidden(request))
     shown = [BY_SLUG[asked]] if asked else SECTIONS
     listed = LISTED_ALONE if asked else LISTED
     context = {
@@ -103,33 +114,31 @@ def _written(cell: Cell, column: Column) -> str:
     return f"{cell:.{column.digits}f}".replace("-", MINUS)
 
 
-def _file(version: SuiteVersion, section: Section, form: str, *, blind: bool) -> HttpResponse:
+def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: str) -> HttpResponse:
     """One figure's data, every row of it, or its chart as the page draws it."""
-    figure = section.make(SuiteResults(version, most=MOST_ROWS if form == "chart" else None, blind=blind))
+    most = MOST_ROWS if form == "chart" else None
+    figure = section.make(SuiteResults(version, most=most, hidden=_hidden(request)))
     if form == "chart":
         if figure.chart is None:
             raise Http404("There is nothing to draw yet.")
         return JsonResponse(figure.chart())
-    keys = [column.key for column in figure.columns]
-    name = f"{version.suite.slug}-v{version.number}-{section.slug}.{form}"
-    response: HttpResponse
-    if form == "csv":
-        lines = [keys, *([as_cell(_exact(cell)) for cell in row] for row in figure.rows)]
-        response = HttpResponse("".join(map(csv_line, lines)), content_type="text/csv; charset=utf-8")
-    else:
-        rows = [dict(zip(keys, map(_exact, row), strict=True)) for row in figure.rows]
-        body = {
-            "suite": version.suite.slug,
-            "version": version.number,
-            "figure": section.slug,
-            "title": section.title,
-            "of_paper": section.paper,
-            "notes": [*figure.notes, *figure.differences, *([figure.missing] if figure.missing else [])],
-            "rows": rows,
-        }
-        response = JsonResponse(body, json_dumps_params={"indent": 1})
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return table_file(
+        request,
+        name=f"{version.suite.slug}-v{version.number}-{section.slug}",
+        columns=[column.key for column in figure.columns],
+        rows=(tuple(map(_exact, row)) for row in figure.rows),
+        suite=version.suite.slug,
+        version=version.number,
+        figure=section.slug,
+        title=section.title,
+        of_paper=section.paper,
+        notes=[*figure.notes, *figure.differences, *([figure.missing] if figure.missing else [])],
+    )
+
+
+def _hidden(request: HttpRequest) -> frozenset[int]:
+    """The submissions of the answers that whoever asks is labelling."""
+    return frozenset(each.case.implementation.submission_id for each in closed(request))
 
 
 def _exact(cell: Cell) -> Cell:

@@ -15,7 +15,7 @@ from leaderboard.analysis.figures import BY_SLUG
 from leaderboard.analysis.report import compute_report
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import EntryMetric
-from reviews.enums import CaseState
+from reviews.enums import CaseState, FinalSource
 from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Implementation, Submission
 from submissions.trajectories.steps import Action
@@ -24,11 +24,12 @@ from tests.leaderboard.analysis.reading import SMALL, chart, section, table, val
 from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
 from tests.leaderboard.judging import JudgeFactory, judged, walked
 from tests.leaderboard.showing import counted
-from tests.reviews.factories import assigned, case_of, ready
+from tests.reviews.factories import assigned, case_of, ready, reviewed
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
+    from pytest_django import DjangoCaptureOnCommitCallbacks
 
     from benchmark_tasks.models import SuiteVersion
 
@@ -112,8 +113,8 @@ def test_cost_and_its_front(client: Client, version: SuiteVersion) -> None:
     ):
         submission = run(version, *outcomes, system=SystemFactory(name=name))
         Implementation.objects.filter(submission=submission).update(usage={"cost_usd": cost})
+        recompute_submission(submission.pk)
     run(version, "passed", "passed", system=SystemFactory(name="Of unknown cost"))
-    compute_report(version)
     assert values(table(client, "cost"), "system", "cost_usd", "on_front") == [
         ("Cheap", "0.2", "yes"),
         ("Dear and better", "0.6", "yes"),
@@ -163,6 +164,7 @@ def test_what_is_not_published_is_nowhere_even_for_maintainers(
     run(version, "passed", "wrong_output", system=SystemFactory(name="Shown", backbone="shown"))
     walked(secret.implementations.order_by("pk")[0], Action.RUN)
     Implementation.objects.update(usage={"cost_usd": 1})
+    recompute_submission(secret.pk)
     compute_report(version)
     assert "Secret Weapon" in client.get(SMALL).content.decode()
     Submission.objects.filter(pk=secret.pk).update(visibility=visibility)
@@ -176,28 +178,30 @@ def test_what_is_not_published_is_nowhere_even_for_maintainers(
     assert values(table(client, "scores"), "system") == [("Shown",)]
 
 
-def test_whoever_labels_sees_no_small_table_of_raters(client: Client, version: SuiteVersion) -> None:
-    submission = run(version, "passed", "wrong_output")
-    answers = list(submission.implementations.all())
+def test_whoever_labels_sees_nothing_of_the_answer_in_hand(client: Client, version: SuiteVersion) -> None:
+    version.revisions.update(category=CategoryFactory())
+    answers = list(run(version, "passed", "wrong_output").implementations.order_by("pk"))
+    walked(answers[0], Action.RUN)
+    figures = ("tests-confusion", "errors", "categories", "actions", "outcomes")
+    judge = JudgeFactory(name="Stern")
     for answer in answers:
-        judged(
-            answer,
-            JudgeFactory(name="Stern") if answer == answers[0] else answer.judgements.model.objects.get().config,
-            "CC",
-        )
+        judged(answer, judge, "CC")
+    earlier = case_of(answers[0], state=CaseState.REOPENED, label="LI", source=FinalSource.SINGLE)
+    reviewed(earlier, ready(), "LI")
     compute_report(version)
     reviewer = ready()
     assert reviewer.user is not None
     client.force_login(reviewer.user)
-    assert len(table(client, "tests-confusion")) == 2
-    assigned(case_of(answers[0], state=CaseState.LEASED), reviewer)
-    assert table(client, "tests-confusion") == []
-    assert "Tables of fewer than 10 answers are hidden" in section(client, "tests-confusion")
+    assert [bool(table(client, figure)) for figure in figures] == [True] * 5
+    assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
+    assert [table(client, figure) for figure in figures] == [[]] * 5
+    for figure in ("tests-confusion", "errors", "outcomes"):
+        assert "Numbers of fewer than 10 answers are hidden until you submit your label" in section(client, figure)
 
 
 def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", "passed")
-    for figure in ("regression", "confusion", "actions", "outcomes", "errors", "cost"):
+    for figure in ("regression", "confusion", "actions", "outcomes", "errors"):
         assert "A worker computes this" in section(client, figure), figure
     compute_report(version)
     assert "A worker computes this" not in client.get(SMALL).content.decode()
@@ -226,6 +230,21 @@ def test_long_tables_are_cut_on_the_page_and_whole_in_files(client: Client, vers
     assert len(table(client, "scores")) == 43
     rows = client.get(SMALL, {"figure": "scores", "format": "json"}).json()
     assert (rows["figure"], rows["of_paper"], len(rows["rows"])) == ("scores", "Table 2", 43)
+
+
+def test_a_page_for_everybody_is_kept_until_its_data_or_report_change(
+    client: Client, version: SuiteVersion, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        run(version, "passed", "wrong_output", system=SystemFactory(name="First"))
+    tag = client.get(SMALL).headers["ETag"]
+    assert client.get(SMALL, headers={"If-None-Match": tag}).status_code == 304
+    with django_capture_on_commit_callbacks(execute=True):
+        run(version, "passed", "passed", system=SystemFactory(name="Second"))
+    changed = client.get(SMALL, headers={"If-None-Match": tag})
+    assert (changed.status_code, "Second" in changed.content.decode()) == (200, True)
+    compute_report(version)
+    assert client.get(SMALL, headers={"If-None-Match": changed.headers["ETag"]}).status_code == 200
 
 
 @pytest.mark.parametrize(

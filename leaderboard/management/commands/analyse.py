@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Compute the report of a suite's newest version."""
 
-    help = "Compute a suite's analysis now: regression, raters, actions, costs and errors. Workers do it by themselves."
+    help = "Compute a suite's analysis now: regression, raters, actions and errors. Workers do it by themselves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which suite."""

@@ -93,14 +93,13 @@ def test_enough_answers_have_coefficients_and_a_weak_task_counts_for_nothing(ver
     assert list(measured["left_out"]) == ["the repository metrics, since 3 of 3 tasks have no repository here"]
 
 
-def test_raters_actions_costs_and_errors(version: SuiteVersion) -> None:
+def test_raters_actions_and_errors(version: SuiteVersion) -> None:
     submission = published(version, "passed", "passed", "wrong_output", "raised")
     one, two, three, _ = answers_of(submission)
     judge = JudgeFactory(name="Stern")
     for answer, label in ((one, "CC"), (two, "LI"), (three, "LI")):
         judged(answer, judge, label)
     walked(one, Action.RUN, Action.READ, Action.RUN)
-    Implementation.objects.update(usage={"cost_usd": 0.5})
     for answer, state in ((two, CaseState.FINAL), (three, CaseState.FINAL), (one, CaseState.DISPUTED)):
         case = case_of(answer, state=state, label="LI", source=FinalSource.AGREED, closed=timezone.now())
         for _ in range(2):
@@ -109,11 +108,8 @@ def test_raters_actions_costs_and_errors(version: SuiteVersion) -> None:
     tests = next(pair for pair in found["binary_pairs"] if {pair["first"], pair["second"]} == {"Unit tests", "Stern"})
     assert (tests["n"], [list(row) for row in tests["matrix"]]) == (3, [[1, 1], [0, 1]])
     assert [(bar["total"], bar["answers"]) for bar in found["shares"]] == [(3, 1)]
-    assert found["costs"] == {str(submission.pk): 2.0}
     # Two answers with the same class each, said twice; the case that is still open counts nowhere.
     assert (found["errors"], found["marked"]) == ({"comprehension": 2}, 2)
-    Implementation.objects.filter(pk=one.pk).update(usage={})
-    assert data(version)["costs"] == {}
 
 
 def test_a_report_says_when_it_is_older_than_its_data(version: SuiteVersion) -> None:
