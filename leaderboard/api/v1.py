@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import JsonResponse
@@ -70,7 +71,8 @@ class _Document(OpenAPISchema):
     def operation_details(self, operation: Operation) -> Any:
         """Its first sentence sums it up."""
         details = super().operation_details(operation)
-        return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
+        first = details["description"].partition(". ")[0].partition("\n")[0]
+        return details | {"summary": first.rstrip(".").replace("``", "")}
 
     def operation_security(self, operation: Operation) -> Any:
         """The scope that a token needs; none at all where everybody may ask."""
@@ -119,11 +121,17 @@ for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers,
     api.add_router("", _part.router)
 
 
+@cache
+def described() -> OpenAPISchema:
+    """The OpenAPI document. Code alone decides what is in it, so each process makes it once."""
+    return api.get_openapi_schema()
+
+
 @require_safe
 @conditional_page
 def document(request: HttpRequest) -> HttpResponse:
     """The OpenAPI document."""
-    return JsonResponse(api.get_openapi_schema(), json_dumps_params={"indent": 1})
+    return JsonResponse(described(), json_dumps_params={"indent": 1})
 
 
 @require_safe
@@ -131,7 +139,7 @@ def viewer(request: HttpRequest) -> HttpResponse:
     """The document as a page on which one can try every operation."""
     listed = [
         {"method": method.upper(), "address": address, **described, "scope": described["security"][0]["token"][0]}
-        for address, methods in api.get_openapi_schema()["paths"].items()
+        for address, methods in described()["paths"].items()
         for method, described in methods.items()
     ]
     return render(request, "leaderboard/api.html", {"operations": listed})
