@@ -71,8 +71,9 @@ class _Document(OpenAPISchema):
     def operation_details(self, operation: Operation) -> Any:
         """Its first sentence sums it up."""
         details = super().operation_details(operation)
-        first = details["description"].partition(". ")[0].partition("\n")[0]
-        return details | {"summary": first.rstrip(".").replace("``", "")}
+        # Markdown has one backtick where docstrings have two.
+        details["description"] = details["description"].replace("``", "`")
+        return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
 
     def operation_security(self, operation: Operation) -> Any:
         """The scope that a token needs; none at all where everybody may ask."""
