@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import JsonResponse
@@ -121,11 +122,17 @@ for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers,
     api.add_router("", _part.router)
 
 
+@cache
+def described() -> OpenAPISchema:
+    """The OpenAPI document. Code alone decides what is in it, so each process makes it once."""
+    return api.get_openapi_schema()
+
+
 @require_safe
 @conditional_page
 def document(request: HttpRequest) -> HttpResponse:
     """The OpenAPI document."""
-    return JsonResponse(api.get_openapi_schema(), json_dumps_params={"indent": 1})
+    return JsonResponse(described(), json_dumps_params={"indent": 1})
 
 
 @require_safe
@@ -133,7 +140,7 @@ def viewer(request: HttpRequest) -> HttpResponse:
     """The document as a page on which one can try every operation."""
     listed = [
         {"method": method.upper(), "address": address, **described, "scope": described["security"][0]["token"][0]}
-        for address, methods in api.get_openapi_schema()["paths"].items()
+        for address, methods in described()["paths"].items()
         for method, described in methods.items()
     ]
     return render(request, "leaderboard/api.html", {"operations": listed})

@@ -99,7 +99,7 @@ else:
 DATABASES = {"default": _database}
 
 CACHES = {
-    # Counters of sign-ins, checks and uploads, and nothing that anybody could fill: allauth counts in this one.
+    # Counters of sign-ins, checks, uploads and requests to the API, each for minutes: allauth counts in this one.
     # Shared between processes (a cache in each would multiply the limits). Only what has expired is ever deleted:
     # beyond MAX_ENTRIES Django deletes that, then the rest's CULL_FREQUENCY-th part, which is none of it here.
     "default": {

@@ -19,6 +19,7 @@ from benchmark_tasks.models import Suite
 from submissions.models import ApiToken
 from tests.benchmark_tasks.factories import SuiteFactory
 from tests.leaderboard.api.asking import Program
+from tests.submissions.factories import SubmissionFactory
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -43,9 +44,12 @@ class TestTokens:
         assert response.headers["WWW-Authenticate"] == 'Bearer realm="LMR-Board", scope="read"'
         assert (response.status_code, response.json()["type"]) == (401, "/docs/api/#no-token")
 
-    def test_a_session_is_no_token(self, as_alice: Client) -> None:
+    def test_a_session_is_no_token(self, as_alice: Client, alice: User) -> None:
+        private = SubmissionFactory(owner=alice)
         assert as_alice.get("/api/v1/me").status_code == 401
-        assert as_alice.get("/api/v1/suites").status_code == 200
+        assert as_alice.get("/api/v1/submissions").json()["total"] == 0
+        assert as_alice.get(f"/api/v1/submissions/{private.pk}").status_code == 404
+        assert Program(alice).get("/submissions")["total"] == 1
 
     def test_who_it_is(self, alice: User) -> None:
         told = Program(alice, "read", "label").get("/me")
@@ -189,8 +193,6 @@ class TestProblems:
         "body", [b"", b"{", b"[1]", b"\xff", b'{"reason": NaN}', b'{"reason": "\\ud800"}', b'"x"', b"null", b"9" * 5000]
     )
     def test_bodies_that_say_nothing(self, alice: User, body: bytes) -> None:
-        from tests.submissions.factories import SubmissionFactory
-
         submission = SubmissionFactory(owner=alice, visibility="published")
         response = Program(alice).client.generic(
             "POST",

@@ -171,3 +171,24 @@ def test_tables_run_nothing_in_spreadsheets(site: Scripted, tmp_path: Path) -> N
     site.will(200, {"items": [{**row, "seconds": 1.5, "reason": "=1+1"}], "next": None})
     result = run(site, "results", "7", "--csv", home=tmp_path)
     assert result.stdout.splitlines()[1] == "a/1,1,raised,,,,1.5,'=1+1"
+
+
+def test_a_terminal_gets_a_progress_bar(site: Scripted, tmp_path: Path) -> None:
+    under_way = {**SUBMISSION, "state": "running", "open": True, "progress": {"done": 1, "total": 2}, "tests": None}
+    site.will(200, under_way)
+    site.will(200, SUBMISSION)
+    terminal, end = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-I", str(FILE), "--site", site.address, "status", "7", "--watch"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        stderr=end,
+        text=True,
+    ) as process:
+        printed, _ = process.communicate(timeout=30)
+    os.close(end)
+    drawn = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    assert (process.returncode, printed) == (0, SHOWN)
+    bar = f"submission 7 [{'#' * 15}{'.' * 15}]  50% running, 1 of 2 answers decided"
+    assert drawn == f"\r{bar}\r\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from django.urls import reverse
 
 from leaderboard.api.problems import Kind, Problem
 from leaderboard.api.v1 import api
+from leaderboard.client import lmr_board
 from leaderboard.views.docs import stored_page
 from tests.conftest import PROJECT_ROOT
 
@@ -71,6 +74,15 @@ def test_the_workflow_of_the_docs_is_the_example_file() -> None:
     text = (PROJECT_ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     example = (PROJECT_ROOT / "docs" / "examples" / "submit.yml").read_text(encoding="utf-8")
     assert f"```yaml\n{example}```" in text
+
+
+def test_the_commands_of_the_docs_are_the_client_s() -> None:
+    text = (PROJECT_ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    commands = re.findall(r"python3 lmr_board\.py ([^|>#)\n]+)", text)
+    assert len(commands) == 7
+    for command in commands:
+        options = lmr_board.parser().parse_args(shlex.split(command.replace("$number", "7")))
+        assert callable(options.command)
 
 
 def test_the_viewer_is_served_from_here(client: Client, db: None) -> None:

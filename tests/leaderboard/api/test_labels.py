@@ -6,13 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from django.utils import timezone
 
 from reviews.enums import AssignmentState, CaseState, Role
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review
 from tests.leaderboard.api.asking import Program
+from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.reviews.conftest import task
-from tests.reviews.factories import assigned, case_of, expired, ready, reviewed
+from tests.reviews.factories import assigned, case_of, expired, ready
 from tests.reviews.labelling import HIDDEN, held_by
 
 if TYPE_CHECKING:
@@ -148,6 +150,10 @@ def test_only_one_s_own_blind_items_are_here(program: Program, annotator: Review
 
 def test_what_one_labels_is_hidden_elsewhere_too(annotator: Reviewer, held: Assignment) -> None:
     answer = held.case.implementation
+    judge = JudgeFactory()
+    show(answer.submission.suite_version.suite, judge)
+    judged(answer, judge, "LC")
+    case = case_of(answer, round=2, state="final", label="CC", source="decision", closed=timezone.now())
     reading = Program(annotator.user, "read")
     address = f"/submissions/{answer.submission_id}"
     assert reading.problem("GET", f"{address}/answers/alpha/1/1")["type"] == "/docs/api/#blind"
@@ -155,9 +161,12 @@ def test_what_one_labels_is_hidden_elsewhere_too(annotator: Reviewer, held: Assi
     assert reading.get(address)["hidden_while_you_label"] is True
     (row,) = reading.get(f"{address}/answers")["items"]
     assert (row["outcome"], row["state"], row["reason"]) == ("", "hidden while you label", "")
-    reviewed(case_of(answer, round=2), ready(), "CC")
+    assert (row["judge_label"], row["final_label"]) == ("", "")
     assert reading.get("/cases")["items"] == []
-    assert Program().get(f"{address}/answers/alpha/1/1")["task"] == "alpha/1"
+    assert reading.problem("GET", f"/cases/{case.pk}")["type"] == "/docs/api/#blind"
+    nobody = Program()
+    assert nobody.get(f"{address}/answers")["items"][0]["judge_label"] == "LC"
+    assert [each["id"] for each in nobody.get("/cases")["items"]] == [case.pk]
 
 
 def test_the_paper_has_a_name_that_says_nothing(program: Program, held: Assignment) -> None:
