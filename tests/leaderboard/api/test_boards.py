@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmark_tasks.domain.queries import revisions_of
 from submissions.models import Submission
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.factories import ReportedResultFactory, label_counts, measured, reported
@@ -63,9 +64,37 @@ def test_rows_are_filtered_and_sorted_as_on_the_page(small: SuiteVersion) -> Non
     assert names("?inputs=paper_only") == ["Badger"]
     assert names("?q=her") == ["Heron"]
     assert names("?size=1&page=2") == ["Heron"]
-    assert rows("?category=evaluation-metrics")[0]["tests"] is None
+    assert rows("?category=evaluation-metrics") == [], "no row has numbers there"
+    assert rows("?kind=calibration") == []
     assert Program().problem("GET", "/suites/small/board?category=none")["status"] == 404
     assert Program().problem("GET", "/suites/small/board?show=all-of-them")["errors"][0]["field"] == "show"
+
+
+def test_marks_are_given_task_by_task(small: SuiteVersion, alice: User) -> None:
+    first, *others = revisions_of(small)
+    nothing: list[Any] = [None for _ in others]
+    none = ["" for _ in others]
+    entry = measured(small, system__name="Otter")
+    entry.marks = {"tests": [0.5, *nothing], "judge": ["M", *none], "human": ["CC", *none]}
+    entry.save()
+    totals = reported(small, system__name="Heron")
+    measured(small, owner=alice, published=False, entry_flag=True)
+    assert totals.reported_run is not None
+    mark = {
+        "task": first.task.slug,
+        "category": "Evaluation Metrics",
+        "tests": 0.5,
+        "judge": "M",
+        "annotators": "CC",
+    }
+    listed = Program(alice).get("/suites/small/matrix?sort=-system")["items"]
+    found = {each["task"]: each for each in listed[0]["marks"]}
+    assert (len(found), found[first.task.slug]) == (1 + len(others), mark)
+    assert [(row["key"], row["system"]) for row in listed] == [
+        (f"s{entry.submission_id}", "Otter"),
+        (f"r-{totals.reported_run.slug}", "Heron"),
+    ]
+    assert listed[1]["marks"] == []
 
 
 def test_what_is_not_published_has_no_row_even_for_its_owner(small: SuiteVersion, alice: User) -> None:

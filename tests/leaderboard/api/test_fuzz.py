@@ -46,7 +46,11 @@ document = schemathesis.openapi.from_dict(
 
 
 def server(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """The site, ending each response as a server does; the client of schemathesis leaves files open."""
+    """The site, ending each response as a server does; the client of schemathesis leaves files open.
+
+    It asks for compressed texts, too, and does not unpack them.
+    """
+    environ.pop("HTTP_ACCEPT_ENCODING", None)
     response = application(environ, start_response)
     try:
         return [b"".join(response)]
