@@ -40,8 +40,8 @@ SECTIONS: Final = (
         "Categories",
         "",
         "Is a system good at everything, or at some kinds of tasks?",
-        "Each cell is the number of tasks passed, out of the tasks in the category; darker is more. Most categories "
-        "have one to five tasks, so a single task moves a cell by 20 to 100 points: read rows, not cells.",
+        "Each cell is the number of tasks passed, out of the tasks in the category; a stronger colour is more. Most "
+        "categories have one to five tasks, so a single task moves a cell by 20 to 100 points: read rows, not cells.",
         tables.categories,
     ),
     Section(
