@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from benchmark_tasks.domain.queries import revisions_of
 from leaderboard.board.board import visible_entries
@@ -32,15 +31,17 @@ def rank_version(version_id: int) -> bool:
     best = EntryMetric.objects.filter(entry__in=rows, category=None, tests_rate__isnull=False).order_by("-tests_rate")
     marks = dict(best.values_list("entry", "entry__marks__tests")[:MOST_RANKED])
     scores = np.array([_scores(each, len(revisions)) for each in marks.values()]).reshape(-1, len(revisions))
-    with transaction.atomic():
-        EntryMetric.objects.filter(entry__suite_version=version_id).update(rank_from=None, rank_to=None)
-        for category, tasks in _ranked_categories(revisions, ~np.isnan(scores).all(axis=0)):
-            papers = [revisions[task].task.paper_id for task in tasks]
-            bands = dict(zip(marks, rank_bands(scores[:, tasks], papers), strict=True))
-            metrics = list(EntryMetric.objects.filter(entry__in=list(marks), category=category))
-            for metric in metrics:
-                metric.rank_from, metric.rank_to = bands[metric.entry_id] or (None, None)
-            EntryMetric.objects.bulk_update(metrics, ["rank_from", "rank_to"], batch_size=100)
+    bands: dict[tuple[int, int | None], tuple[int, int] | None] = {}
+    for category, tasks in _ranked_categories(revisions, ~np.isnan(scores).all(axis=0)):
+        papers = [revisions[task].task.paper_id for task in tasks]
+        found = rank_bands(scores[:, tasks], papers)
+        bands |= {(entry, category): band for entry, band in zip(marks, found, strict=True)}
+    concerned = EntryMetric.objects.filter(Q(entry__in=list(marks)) | Q(rank_from__isnull=False))
+    # Row by row: an update of many would wait for whoever counts one of them, who waits for the next.
+    for metric in list(concerned.filter(entry__suite_version=version_id)):
+        first, last = bands.get((metric.entry_id, metric.category_id)) or (None, None)
+        if (metric.rank_from, metric.rank_to) != (first, last):
+            EntryMetric.objects.filter(pk=metric.pk).update(rank_from=first, rank_to=last)
     # What changed meanwhile is computed by the next job, or by the sweep.
     rates = [None if np.isnan(task).all() else float(np.nanmean(task)) for task in scores.T]
     BoardState.objects.filter(pk=version_id).update(ranked=state.results, changed=F("changed") + 1, pass_rates=rates)
