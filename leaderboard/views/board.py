@@ -114,7 +114,7 @@ def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
     rows = without_closed(request, board_rows(list(page.object_list), version, category))
     calibration = sorted_metrics(metrics.filter(entry__kind=Kind.CALIBRATION), sort)
     samples = without_closed(request, board_rows(list(calibration), version, category))
-    columns = asked_columns(request.GET, without=_unused(rows))
+    columns = asked_columns(request.GET, without=_unused([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "tasks": tasks,

@@ -217,6 +217,16 @@ class TestControls:
         ]
         assert '<td role="cell">model-x</td>' in chosen
 
+    def test_a_column_that_says_something_of_a_sample_only_is_shown(self, client: Client) -> None:
+        version = version_with_tasks()
+        measured(version, system=SystemFactory(name="Ranked"))
+        sources = {"sources": {"decision": 1, "agreed": 0, "single": 0, "judge": 0}}
+        labels = {"final": label_counts(1, 0, 0, tasks=28) | sources}
+        measured(version, system=SystemFactory(name="Sample"), kind=Kind.CALIBRATION, metric={"labels": labels})
+        page = client.get("/").content.decode()
+        assert page.count('class="column-final"') == 2
+        assert "1 decided" in page
+
     def test_facets_offer_what_the_board_has(self, client: Client) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="A", backbone="x", scaffold="Hands", organisation="Org"))
