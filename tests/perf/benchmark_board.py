@@ -83,13 +83,7 @@ def fill(rows: int) -> None:
     there = Entry.objects.filter(suite_version=version).count()
     chance = random.Random(there)  # noqa: S311 - figures to look at, no secrets
     now = timezone.now()
-    facts = {
-        "owner": owner,
-        "suite_version": version,
-        "state": "scored",
-        "visibility": "published",
-        "bundle_digest": "",
-    }
+    facts = {"owner": owner, "suite_version": version, "state": "scored", "visibility": "published"}
     for start in range(there, rows, 2_000):
         numbers = range(start, min(rows, start + 2_000))
         systems = System.objects.bulk_create(
