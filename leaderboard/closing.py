@@ -62,6 +62,11 @@ def closed_answers(request: HttpRequest) -> frozenset[int]:
     return frozenset(each.case.implementation_id for each in closed(request))
 
 
+def closed_submissions(request: HttpRequest) -> frozenset[int]:
+    """Ids of the submissions of which whoever asks is labelling an answer."""
+    return frozenset(each.case.implementation.submission_id for each in closed(request))
+
+
 def require_open(
     request: HttpRequest, *, answer: Implementation | None = None, submission: Submission | None = None
 ) -> None:

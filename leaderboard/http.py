@@ -47,13 +47,15 @@ def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:
     return sort if sort.removeprefix("-") in keys else default
 
 
-def sort_columns(params: QueryDict, keys: Collection[str], default: str) -> dict[str, dict[str, str]]:
-    """Per sortable column its link and ``aria-sort`` state. Names and states start at A, the rest at the largest."""
+def sort_columns(
+    params: QueryDict, keys: Collection[str], default: str, *, ascending: Collection[str] = ("system", "state")
+) -> dict[str, dict[str, str]]:
+    """Per sortable column its link and ``aria-sort`` state. ``ascending`` ones start at A, the rest at the largest."""
     sort = asked_sort(params, keys, default)
     columns = {}
     for key in keys:
         state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
-        descends = key not in {"system", "state"} if state == "none" else state == "ascending"
+        descends = key not in ascending if state == "none" else state == "ascending"
         target = f"-{key}" if descends else key
         query = query_with(params, sort=None if target == default else target, page=None)
         columns[key] = {"query": query, "state": state}

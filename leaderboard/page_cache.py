@@ -92,9 +92,8 @@ class TextGZipMiddleware(GZipMiddleware):
 def build() -> str:
     """What this process makes pages from: a digest of the code's and templates' times and sizes, and of settings."""
     digest = hashlib.sha256(repr((settings.SITE_NAME, settings.ENVIRONMENT.contact, settings.DEBUG)).encode())
-    root = PROJECT_ROOT
-    for folder in ("templates", "static", *(app for app in settings.INSTALLED_APPS if (root / app).is_dir())):
-        for file in sorted((root / folder).rglob("*")):
+    for folder in ("templates", "static", *(app for app in settings.INSTALLED_APPS if (PROJECT_ROOT / app).is_dir())):
+        for file in sorted((PROJECT_ROOT / folder).rglob("*")):
             if file.suffix in {".html", ".py", ".css", ".js"}:
                 found = file.stat()
                 digest.update(f"{file} {found.st_mtime_ns} {found.st_size}".encode())

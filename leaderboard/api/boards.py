@@ -15,10 +15,11 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
-from leaderboard.board.surroundings import published_on, surroundings
+from leaderboard.board.matrix import arranged, said_of
+from leaderboard.board.states import state_of
+from leaderboard.board.surroundings import filter_choices, published_on, surroundings
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_version
-from leaderboard.models import BoardState
 from leaderboard.views.board import without_closed
 from submissions.enums import Inputs, Kind
 
@@ -141,11 +142,7 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
-    tasks = [
-        task
-        for task in surroundings(version, _state(version)).tasks
-        if category is None or task.category_slug == category.slug
-    ]
+    tasks = arranged(surroundings(version, state_of(version)).tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
         rows = without_closed(request, board_rows(list(part), version, category))
@@ -163,39 +160,25 @@ def _found(
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         return None
-    state = _state(version)
-    categories = surroundings(version, state).categories
-    category = next((each for each in categories if each.slug == asked.category), None)
+    state = state_of(version)
+    around = surroundings(version, state)
+    category = next((each for each in around.categories if each.slug == asked.category), None)
     if asked.category and category is None:
         raise Http404
-    facets = {
-        **published_on(version, state).facets,
-        "category": [(each.slug, each.title) for each in categories],
-    }
     metrics = board_metrics(version, category).filter(entry__kind=asked.kind)
+    facets = filter_choices(around, published_on(version, state))
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
     valid(found.form)
     return version, category, sorted_metrics(found.qs, asked.sort)
 
 
-def _state(version: SuiteVersion) -> BoardState:
-    return BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
-
-
 def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
-    tests, judge, human = (row.marks.get("tests", []), row.marks.get("judge", []), row.marks.get("human", []))
-    if not row.marks:
-        return []
-    return [
-        {
-            "task": task.slug,
-            "category": task.category,
-            "tests": _rounded(tests[task.place]) if tests else None,
-            "judge": judge[task.place] if judge else "",
-            "annotators": human[task.place] if human else "",
-        }
-        for task in tasks
-    ]
+    marks = []
+    for task in tasks if row.marks else ():
+        share, judge, human = said_of(row, task)
+        about = {"task": task.slug, "category": task.category}
+        marks.append({**about, "tests": _rounded(share), "judge": judge, "annotators": human})
+    return marks
 
 
 def row_out(row: BoardRow) -> dict[str, Any]:

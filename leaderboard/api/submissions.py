@@ -20,7 +20,7 @@ from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.systems import SystemOut, system_out
 from leaderboard.board.board import final_cell, labels_cell, tests_cell
 from leaderboard.board.labels import shown_judge
-from leaderboard.closing import closed, require_open
+from leaderboard.closing import closed_submissions, require_open
 from leaderboard.enums import RaterAxis
 from leaderboard.models import EntryMetric
 from leaderboard.runs.submission_pages import public_trace, taken_away
@@ -169,7 +169,7 @@ def list_submissions(request: HttpRequest, asked: Query[Filter], paging: Query[P
 
 
 def _listed(request: HttpRequest, shown: Iterable[Submission]) -> Iterator[dict[str, Any]]:
-    hidden = {each.case.implementation.submission_id for each in closed(request)}
+    hidden = closed_submissions(request)
     for each in shown:
         entry = getattr(each, "entry", None)
         metric = next(iter(entry.overall), None) if entry and each.pk not in hidden else None

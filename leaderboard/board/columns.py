@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Case, F, Func, When
 from django.db.models.functions import Coalesce, Lower
 
-from leaderboard.http import asked_sort, query_with
+from leaderboard.http import sort_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -121,17 +121,18 @@ def asked_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[C
 
 def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
     """The headings of some columns."""
-    sort = asked_sort(params, SORT_KEYS, DEFAULT_SORT)
-    made = []
-    for column in columns:
-        links = []
-        for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=True):
-            state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")
-            descends = key not in _ASCENDING if state == "none" else state == "ascending"
-            target = f"-{key}" if descends else key
-            links.append((query_with(params, sort=None if target == DEFAULT_SORT else target, page=None), state, label))
-        made.append(Heading(column, tuple(links) if column.key != "marks" else ()))
-    return made
+    links = sort_columns(params, SORT_KEYS, DEFAULT_SORT, ascending=_ASCENDING)
+    return [
+        Heading(
+            column,
+            tuple(
+                (links[key]["query"], links[key]["state"], label)
+                for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=True)
+                if key in links
+            ),
+        )
+        for column in columns
+    ]
 
 
 FILE_COLUMNS: Final = (

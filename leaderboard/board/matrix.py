@@ -83,24 +83,28 @@ def arranged(
     ]
 
 
+def said_of(row: BoardRow, task: MatrixTask) -> tuple[float | None, str, str]:
+    """The share of trials that pass a task, and the labels by judge and annotators; None and empty where unknown."""
+    tests, judge, human = (row.marks.get("tests"), row.marks.get("judge"), row.marks.get("human"))
+    place = task.place
+    return tests[place] if tests else None, judge[place] if judge else "", human[place] if human else ""
+
+
 def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
     """A link with three marks for each of ``tasks``, to the answer or what was reported of it; words say the same.
 
     Empty where nothing is known of single tasks.
     """
     marks = row.marks
-    tests, judge, human = marks.get("tests", []), marks.get("judge", []), marks.get("human", [])
-    if not any(share is not None for share in tests) and not any((*judge, *human)):
+    labelled = any((*marks.get("judge", []), *marks.get("human", [])))
+    if not labelled and not any(share is not None for share in marks.get("tests", [])):
         return []
     before, after = _addresses(row)
     found: list[tuple[MatrixTask, SafeString]] = []
     for task in tasks:
-        share = tests[task.place] if tests else None
-        labels = [said[task.place] if said else "" for said in (judge, human)]
-        words = escape(
-            f"{task.slug}: {_told(share, row.trials)}, judge {_said(labels[0])}, annotators {_said(labels[1])}"
-        )
-        classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(labels[0], 'n')} h{_LABEL_MARKS.get(labels[1], 'n')}"
+        share, judge, human = said_of(row, task)
+        words = escape(f"{task.slug}: {_told(share, row.trials)}, judge {_said(judge)}, annotators {_said(human)}")
+        classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
         # One stop of the Tab key in a row; the arrow keys go on from it (static/js/board.js).
         stop = ' tabindex="-1"' if found else ""
@@ -143,13 +147,10 @@ FILE_COLUMNS: Final = ("system", "inputs", "task", "category", "tests", "judge",
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
     """The lines of one system."""
     before, after = _addresses(row)
-    tests, labels = row.marks.get("tests", []), [row.marks.get("judge", []), row.marks.get("human", [])]
-    return [
-        [
-            *(row.system, row.inputs, task.slug, task.category, tests[task.place] if tests else None),
-            *(_WRITTEN.get(said[task.place], said[task.place]) if said else "" for said in labels),
-            f"{site}{before}{task.paper}/{task.index}/{after}",
-        ]
-        for task in tasks
-        if row.marks
-    ]
+    lines: list[list[Any]] = []
+    for task in tasks if row.marks else ():
+        share, *labels = said_of(row, task)
+        about = (row.system, row.inputs, task.slug, task.category)
+        address = f"{site}{before}{task.paper}/{task.index}/{after}"
+        lines.append([*about, share, *(_WRITTEN.get(label, label) for label in labels), address])
+    return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -11,12 +11,20 @@ from django.db.models import F
 from evaluator.queue.queueing import UPLOADS, push_once
 from leaderboard.models import BoardState
 
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+
 _CHANGES: Final = """
     SELECT SUM(state.changed) FROM leaderboard_boardstate state
     JOIN benchmark_tasks_suiteversion version ON version.id = state.suite_version_id
     JOIN benchmark_tasks_suite suite ON suite.id = version.suite_id
     WHERE suite.slug = %s
 """
+
+
+def state_of(version: SuiteVersion) -> BoardState:
+    """The state of a suite version's board; a new one where none is stored yet."""
+    return BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
 
 
 def board_changed(version: int, *, results: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, cast
 
 from django.core.cache import caches
 
@@ -16,14 +16,10 @@ from leaderboard.page_cache import PAGES
 from leaderboard.runs.action_charts import has_trajectories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmark_tasks.models import Category
     from evaluator.models import JudgeConfig
     from leaderboard.board.matrix import MatrixTask
     from leaderboard.models import BoardState
-
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,8 @@ def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
             submit_to=version.suite if has_code(version) else next(others, None),
         )
 
-    return _kept(f"around-{version.pk}-{state.surroundings}", read)
+    key = f"around-{version.pk}-{state.surroundings}"
+    return cast("Surroundings", caches[PAGES].get_or_set(key, read))
 
 
 def published_on(version: SuiteVersion, state: BoardState) -> Published:
@@ -69,17 +66,15 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         numbers = list(others.values_list("number", flat=True))
         return Published(facets_of(version), numbers, has_trajectories(version))
 
-    return _kept(f"published-{version.pk}-{state.surroundings}-{state.results}", read)
+    key = f"published-{version.pk}-{state.surroundings}-{state.results}"
+    return cast("Published", caches[PAGES].get_or_set(key, read))
+
+
+def filter_choices(around: Surroundings, published: Published) -> dict[str, list[tuple[str, str]]]:
+    """What ``BoardFilter`` offers on a board: the facets of its rows, and its categories."""
+    return {**published.facets, "category": [(each.slug, each.title) for each in around.categories]}
 
 
 def _takes_answers(suite: Suite) -> bool:
     version = current_version(suite)
     return version is not None and has_code(version)
-
-
-def _kept(key: str, read: Callable[[], _Read]) -> _Read:
-    kept: _Read | None = caches[PAGES].get(key)
-    if kept is None:
-        kept = read()
-        caches[PAGES].set(key, kept)
-    return kept

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from leaderboard.board.matrix import said_of
 from leaderboard.comparing.paired import Pair, compare, holm
 
 if TYPE_CHECKING:
@@ -58,17 +59,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """A task with the mark of each row; ``discordant`` where the tests of two rows differ."""
+    """A task with mark and words of each row; ``discordant`` where the tests of two rows differ."""
 
     task: MatrixTask
-    marks: tuple[SafeString | None, ...]
-    words: tuple[tuple[str, str, str], ...]
+    pairs: tuple[tuple[SafeString | None, tuple[str, str, str]], ...]
     discordant: bool
-
-    @property
-    def pairs(self) -> list[tuple[SafeString | None, tuple[str, str, str]]]:
-        """Mark and words of each row."""
-        return list(zip(self.marks, self.words, strict=True))
 
 
 def rows_named(metrics: QuerySet[EntryMetric], keys: Sequence[str]) -> list[EntryMetric]:
@@ -106,36 +101,26 @@ def task_lines(
     marks = [{task.slug: cell for task, cell in each} for each in cells]
     lines = []
     for task in tasks:
-        shares = {row.marks["tests"][task.place] for row in rows if row.marks.get("tests")} - {None}
-        lines.append(
-            TaskLine(
-                task,
-                tuple(each.get(task.slug) for each in marks),
-                tuple(_words(row, task) for row in rows),
-                len(shares) > 1,
-            )
-        )
+        shares = {said_of(row, task)[0] for row in rows} - {None}
+        pairs = tuple((each.get(task.slug), _words(row, task)) for each, row in zip(marks, rows, strict=True))
+        lines.append(TaskLine(task, pairs, discordant=len(shares) > 1))
     return sorted(lines, key=lambda line: not line.discordant)
 
 
 def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
-    shares = row.marks.get("tests") or []
-    found = [shares[task.place] if shares else None for task in tasks]
-    return np.array([np.nan if share is None else share for share in found], dtype=np.float64)
+    shares = [said_of(row, task)[0] for task in tasks]
+    return np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
 
 
 def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
     """What tests, judge and annotators say, in short."""
-    shares = row.marks.get("tests") or []
-    share = shares[task.place] if shares else None
+    share, judge, human = said_of(row, task)
     if share is None:
         tests = ""
     elif row.trials > 1:
         tests = f"{round(share * row.trials)}/{row.trials}"
     else:
         tests = "passed" if share else "failed"
-    said = [row.marks.get("judge") or [], row.marks.get("human") or []]
-    judge, human = (each[task.place] if each else "" for each in said)
     return tests, judge, human
 
 

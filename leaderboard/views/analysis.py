@@ -13,7 +13,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.analysis.charts import MOST_ROWS
 from leaderboard.analysis.data import SuiteResults
 from leaderboard.analysis.figures import BY_SLUG, SECTIONS
-from leaderboard.closing import closed
+from leaderboard.closing import closed_submissions
 from leaderboard.http import asked_version, query_with
 from leaderboard.models import AnalysisReport
 from leaderboard.page_cache import kept_by
@@ -68,7 +68,7 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
         raise Http404(f"Name a figure, and one of the formats {', '.join(FORMATS)}.")
     if form:
         return _file(request, version, BY_SLUG[asked], form)
-    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, hidden=_hidden(request))
+    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, hidden=closed_submissions(request))
     shown = [BY_SLUG[asked]] if asked else SECTIONS
     listed = LISTED_ALONE if asked else LISTED
     context = {
@@ -117,7 +117,7 @@ def _written(cell: Cell, column: Column) -> str:
 def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: str) -> HttpResponse:
     """One figure's data, every row of it, or its chart as the page draws it."""
     most = MOST_ROWS if form == "chart" else None
-    figure = section.make(SuiteResults(version, most=most, hidden=_hidden(request)))
+    figure = section.make(SuiteResults(version, most=most, hidden=closed_submissions(request)))
     if form == "chart":
         if figure.chart is None:
             raise Http404("There is nothing to draw yet.")
@@ -134,11 +134,6 @@ def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: s
         of_paper=section.paper,
         notes=[*figure.notes, *figure.differences, *([figure.missing] if figure.missing else [])],
     )
-
-
-def _hidden(request: HttpRequest) -> frozenset[int]:
-    """The submissions of the answers that whoever asks is labelling."""
-    return frozenset(each.case.implementation.submission_id for each in closed(request))
 
 
 def _exact(cell: Cell) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from django.core.cache import caches
 from django.core.paginator import Paginator
@@ -30,12 +30,11 @@ from leaderboard.board.columns import (
 )
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
-from leaderboard.board.states import changes_of
-from leaderboard.board.surroundings import published_on, surroundings
-from leaderboard.closing import closed
+from leaderboard.board.states import changes_of, state_of
+from leaderboard.board.surroundings import filter_choices, published_on, surroundings
+from leaderboard.closing import closed, closed_submissions
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
-from leaderboard.models import BoardState
 from leaderboard.models.board import Marks
 from leaderboard.page_cache import ROWS, build, kept_by
 from leaderboard.tables import file_asked, table_file
@@ -92,14 +91,14 @@ def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
     version = asked_version(request, suite)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
-    state = BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
+    state = state_of(version)
     around = surroundings(version, state)
     category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
     if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
     metrics = board_metrics(version, category)
     published = published_on(version, state)
-    facets = {**published.facets, "category": [(each.slug, each.title) for each in around.categories]}
+    facets = filter_choices(around, published)
     found = BoardFilter(request.GET, queryset=metrics.filter(entry__kind=Kind.RANKED), facets=facets)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
@@ -164,8 +163,8 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
 def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]) -> str:
     """The form above the board as HTML, written anew only where the address, its choices or its columns differ."""
     key = _key(request.path, sorted(request.GET.lists()), facets, columns)
-    html: str | None = caches[ROWS].get(key)
-    if html is None:
+
+    def write() -> str:
         context = {
             "request": request,
             "filter": found,
@@ -174,9 +173,9 @@ def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any]
             "columns": {column.key for column in columns},
             "compact": request.GET.get("density") == "compact",
         }
-        html = get_template("leaderboard/partials/board_filters.html").render(context)
-        caches[ROWS].set(key, html)
-    return html
+        return get_template("leaderboard/partials/board_filters.html").render(context)
+
+    return cast("str", caches[ROWS].get_or_set(key, write))
 
 
 def _key(*made_from: object) -> str:
@@ -188,7 +187,7 @@ def without_closed(request: HttpRequest, rows: list[BoardRow]) -> list[BoardRow]
 
     Not only that answer's: it is what the total has more than the others show.
     """
-    hidden = {each.case.implementation.submission_id for each in closed(request)}
+    hidden = closed_submissions(request)
     return [replace(row, marks=Marks(), closed=True) if row.submission in hidden else row for row in rows]
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
-from leaderboard.board.matrix import cells, tasks_of
+from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
 from leaderboard.closing import closes, require_open
 from leaderboard.http import asked_version
 from leaderboard.page_cache import kept_by
@@ -121,8 +121,6 @@ def _answer(request: HttpRequest, row: BoardRow, paper: str, index: int) -> Impl
 def _file(
     request: HttpRequest, rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], pairs: Sequence[Compared]
 ) -> HttpResponse:
-    from leaderboard.board.matrix import FILE_COLUMNS, file_rows
-
     site = request.build_absolute_uri("/").rstrip("/")
     told: list[dict[str, Any]] = [
         {

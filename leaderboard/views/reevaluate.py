@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from evaluator.models import Reevaluation
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.task_environments import LastSeen
-from leaderboard.closing import closed
+from leaderboard.closing import closed_submissions
 from leaderboard.forms import ChooseForm, StartForm
 from leaderboard.operation import reevaluations
 from leaderboard.operation.queue_state import reevaluations_held_in_full
@@ -126,6 +126,6 @@ def _page(
         "chosen": {name: value for name, value in chosen.items() if value},
         "under_way": [(each, in_full.get(each.row.pk, each.row.held_reason)) for each in under_way],
         "latest": reevaluations.latest(),
-        "hidden": {each.case.implementation.submission_id for each in closed(request)},
+        "hidden": closed_submissions(request),
     }
     return render(request, "leaderboard/reevaluate.html", context, status=status)
