@@ -58,6 +58,11 @@ class ListFilter(FilterSet):
         super().__init__(data, queryset)  # type: ignore[no-untyped-call]
 
     @property
+    def asked(self) -> list[tuple[str, str]]:
+        """What is asked for, in the order of the filters."""
+        return [(name, self.data[name]) for name in self.filters if self.data.get(name)]
+
+    @property
     def narrowed(self) -> bool:
         """Whether anything but the whole list is asked for."""
         return self.is_bound and any(value and value != "all" for value in self.form.cleaned_data.values())

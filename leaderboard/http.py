@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import SuiteVersion
 
 if TYPE_CHECKING:
@@ -31,14 +30,19 @@ def query_with(params: QueryDict, **changes: str | None) -> str:
     return f"?{changed.urlencode()}"
 
 
-def asked_version(request: HttpRequest, suite: Suite) -> SuiteVersion | None:
-    """The suite version that ``?version=`` names, else the newest, None when there is none. Raises Http404."""
+def asked_version(request: HttpRequest, suite: Suite | str) -> SuiteVersion | None:
+    """The version that ``?version=`` names of a suite (or its slug), else the newest, None when there is none.
+
+    With suite, seed epoch and the board's state at hand. Raises Http404.
+    """
+    named = {"suite__slug": suite} if isinstance(suite, str) else {"suite": suite}
+    versions = SuiteVersion.objects.filter(**named).select_related("suite", "seed_epoch", "board_state")
     number = request.GET.get("version", "")
     if not number:
-        return current_version(suite)
+        return versions.order_by("-number").first()
     if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII):
         raise Http404(f"“{number[:20]}” is not a version number.")
-    return get_object_or_404(SuiteVersion.objects.select_related("suite", "seed_epoch"), suite=suite, number=number)
+    return get_object_or_404(versions, number=number)
 
 
 def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:

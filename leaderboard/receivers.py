@@ -19,7 +19,7 @@ from evaluator.signals import (
     submission_scored,
 )
 from leaderboard.analysis.report import push_stale
-from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
+from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility, rename
 from leaderboard.board.labels import recount_labels
 from leaderboard.board.states import every_board_changed, note_change
 from reviews.models import Case
@@ -86,6 +86,12 @@ def analyse_what_changed(**_: Any) -> None:
 def begin_board(instance: SuiteVersion, **_: Any) -> None:
     """Give a new suite version's board its state."""
     transaction.on_commit(partial(note_change, instance.pk))
+
+
+@receiver(post_save, sender=System)
+def sort_by_new_name(instance: System, **_: Any) -> None:
+    """Sort the rows of a system that may have another name now."""
+    transaction.on_commit(partial(rename, instance))
 
 
 @receiver([post_save, post_delete], sender=Suite)

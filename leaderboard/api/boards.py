@@ -132,7 +132,7 @@ def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Qu
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
-    return paged(request, metrics, paging, lambda part: map(row_out, board_rows(list(part), version, category)))
+    return paged(request, metrics, paging, lambda part: map(row_out, board_rows(part, version, category)))
 
 
 @router.get("/suites/{slug:suite}/matrix", response=Page[TaskRowOut])
@@ -145,7 +145,7 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     tasks = arranged(surroundings(version, state_of(version)).tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
-        rows = without_closed(request, board_rows(list(part), version, category))
+        rows = without_closed(request, board_rows(part, version, category))
         return [
             {"key": row.key, "system": row.system, "inputs": row.inputs, "marks": _marks(row, tasks)} for row in rows
         ]
@@ -165,7 +165,7 @@ def _found(
     category = next((each for each in around.categories if each.slug == asked.category), None)
     if asked.category and category is None:
         raise Http404
-    metrics = board_metrics(version, category).filter(entry__kind=asked.kind)
+    metrics = board_metrics(version, category, asked.kind)
     facets = filter_choices(around, published_on(version, state))
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
     valid(found.form)

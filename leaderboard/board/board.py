@@ -19,7 +19,7 @@ from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -29,6 +29,23 @@ if TYPE_CHECKING:
 NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
 
+_ROW_FIELDS: Final = (
+    *(
+        "tasks",
+        "tests_rate",
+        "tests_passed",
+        "tests_low",
+        "tests_high",
+        "rank_from",
+        "rank_to",
+        "labels",
+        "entry__kind",
+    ),
+    *("entry__inputs", "entry__left_out", "entry__marks", "entry__trial_passes", "entry__cost", "entry__tokens"),
+    *("entry__date", "entry__system__name", "entry__system__slug", "entry__system__backbone"),
+    *("entry__system__scaffold", "entry__system__organisation", "entry__reported_run__slug"),
+    *("entry__reported_run__remarks", "entry__submission__source", "entry__submission__trials"),
+)
 _INPUTS_WORDS: Final = {
     Inputs.FULL: "full",
     Inputs.PAPER_ONLY: "paper only",
@@ -100,7 +117,8 @@ class BoardRow:
     ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad. ``rank`` is the
     first and the last rank that resampling cannot exclude, ``cost`` (US $) and ``tokens`` are of all tasks once,
     ``marks`` what each rater says of each task, ``trial_passes`` how many tasks each trial passes.
-    ``closed`` rows hide their marks from whoever is labelling one of the answers.
+    ``closed`` rows hide their marks from whoever is labelling one of the answers. ``metric`` is the number of its
+    ``EntryMetric``; what ``kept_rows`` returns has a ``stamp``.
     """
 
     system: str
@@ -131,6 +149,8 @@ class BoardRow:
     trial_passes: tuple[int, ...] = ()
     closed: bool = False
     marks: Marks = field(default_factory=lambda: Marks(), compare=False)
+    metric: int = field(default=0, compare=False)
+    stamp: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
@@ -147,7 +167,7 @@ class BoardRow:
     @property
     def title_with_inputs(self) -> str:
         """The system, and what it was given unless that was everything."""
-        return self.system if self.inputs == Inputs.FULL else f"{self.system}, {self.inputs_word}"
+        return title_with_inputs(self.system, self.inputs)
 
     @property
     def inputs_word(self) -> str:
@@ -197,17 +217,33 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_metrics(version: SuiteVersion, category: Category | None = None) -> QuerySet[EntryMetric]:
-    """The rows of a board that everybody may see, with their numbers in a category (None: overall), unordered."""
+def board_metrics(
+    version: SuiteVersion, category: Category | None = None, kind: Kind | None = None
+) -> QuerySet[EntryMetric]:
+    """The rows of a board with their numbers in a category (None: overall), to be filtered, sorted and cut.
+
+    Whatever reads more than their number goes through :func:`shown_metrics`.
+    """
+    kinds = [kind] if kind else list(Kind)
+    return EntryMetric.objects.filter(suite_version=version, category=category, listed__in=kinds)
+
+
+def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
+    """Some of :func:`board_metrics` in their order, without what was hidden or withdrawn a moment ago.
+
+    They are found by one index first, so that a page reads its own rows of 100,000 and no more.
+    """
     shown = Q(entry__reported_run__isnull=False) | Q(
         entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED
     )
-    rows = EntryMetric.objects.filter(shown, category=category, entry__suite_version=version, entry__published=True)
-    return rows.select_related("entry__system", "entry__submission", "entry__reported_run")
+    found = EntryMetric.objects.filter(shown, entry__published=True, pk__in=listed.values("pk"))
+    return found.order_by(*listed.query.order_by)
 
 
-def board_rows(metrics: Sequence[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
-    """The rows of ``metrics`` in their order. Two queries."""
+def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
+    """The rows of some of :func:`board_metrics` in their order, as everybody may see them. Three queries."""
+    related = ("entry__system", "entry__submission", "entry__reported_run")
+    metrics = list(shown_metrics(listed).select_related(*related).only(*_ROW_FIELDS))
     if not metrics:
         return []
     flagged = flagged_tasks(version.pk, category)
@@ -266,6 +302,11 @@ def flagged_tasks(version: int, category: Category | None) -> set[str]:
     return set(flags.values_list("revision__task__slug", flat=True))
 
 
+def title_with_inputs(system: str, inputs: str) -> str:
+    """The system's name, and what it was given unless that was everything."""
+    return system if inputs == Inputs.FULL else f"{system}, {_INPUTS_WORDS[Inputs(inputs)]}"
+
+
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     """A system in one line. Samples are made by no model: of those nothing is said but who made them."""
     parts = []
@@ -319,6 +360,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         trials=entry.submission.trials if entry.submission else 1,
         trial_passes=tuple(entry.trial_passes),
         marks=entry.marks,
+        metric=metric.pk if metric else 0,
     )
 
 

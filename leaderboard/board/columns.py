@@ -65,9 +65,11 @@ _ASCENDING: Final = {"rank", "system", "agent", "backbone", "organisation", "inp
 def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str) -> QuerySet[EntryMetric]:
     """Rows by one of :data:`SORT_KEYS`, descending after "-"; without a value last either way, ties by name."""
     descends = sort.startswith("-")
+    if sort == DEFAULT_SORT:
+        return metrics.order_by("-tests_order", "name", "entry_id")
     values = _values(sort.removeprefix("-"))
     order = [value.desc(nulls_last=True) if descends else value.asc(nulls_last=True) for value in values]
-    return metrics.order_by(*order, Lower("entry__system__name"), "entry")
+    return metrics.order_by(*order, "name", "entry_id")
 
 
 def _values(key: str) -> list[F | Func | Case]:
@@ -76,7 +78,7 @@ def _values(key: str) -> list[F | Func | Case]:
         return [_percent(rater, each) for each in ([label.upper()] if label else LABELS[:2])]
     fields: dict[str, list[F | Func | Case]] = {
         "rank": [F("rank_from"), F("rank_to")],
-        "system": [Lower("entry__system__name")],
+        "system": [F("name")],
         "agent": [Lower("entry__system__scaffold")],
         "backbone": [Lower("entry__system__backbone")],
         "organisation": [Lower("entry__system__organisation")],

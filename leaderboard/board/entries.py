@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leaderboard.board.labels import Shares
     from leaderboard.models import ReportedResult
     from leaderboard.models.board import Marks
+    from submissions.models import System
 
 OVERALL: int | None = None
 COUNTING: Final = 2
@@ -140,11 +141,19 @@ def recompute_audited(revision_id: int) -> int:
 def refresh_visibility(submission_id: int) -> None:
     """Copy whether and when a submission was published onto its entry. Cheap; numbers are not touched."""
     submission = Submission.objects.get(pk=submission_id)
+    published = submission.visibility == Visibility.PUBLISHED
     Entry.objects.filter(submission=submission).update(
-        published=submission.visibility == Visibility.PUBLISHED,
-        date=submission.published_at or submission.scored_at,
+        published=published, date=submission.published_at or submission.scored_at
     )
+    listed = submission.kind if published else ""
+    EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
     board_changed(submission.suite_version_id, results=True)
+
+
+def rename(system: System) -> None:
+    """Sort the rows of a system by the name that it has now."""
+    name = system.name.lower()
+    EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
@@ -220,7 +229,14 @@ def _metrics(
     entry: Entry, tallies: Iterable[tuple[int | None, Tally]], judge: JudgeConfig | None
 ) -> Iterable[EntryMetric]:
     for category, tally in tallies:
-        metric = EntryMetric(entry=entry, category_id=category, tasks=tally.tasks)
+        metric = EntryMetric(
+            entry=entry,
+            category_id=category,
+            suite_version_id=entry.suite_version_id,
+            listed=entry.listed,
+            name=entry.system.name.lower(),
+            tasks=tally.tasks,
+        )
         if tally.tests is not None and tally.tasks:
             metric.tests_passed = tally.tests
             metric.tests_rate = tally.tests / tally.tasks

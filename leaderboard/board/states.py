@@ -24,7 +24,7 @@ _CHANGES: Final = """
 
 def state_of(version: SuiteVersion) -> BoardState:
     """The state of a suite version's board; a new one where none is stored yet."""
-    return BoardState.objects.filter(suite_version=version).first() or BoardState(suite_version=version)
+    return getattr(version, "board_state", None) or BoardState(suite_version=version)
 
 
 def board_changed(version: int, *, results: bool = False) -> None:

@@ -14,6 +14,7 @@ from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import tasks_of
 from leaderboard.page_cache import PAGES
 from leaderboard.runs.action_charts import has_trajectories
+from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Category
@@ -34,11 +35,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What changes with what is published: choices of the filters, other versions with rows, whether agents worked."""
+    """What changes with what is published: choices of the filters, other versions with rows, whether agents worked.
+
+    ``has_samples`` is whether any row is a calibration sample.
+    """
 
     facets: dict[str, list[tuple[str, str]]]
     other_versions: list[int]
     has_actions: bool
+    has_samples: bool
 
 
 def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
@@ -64,7 +69,8 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         elsewhere = visible_entries().exclude(suite_version=version).values("suite_version")
         others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
         numbers = list(others.values_list("number", flat=True))
-        return Published(facets_of(version), numbers, has_trajectories(version))
+        samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
+        return Published(facets_of(version), numbers, has_trajectories(version), samples.exists())
 
     key = f"published-{version.pk}-{state.surroundings}-{state.results}"
     return cast("Published", caches[PAGES].get_or_set(key, read))

@@ -8,22 +8,27 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from django.db.models import Q
 
+from leaderboard.board.board import board_metrics, board_rows, shown_metrics, title_with_inputs
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import said_of
 from leaderboard.comparing.paired import Pair, compare, holm
+from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from django.db.models import QuerySet
     from django.utils.safestring import SafeString
 
+    from benchmark_tasks.models import SuiteVersion
     from leaderboard.agreement.coefficients import Array
     from leaderboard.board.board import BoardRow
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.models import EntryMetric
 
 FEWEST, MOST = 2, 4
+LISTED: Final = 500
+"""Rows that the choice of systems offers; addresses may name any."""
 SIGNIFICANT: Final = 0.05
 _KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
 
@@ -66,9 +71,8 @@ class TaskLine:
     discordant: bool
 
 
-def rows_named(metrics: QuerySet[EntryMetric], keys: Sequence[str]) -> list[EntryMetric]:
+def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
     """The rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order; those that there are not are left out."""
-    found: dict[str, EntryMetric] = {}
     submissions, reported = [], []
     for key in keys:
         match = _KEY.fullmatch(key)
@@ -76,12 +80,22 @@ def rows_named(metrics: QuerySet[EntryMetric], keys: Sequence[str]) -> list[Entr
             submissions.append(int(match[1]))
         elif match:
             reported.append(match[2])
-    for metric in metrics.filter(entry__submission__in=submissions):
-        found[f"s{metric.entry.submission_id}"] = metric
-    for metric in metrics.filter(entry__reported_run__slug__in=reported):
-        assert metric.entry.reported_run is not None  # noqa: S101 - filtered above, for the type checker
-        found[f"r-{metric.entry.reported_run.slug}"] = metric
+    named = Q(entry__submission__in=submissions) | Q(entry__reported_run__slug__in=reported)
+    found = {row.key: row for row in board_rows(board_metrics(version).filter(named), version, None)}
     return [found[key] for key in dict.fromkeys(keys) if key in found]
+
+
+def offered(version: SuiteVersion) -> list[tuple[str, str]]:
+    """The best rows of a board as choices: key, and name with inputs and score. One query."""
+    listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT)[:LISTED]
+    fields = ("entry__submission", "entry__reported_run__slug", "entry__system__name", "entry__inputs", "tests_rate")
+    return [
+        (
+            f"s{submission}" if submission else f"r-{run}",
+            title_with_inputs(name, inputs) + ("" if rate is None else f" ({100 * rate:.1f})"),
+        )
+        for submission, run, name, inputs, rate in shown_metrics(listed).values_list(*fields)
+    ]
 
 
 def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Compared]:

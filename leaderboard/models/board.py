@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
@@ -124,6 +125,11 @@ class Entry(models.Model):
             return reverse("reported_run", args=[self.reported_run.slug])
         return reverse("submission", args=[self.submission_id])
 
+    @property
+    def listed(self) -> str:
+        """Its kind, empty unless it is published: what its metrics are found by."""
+        return self.kind if self.published else ""
+
 
 class Marks(TypedDict, total=False):
     """What each rater says of each task, in the order of ``revisions_of`` the suite version; a rater may be missing.
@@ -172,12 +178,23 @@ class EntryMetric(models.Model):
     ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     ``rank_from`` and ``rank_to`` are the first and the last rank that resampling cannot exclude, null for a row without
     results by task, for samples, and in a category that is too small for ranks.
+
+    What boards are found and sorted by is copied from entry and system, so that one index answers: suite version,
+    ``listed`` (:attr:`Entry.listed`) and ``name`` (the system's, in lower case).
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
     category = models.ForeignKey(Category, null=True, blank=True, on_delete=models.CASCADE)
+    # The index of rows begins with it.
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="+", db_index=False)
+    listed = models.CharField(max_length=12, choices=Kind, blank=True)
+    name = models.CharField(max_length=120)
     tasks = models.PositiveIntegerField()
     tests_rate = models.FloatField(null=True, blank=True)
+    # Databases do not agree on where null stands in an index.
+    tests_order = models.GeneratedField(
+        expression=Coalesce("tests_rate", -1.0), output_field=models.FloatField(), db_persist=True
+    )
     tests_passed = models.FloatField(null=True, blank=True)
     tests_low = models.FloatField(null=True, blank=True)
     tests_high = models.FloatField(null=True, blank=True)
@@ -193,7 +210,12 @@ class EntryMetric(models.Model):
                 fields=["entry"], condition=models.Q(category__isnull=True), name="one_overall_metric_per_entry"
             ),
         ]
-        indexes = [models.Index(fields=["category", "-tests_rate"], name="rows_by_tests")]
+        indexes = [
+            models.Index(
+                fields=["suite_version", "category", "listed", "-tests_order", "name", "entry"],
+                name="rows_by_tests",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.entry_id} {self.category or 'overall'}"

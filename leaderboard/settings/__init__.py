@@ -94,8 +94,9 @@ if _database["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-20000",
     }
 else:
-    _database["CONN_MAX_AGE"] = 60
     _database["CONN_HEALTH_CHECKS"] = True
+# A connection is opened once for each thread of a process, not for each request: SQLite reads its whole schema then.
+_database["CONN_MAX_AGE"] = 60
 DATABASES = {"default": _database}
 
 CACHES = {

@@ -28,6 +28,7 @@ from leaderboard.board.columns import (
     headings,
     sorted_metrics,
 )
+from leaderboard.board.kept_rows import kept_rows
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
 from leaderboard.board.states import changes_of, state_of
@@ -44,11 +45,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.board.board import BoardRow
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import EntryMetric
 
 MATRIX: Final = "leaderboard/matrix.html"
 MOST_FILE_ROWS: Final = 10_000
@@ -70,49 +73,55 @@ def board_default(request: HttpRequest) -> HttpResponse:
     suite = Suite.objects.first()
     if suite is None:
         return render(request, "leaderboard/no_suites.html")
-    return _board(request, suite, "leaderboard/board.html")
+    return _board(request, suite.slug, "leaderboard/board.html")
 
 
 @require_safe
 @kept_by(data_version)
 def board(request: HttpRequest, suite: str) -> HttpResponse:
     """One suite's board, overall or in one category, as the address asks."""
-    return _board(request, get_object_or_404(Suite, slug=suite), "leaderboard/board.html")
+    return _board(request, suite, "leaderboard/board.html")
 
 
 @require_safe
 @kept_by(data_version)
 def matrix(request: HttpRequest, suite: str) -> HttpResponse:
     """The same rows, task by task."""
-    return _board(request, get_object_or_404(Suite, slug=suite), MATRIX)
+    return _board(request, suite, MATRIX)
 
 
-def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
-    version = asked_version(request, suite)
+def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
+    version = asked_version(request, slug)
     if version is None:
-        return render(request, "leaderboard/board_empty.html", {"suite": suite})
+        return render(request, "leaderboard/board_empty.html", {"suite": get_object_or_404(Suite, slug=slug)})
+    suite = version.suite
     state = state_of(version)
     around = surroundings(version, state)
     category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
     if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
-    metrics = board_metrics(version, category)
     published = published_on(version, state)
     facets = filter_choices(around, published)
-    found = BoardFilter(request.GET, queryset=metrics.filter(entry__kind=Kind.RANKED), facets=facets)
+    found = BoardFilter(request.GET, queryset=board_metrics(version, category, Kind.RANKED), facets=facets)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
     # How many pass a task tells of few rows what each does.
     rates = [] if closed(request) else state.pass_rates
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
     if file_asked(request):
-        everything = board_rows(list(sorted_metrics(found.qs, sort)[:MOST_FILE_ROWS]), version, category)
+        everything = board_rows(sorted_metrics(found.qs, sort)[:MOST_FILE_ROWS], version, category)
         return _file(request, suite, without_closed(request, everything), tasks, by_task=template == MATRIX)
     size = PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""])
-    page = Paginator(sorted_metrics(found.qs, sort), size).get_page(request.GET.get("page"))
-    rows = without_closed(request, board_rows(list(page.object_list), version, category))
-    calibration = sorted_metrics(metrics.filter(entry__kind=Kind.CALIBRATION), sort)
-    samples = without_closed(request, board_rows(list(calibration), version, category))
+    listed = sorted_metrics(found.qs, sort)
+    paginator = Paginator(listed, size)
+    # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
+    number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
+    paginator.count = cast("int", caches[ROWS].get_or_set(number, listed.count))
+    page = paginator.get_page(request.GET.get("page"))
+    on_page = cast("QuerySet[EntryMetric]", page.object_list)
+    rows = without_closed(request, kept_rows(on_page, state, category))
+    calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
+    samples = without_closed(request, kept_rows(calibration, state, category) if published.has_samples else [])
     columns = asked_columns(request.GET, without=_unused([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
@@ -149,7 +158,7 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
     same = _key(matrix, sorted(shown["columns"]), tasks, judge)
-    by_key = {_key(same, row): row for row in rows}
+    by_key = {_key(same, row.stamp, row.closed): row for row in rows}
     kept = caches[ROWS].get_many(by_key)
     new = {
         key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})

@@ -10,8 +10,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.board import board_metrics, board_rows
-from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
 from leaderboard.closing import closes, require_open
 from leaderboard.http import asked_version
@@ -20,7 +18,6 @@ from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.tables import file_asked, table_file
 from leaderboard.views.board import data_version, without_closed
 from reviews.comparison import side_by_side
-from submissions.enums import Kind
 from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation
 
@@ -33,32 +30,26 @@ if TYPE_CHECKING:
     from leaderboard.board.matrix import MatrixTask
     from leaderboard.comparing.systems import Compared
 
-LISTED = 500
-"""Rows that the choice of systems offers; addresses may name any."""
-
 
 @require_safe
 @kept_by(data_version)
 def compare(request: HttpRequest, suite: str) -> HttpResponse:
     """Two to four rows of a board, named by ``?row=``: what tells each pair apart, and every task."""
     # Resampling needs numpy, which no other public page does.
-    from leaderboard.comparing.systems import FEWEST, MOST, compared, rows_named, task_lines
+    from leaderboard.comparing.systems import FEWEST, MOST, compared, offered, rows_named, task_lines
 
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
-    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
     keys = request.GET.getlist("row")
-    rows = board_rows(rows_named(metrics, keys[: MOST * 2])[:MOST], version, None)
-    rows = without_closed(request, rows)
+    rows = without_closed(request, rows_named(version, keys[: MOST * 2])[:MOST])
     tasks = tasks_of(version)
     enough = len(rows) >= FEWEST
     pairs = compared(rows, tasks) if enough else []
     lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
     if file_asked(request):
         return _file(request, rows, tasks, pairs)
-    offered = board_rows(list(sorted_metrics(metrics, DEFAULT_SORT)[:LISTED]), version, None)
     context = {
         "suite": shown,
         "version": version,
@@ -67,7 +58,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
         "lines": lines,
         "discordant": sum(line.discordant for line in lines),
         "with_code": [row for row in rows if row.submission],
-        "offered": offered,
+        "offered": offered(version),
         "keys": [row.key for row in rows],
         "places": range(MOST),
         "too_many": len(set(keys)) > MOST,
@@ -86,8 +77,7 @@ def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> Ht
     version = asked_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
-    named = rows_named(board_metrics(version), [key for key in request.GET.getlist("row") if key.startswith("s")][:2])
-    rows = board_rows(named, version, None)
+    rows = rows_named(version, [key for key in request.GET.getlist("row") if key.startswith("s")][:2])
     if len(rows) < 2:
         raise Http404("Name two published submissions of this suite: ?row=s12&row=s15.")
     answers = [_answer(request, row, paper, index) for row in rows]

@@ -54,6 +54,9 @@ class MetricFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = EntryMetric
 
+    suite_version = factory.SelfAttribute("entry.suite_version")
+    listed = factory.SelfAttribute("entry.listed")
+    name = factory.LazyAttribute(lambda row: row.entry.system.name.lower())
     tasks = 28
     tests_passed = 11.0
     tests_rate = factory.LazyAttribute(lambda row: None if row.tests_passed is None else row.tests_passed / row.tasks)

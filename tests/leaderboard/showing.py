@@ -70,4 +70,4 @@ def counted(version: SuiteVersion, *outcomes: str, **facts: Any) -> Submission:
 
 def rows_of(version: SuiteVersion, *, category: Category | None = None, sort: str = DEFAULT_SORT) -> list[BoardRow]:
     """The rows of a suite version's board."""
-    return board_rows(list(sorted_metrics(board_metrics(version, category), sort)), version, category)
+    return board_rows(sorted_metrics(board_metrics(version, category), sort), version, category)

@@ -19,7 +19,7 @@ from tests.benchmark_tasks.factories import (
     TaskFactory,
     TaskRevisionFactory,
 )
-from tests.leaderboard.factories import measured, reported
+from tests.leaderboard.factories import MetricFactory, measured, reported
 from tests.submissions.factories import SystemFactory
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_one_category_has_its_tasks_only(client: Client, version: SuiteVersion) 
     category = version.revisions.get(task__slug="c/1").category
     assert category is not None
     entry = version.entries.get(reported_run__slug="no-agent-x.1")
-    entry.metrics.create(category=category, tasks=1)
+    MetricFactory(entry=entry, category=category, tasks=1)
     page = client.get(f"/board/small/matrix/?category={category.slug}").content.decode()
     assert [address for _, address, _ in marks(page)] == ["/cases/reported/no-agent-x.1/c/1/"]
 

@@ -127,7 +127,8 @@ def _metric(entry: Entry, marks: Marks) -> EntryMetric:
         rater: {label: float(labels.count(label)) for label in ("CC", "LC", "LI")} for rater, labels in said.items()
     }
     return EntryMetric(
-        entry=entry, tasks=28, tests_rate=passed / 28, tests_passed=passed, tests_low=low, tests_high=high,
+        entry=entry, suite_version_id=entry.suite_version_id, listed=entry.listed, name=entry.system.name.lower(),
+        tasks=28, tests_rate=passed / 28, tests_passed=passed, tests_low=low, tests_high=high,
         labels=distributions(counts, 28),
     )  # fmt: skip
 

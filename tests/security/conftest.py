@@ -13,10 +13,11 @@ from evaluator.models import AnswerRequest, JudgeConfig, Reevaluation, Trajector
 from evaluator.reevaluation import planning
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
-from leaderboard.models import Entry
+from leaderboard.models import Entry, EntryMetric
 from reviews.cases.flags import flag_task
 from submissions.domain import tokens
 from submissions.domain.uploads import discard
+from submissions.enums import Kind
 from submissions.models import Endpoint, Submission
 from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator import reevaluations
@@ -66,7 +67,9 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     case_facts = {"state": "final", "label": "LI", "source": "decision", "closed": timezone.now()}
     decided(case_of(answer, **case_facts), ReviewerFactory(adjudicator=True), "LI", note=SENTINEL)
     recompute_submission(submission.pk)
-    Entry.objects.update(published=True)  # the submission's own visibility must hide it nevertheless
+    # The submission's own visibility must hide it nevertheless.
+    Entry.objects.update(published=True)
+    EntryMetric.objects.update(listed=Kind.RANKED)
     return submission
 
 

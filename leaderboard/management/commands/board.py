@@ -45,7 +45,7 @@ class Command(BaseCommand):
         if version is None:
             raise CommandError(f"The suite {suite.slug!r} has no version yet. Import its tasks with import_suite.")
         category = _category(options["category"])
-        rows = board_rows(list(sorted_metrics(board_metrics(version, category), DEFAULT_SORT)), version, category)
+        rows = board_rows(sorted_metrics(board_metrics(version, category), DEFAULT_SORT), version, category)
         rows = sorted(rows, key=attrgetter("calibration"))
         if options["json"]:
             report = {
