@@ -15,7 +15,7 @@ from leaderboard.board.board import titles_told_apart, visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
-from submissions.enums import Inputs, SubmissionState, Verb, Visibility
+from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
 from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
@@ -69,17 +69,21 @@ class ListFilter(FilterSet):
 
 
 class BoardFilter(ListFilter):
-    """``?q=&category=&inputs=&agent=&backbone=&organisation=&show=&since=&until=`` of a board.
+    """``?q=&category=&papers=&inputs=&agent=&backbone=&organisation=&weights=&show=&since=&until=`` of a board.
 
-    The category chooses which numbers are shown, so the view does that. ``facets`` are the choices that depend on the
-    board: categories, and the agents, backbones and organisations of its rows.
+    Category and papers choose which numbers are shown, so the view does that. ``facets`` are the choices that depend on
+    the board: categories, months, and the agents, backbones and organisations of its rows.
     """
 
     q = CharFilter(method="words", label="Search", widget=_search("system, model, organisation"))
     category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
+    papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="any time")
     agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
     backbone = ChoiceFilter(field_name="entry__system__backbone", label="Backbone", empty_label="any model")
     organisation = ChoiceFilter(field_name="entry__system__organisation", label="Organisation", empty_label="any")
+    weights = ChoiceFilter(
+        field_name="entry__system__weights", choices=Weights.choices, label="Weights", empty_label="any"
+    )
     inputs = ChoiceFilter(
         field_name="entry__inputs", choices=Inputs.choices, label="Inputs given", empty_label="any inputs"
     )
@@ -113,7 +117,7 @@ class BoardFilter(ListFilter):
         return _with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
 
     def numbers(self, queryset: QuerySet[EntryMetric], _name: str, _category: str) -> QuerySet[EntryMetric]:
-        """All rows: the view asks for the category's numbers."""
+        """All rows: the view asks for their numbers in the category, or on later papers."""
         return queryset
 
     def measured_or_reported(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:

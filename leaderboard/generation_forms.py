@@ -13,7 +13,7 @@ from benchmark_tasks.domain.queries import current_version, has_code, runnable_r
 from benchmark_tasks.models import Suite
 from evaluator.generation.generating import MOST_TRIALS, RunOrder
 from submissions.enums import Inputs, Scaffold
-from submissions.forms import LONGEST_NAME, LONGEST_NOTES, SubmitForm, refuse_hidden_characters
+from submissions.forms import LONGEST_NAME, LONGEST_NOTES, ModelFactsForm, SubmitForm, refuse_hidden_characters
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -67,7 +67,7 @@ class LimitsForm(forms.Form):
         return {name: self.cleaned_data[name] for name in LimitsForm.base_fields}
 
 
-class RunForm(SubmitForm, LimitsForm):
+class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
     """What is asked of whom. ``estimate`` is the last one that was shown, signed."""
 
     suite = forms.CharField(widget=forms.HiddenInput)
@@ -137,7 +137,8 @@ class RunForm(SubmitForm, LimitsForm):
     def order(self) -> RunOrder:
         """What is wanted. Call it on a valid form."""
         given = self.cleaned_data
-        told = {name: given[name] for name in ("inputs", "scaffold", "trials", "system", "organisation", "notes")}
+        about = ("system", "organisation", "weights", "knowledge_cutoff", "notes")
+        told = {name: given[name] for name in ("inputs", "scaffold", "trials", *about)}
         return RunOrder(
             version=self._version,
             tasks=tuple(given["tasks"]),

@@ -15,6 +15,13 @@ class Inputs(TextChoices):
     PAPER_GOAL_FILE = "paper_goal_file", "paper and goal file"
 
 
+class Weights(TextChoices):
+    """Whether anybody may have the backbone's weights."""
+
+    OPEN = "open", "open weights"
+    CLOSED = "closed", "closed weights"
+
+
 class Source(TextChoices):
     """Where the answers came from."""
 

@@ -14,10 +14,11 @@ from django.db.models import Sum
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.archives import ArchiveLimits, readable
+from submissions.answers.manifest import MONTH
 from submissions.answers.types import hidden_character
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import described_by
-from submissions.enums import Inputs, Scope
+from submissions.enums import Inputs, Scope, Weights
 from submissions.models import Upload, User
 from submissions.upload_limits import largest_upload, tree_limits
 
@@ -37,7 +38,8 @@ WAITING_UPLOADS = 20
 WAITING_TREES = 3
 """How many times the largest output tree they may be together."""
 
-DESCRIBING_FIELDS = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "links", "notes")
+_DESCRIBING = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "weights", "knowledge_cutoff")
+DESCRIBING_FIELDS = (*_DESCRIBING, "links", "notes")
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"
@@ -103,7 +105,22 @@ def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.C
     )
 
 
-class UploadForm(forms.Form):
+class ModelFactsForm(forms.Form):
+    """What tells whether a model may have seen the papers and their code."""
+
+    weights = forms.ChoiceField(
+        required=False, label="Weights of the model", choices=[("", "not said"), *Weights.choices]
+    )
+    knowledge_cutoff = forms.RegexField(
+        MONTH,
+        required=False,
+        label="Knowledge cutoff",
+        help_text="The month up to which the model knows texts, by its vendor, such as 2024-06.",
+        error_messages={"invalid": "Write a month like 2024-06."},
+    )
+
+
+class UploadForm(ModelFactsForm):
     """A bundle, or JSONL predictions or an output tree with what ``submission.json`` would say.
 
     ``stored`` names an upload of ``owner`` that was received before, so that a corrected field needs no second upload.
@@ -285,7 +302,7 @@ class CancelForm(forms.Form):
     )
 
 
-class CorrectForm(forms.Form):
+class CorrectForm(ModelFactsForm):
     """Correcting how the system is described."""
 
     name = _name("System", required=True)
@@ -293,6 +310,7 @@ class CorrectForm(forms.Form):
     scaffold = _name("Scaffold", "none, if there is no agent around the model.", required=True)
     organisation = _name("Organisation")
     links = LinksField(label="Links")
+    field_order = ("name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links", "reason")
     reason = _reason("Public, as are the old and the new values.")
 
     @classmethod

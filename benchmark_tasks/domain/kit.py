@@ -182,6 +182,8 @@ def _example_manifest(version: SuiteVersion) -> dict[str, Any]:
         "scaffold": "none",
         "inputs": "full",
         "organisation": "",
+        "weights": "",
+        "knowledge_cutoff": "",
         "links": [],
         "notes": "",
     }

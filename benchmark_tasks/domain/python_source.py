@@ -149,18 +149,23 @@ def same_code(first: ast.AST, second: ast.AST) -> bool:
 def same_definition(one: str, other: str) -> bool:
     """Whether two definitions have the same syntax tree but for docstrings; false where one of them does not parse."""
     try:
-        return same_code(_tree_of(one), _tree_of(other))
+        return same_code(definition_tree(one)[0], definition_tree(other)[0])
     except SourceError:
         return False
 
 
-def _tree_of(definition: str) -> ast.Module:
+def definition_tree(definition: str) -> tuple[ast.Module, str]:
+    """The syntax tree of a definition without docstrings, and the text in which its lines are numbered.
+
+    Raises :class:`SourceError`.
+    """
     # A method keeps its class's indentation: a string in it may hold less, so it cannot be dedented.
     indented = definition[:1] in (" ", "\t")
-    tree = parse_source(f"class _:\n{definition}" if indented else definition)
+    text = f"class _:\n{definition}" if indented else definition
+    tree = parse_source(text)
     if indented and len(tree.body) == 1 and isinstance(tree.body[0], ast.ClassDef):
         tree.body = tree.body[0].body
-    return without_docstrings(tree)
+    return without_docstrings(tree), text
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Final
 
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from benchmark_tasks.enums import AuditState, CategorySource, Protocol
 
+_ARXIV: Final = re.compile(r"https?://arxiv\.org/(?:abs|pdf)/([0-9]{2})(0[1-9]|1[0-2])\.[0-9]{4,5}", re.ASCII)
 _UNKNOWN: Final = {
     AuditState.UNAUDITED: "whether its test tells right from wrong is not known yet",
     AuditState.FAILED: "its test does not tell right from wrong",
@@ -94,6 +96,12 @@ class Paper(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def first_public(self) -> str:
+        """When it was first public, as far as is known: ``2024-05`` by its arXiv number, else its year, or empty."""
+        arxiv = _ARXIV.match(self.address)
+        return f"20{arxiv[1]}-{arxiv[2]}" if arxiv else str(self.year or "")
 
 
 class Task(models.Model):

@@ -57,6 +57,8 @@ class RunOrder:
     system: str = ""
     organisation: str = ""
     notes: str = ""
+    weights: str = ""
+    knowledge_cutoff: str = ""
     run_tokens: int | None = None
     run_dollars: Decimal | None = None
     run_seconds: int = 6 * 3600
@@ -110,6 +112,8 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
         organisation=order.organisation,
         links=(),
         notes=order.notes,
+        weights=order.weights,
+        knowledge_cutoff=order.knowledge_cutoff,
     )
     return Submission.objects.create(
         owner=owner,

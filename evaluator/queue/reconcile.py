@@ -22,6 +22,7 @@ from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
 from evaluator.testing.golden import sweep_golden
 from submissions.domain import checking, media, uploads
+from submissions.domain.similarities import compare_older_answers
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission
 
@@ -67,6 +68,7 @@ def reconcile() -> Sweep:
     top_up(checking.waiting(), UPLOADS)
     uploads.sweep()
     media.sweep_when_due()
+    compare_older_answers()
     sweep_scratch()
     sweep_golden(golden_folder())
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.

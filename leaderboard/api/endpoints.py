@@ -20,7 +20,7 @@ from leaderboard.runs.generation_pages import generation_of
 from leaderboard.views.endpoints import own_endpoint
 from reviews.views.guards import user_of
 from submissions.domain import endpoints as domain
-from submissions.enums import Inputs, Scaffold
+from submissions.enums import Inputs, Scaffold, Weights
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Order(Schema):
     tasks: list[str] = []
     system: str = Field("", description="The name on the board; the model's without it.")
     organisation: str = ""
+    weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
+    knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")
     notes: str = ""
     run_tokens: int | None = None
     run_dollars: Decimal | None = None

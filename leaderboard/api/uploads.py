@@ -17,7 +17,7 @@ from leaderboard.api.problems import too_large, valid
 from reviews.views.guards import user_of
 from submissions.domain import quotas, submitting, uploads
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.enums import Inputs
+from submissions.enums import Inputs, Weights
 from submissions.forms import UploadForm
 from submissions.models import Upload
 from submissions.upload_limits import largest_upload
@@ -35,6 +35,8 @@ class Described(Schema):
     scaffold: str = ""
     inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
     organisation: str = ""
+    weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
+    knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")
     links: str = Field("", description="Addresses, one a line.")
     notes: str = ""
 

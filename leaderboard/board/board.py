@@ -44,6 +44,7 @@ _ROW_FIELDS: Final = (
     *("entry__inputs", "entry__left_out", "entry__marks", "entry__trial_passes", "entry__cost", "entry__tokens"),
     *("entry__date", "entry__system__name", "entry__system__slug", "entry__system__backbone"),
     *("entry__system__scaffold", "entry__system__organisation", "entry__reported_run__slug"),
+    *("entry__system__weights", "entry__system__knowledge_cutoff"),
     *("entry__reported_run__remarks", "entry__submission__source", "entry__submission__trials"),
 )
 _INPUTS_WORDS: Final = {
@@ -149,6 +150,8 @@ class BoardRow:
     trial_passes: tuple[int, ...] = ()
     closed: bool = False
     marks: Marks = field(default_factory=lambda: Marks(), compare=False)
+    weights: str = ""
+    knowledge_cutoff: str = ""
     metric: int = field(default=0, compare=False)
     stamp: str = field(default="", compare=False)
 
@@ -360,6 +363,8 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         trials=entry.submission.trials if entry.submission else 1,
         trial_passes=tuple(entry.trial_passes),
         marks=entry.marks,
+        weights=entry.system.weights,
+        knowledge_cutoff=entry.system.knowledge_cutoff,
         metric=metric.pk if metric else 0,
     )
 

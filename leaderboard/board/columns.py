@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Case, F, Func, When
-from django.db.models.functions import Coalesce, Lower
+from django.db.models import Case, F, Func, Value, When
+from django.db.models.functions import Coalesce, Lower, NullIf
 
 from leaderboard.http import sort_columns
 
@@ -45,6 +45,8 @@ COLUMNS: Final = (
     Column("agent", "Agent", usual=False),
     Column("backbone", "Backbone", usual=False),
     Column("organisation", "Organisation", usual=False),
+    Column("weights", "Weights", "Whether anybody may have the weights of the model", usual=False),
+    Column("cutoff", "Knowledge cutoff", "The month up to which the model knows texts, by its vendor", usual=False),
     Column("inputs", "Inputs", "What the system was given"),
     Column("tests", "Unit tests", "Per cent of the counted tasks, with the 95 % Wilson interval"),
     Column("judge", "LLM judge", "Per cent CC, LC and LI", LABELS),
@@ -58,7 +60,19 @@ COLUMNS: Final = (
 )
 BY_KEY: Final = {column.key: column for column in COLUMNS}
 SORT_KEYS: Final = tuple(key for column in COLUMNS if column.key != "marks" for key in column.sort_keys)
-_ASCENDING: Final = {"rank", "system", "agent", "backbone", "organisation", "inputs", "cost", "tokens", "source"}
+_ASCENDING: Final = {
+    "rank",
+    "system",
+    "agent",
+    "backbone",
+    "organisation",
+    "weights",
+    "cutoff",
+    "inputs",
+    "cost",
+    "tokens",
+    "source",
+}
 """What starts at A, or at the least; everything else starts at the largest."""
 
 
@@ -82,6 +96,8 @@ def _values(key: str) -> list[F | Func | Case]:
         "agent": [Lower("entry__system__scaffold")],
         "backbone": [Lower("entry__system__backbone")],
         "organisation": [Lower("entry__system__organisation")],
+        "weights": [NullIf(F("entry__system__weights"), Value(""))],
+        "cutoff": [NullIf(F("entry__system__knowledge_cutoff"), Value(""))],
         "inputs": [F("entry__inputs")],
         "tests": [F("tests_rate")],
         "cost": [F("entry__cost")],
@@ -114,11 +130,15 @@ class Heading:
 
 
 def asked_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[Column]:
-    """The columns that ``?columns=`` names (the system's always), else the usual ones but ``without`` some."""
+    """The columns that ``?columns=`` names (the system's always), else the usual ones but ``without`` some.
+
+    Whoever asks for later papers sees the models' knowledge cutoffs, too.
+    """
     asked = set(params.getlist("columns")) & BY_KEY.keys()
     if asked:
         return [column for column in COLUMNS if column.key in asked | {"system"}]
-    return [column for column in COLUMNS if column.usual and column.key not in without]
+    usual = {column.key for column in COLUMNS if column.usual} | ({"cutoff"} if params.get("papers") else set())
+    return [column for column in COLUMNS if column.key in usual - set(without)]
 
 
 def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
@@ -138,7 +158,8 @@ def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
 
 
 FILE_COLUMNS: Final = (
-    *("rank_from", "rank_to", "system", "backbone", "agent", "organisation", "inputs", "trials"),
+    *("rank_from", "rank_to", "system", "backbone", "agent", "organisation", "weights", "knowledge_cutoff"),
+    *("inputs", "trials"),
     *("tests_passed", "tasks", "tests_percent", "tests_low", "tests_high"),
     *(f"{rater}_{label}_percent" for rater in ("judge", "annotators", "final") for label in ("cc", "lc", "li")),
     *("cost_usd", "tokens", "date", "source", "address"),
@@ -157,7 +178,8 @@ def file_row(row: BoardRow, site: str) -> list[Any]:
     bounds = (tests.percent, tests.low, tests.high) if tests else (None, None, None)
     return [
         *(row.rank or (None, None)),
-        *(row.system, row.backbone, row.scaffold or "none", row.organisation, row.inputs, row.trials),
+        *(row.system, row.backbone, row.scaffold or "none", row.organisation, row.weights or None),
+        *(row.knowledge_cutoff or None, row.inputs, row.trials),
         *((round(tests.passed, 6), tests.tasks) if tests else (None, None)),
         *(None if value is None else round(value, 1) for value in bounds),
         *labels,

@@ -28,6 +28,7 @@ class MatrixTask:
     """A column of the matrix. ``place`` is where its mark stands in ``Entry.marks``, ``starts`` whether a group begins.
 
     ``pass_rate`` is the mean share of trials that pass over the ranked rows; None where no row has a result.
+    ``first_public`` is when its paper was, as exactly as is known (``Paper.first_public``).
     """
 
     slug: str
@@ -38,6 +39,7 @@ class MatrixTask:
     category: str
     category_slug: str
     place: int
+    first_public: str = ""
     starts: bool = False
     pass_rate: float | None = None
 
@@ -61,6 +63,7 @@ def tasks_of(version: SuiteVersion) -> list[MatrixTask]:
             category=revision.category.title if revision.category else "no category",
             category_slug=revision.category.slug if revision.category else "",
             place=place,
+            first_public=revision.task.paper.first_public,
         )
         for place, revision in placed
     ]

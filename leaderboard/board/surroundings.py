@@ -11,6 +11,7 @@ from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.board import categories_of, facets_of, visible_entries
 from leaderboard.board.labels import shown_judge
+from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
 from leaderboard.page_cache import PAGES
 from leaderboard.runs.action_charts import has_trajectories
@@ -77,8 +78,12 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
 
 
 def filter_choices(around: Surroundings, published: Published) -> dict[str, list[tuple[str, str]]]:
-    """What ``BoardFilter`` offers on a board: the facets of its rows, and its categories."""
-    return {**published.facets, "category": [(each.slug, each.title) for each in around.categories]}
+    """What ``BoardFilter`` offers on a board: the facets of its rows, its categories, and its papers' months."""
+    return {
+        **published.facets,
+        "category": [(each.slug, each.title) for each in around.categories],
+        "papers": month_choices(around.tasks),
+    }
 
 
 def _takes_answers(suite: Suite) -> bool:

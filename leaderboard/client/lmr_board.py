@@ -59,7 +59,9 @@ CACHES = {
     *(".git", ".hg", ".svn", ".idea", ".vscode", "__macosx", ".cache", ".ipynb_checkpoints", ".mypy_cache"),
     *(".pytest_cache", ".ruff_cache", "__pycache__", ".venv", "env", "node_modules", "site-packages", "venv"),
 }
-DESCRIBING = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "notes")
+DESCRIBING = (
+    *("suite", "system", "backbone", "scaffold", "inputs", "organisation", "weights", "knowledge_cutoff", "notes"),
+)
 
 
 class Failure(Exception):  # noqa: N818 - what ends the program need not be an error
@@ -111,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
         each.add_argument("bundle", type=Path, help="a .zip, .tar.gz or .jsonl file, or a folder, which is packed")
         about = each.add_argument_group("for predictions and output trees, which carry no submission.json")
         for field in DESCRIBING:
-            about.add_argument(f"--{field}", default="")
+            about.add_argument(f"--{field.replace('_', '-')}", default="")
         about.add_argument("--link", action="append", default=[], help="may be given several times")
     sending.add_argument("--publish", metavar="LICENCE", default="", help="publish when scored, code under LICENCE")
     sending.add_argument("--anyway", action="store_true", help="submit although answers do not apply")

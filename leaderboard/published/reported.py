@@ -88,7 +88,7 @@ def load_published() -> int:
         systems = {system.slug: system for system in System.objects.filter(slug__startswith="reported-")}
         imported = _imported_runs(version.suite)
         for facts in shipped["runs"]:
-            system = _system_of(facts, shipped["organisation"], systems)
+            system = _system_of(facts, shipped, systems)
             run = runs.get(facts["slug"]) or ReportedRun(slug=facts["slug"])
             fields = {
                 "suite_id": version.suite_id,
@@ -165,7 +165,7 @@ def _imported_runs(suite: Suite) -> set[str]:
     return {slug for data in events for slug in data.get("runs", ())}
 
 
-def _system_of(facts: Mapping[str, Any], organisation: str, systems: dict[str, System]) -> System:
+def _system_of(facts: Mapping[str, Any], shipped: Mapping[str, Any], systems: dict[str, System]) -> System:
     """One system for all inputs of the same backbone and scaffold."""
     scaffold = "no-agent" if facts["scaffold"] == "none" else facts["scaffold"]
     slug = f"reported-{scaffold}-{facts['backbone']}".lower().replace(" ", "-").replace(".", "-")
@@ -174,7 +174,8 @@ def _system_of(facts: Mapping[str, Any], organisation: str, systems: dict[str, S
         "name": facts["system_name"],
         "backbone": facts["backbone"],
         "scaffold": facts["scaffold"],
-        "organisation": organisation,
+        "organisation": shipped["organisation"],
+        **shipped["models"][facts["backbone"]],
         "links": [facts["source_address"]],
     }
     _store(system, fields)

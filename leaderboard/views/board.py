@@ -17,7 +17,7 @@ from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.board import board_metrics
 from leaderboard.board.columns import (
     COLUMNS,
     DEFAULT_SORT,
@@ -29,6 +29,7 @@ from leaderboard.board.columns import (
     sorted_metrics,
 )
 from leaderboard.board.kept_rows import kept_rows
+from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
 from leaderboard.board.states import changes_of, state_of
@@ -36,6 +37,7 @@ from leaderboard.board.surroundings import filter_choices, published_on, surroun
 from leaderboard.closing import closed, closed_submissions
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
+from leaderboard.models import EntryMetric
 from leaderboard.models.board import Marks
 from leaderboard.page_cache import ROWS, build, kept_by
 from leaderboard.tables import file_asked, table_file
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from leaderboard.board.board import BoardRow
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.models import EntryMetric
 
 MATRIX: Final = "leaderboard/matrix.html"
 MOST_FILE_ROWS: Final = 10_000
@@ -108,20 +109,27 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     # How many pass a task tells of few rows what each does.
     rates = [] if closed(request) else state.pass_rates
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
-    if file_asked(request):
-        everything = board_rows(sorted_metrics(found.qs, sort)[:MOST_FILE_ROWS], version, category)
-        return _file(request, suite, without_closed(request, everything), tasks, by_task=template == MATRIX)
-    size = PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""])
+    month = found.form.cleaned_data.get("papers", "") if found.form.is_valid() else ""
+    tasks = later(tasks, month) if month else tasks
     listed = sorted_metrics(found.qs, sort)
-    paginator = Paginator(listed, size)
-    # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
-    number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
-    paginator.count = cast("int", caches[ROWS].get_or_set(number, listed.count))
+    in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort) if month else listed
+
+    def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
+        some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
+        rows = without_closed(request, kept_rows(some, state, category))
+        return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
+
+    if file_asked(request):
+        return _file(request, suite, read(in_order[:MOST_FILE_ROWS]), tasks, by_task=template == MATRIX)
+    paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
+    if not month:
+        # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
+        number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
+        paginator.count = cast("int", caches[ROWS].get_or_set(number, listed.count))
     page = paginator.get_page(request.GET.get("page"))
-    on_page = cast("QuerySet[EntryMetric]", page.object_list)
-    rows = without_closed(request, kept_rows(on_page, state, category))
+    rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
-    samples = without_closed(request, kept_rows(calibration, state, category) if published.has_samples else [])
+    samples = read(calibration) if published.has_samples else []
     columns = asked_columns(request.GET, without=_unused([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
@@ -137,6 +145,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "narrowed": found.narrowed,
         "filters": _filters(request, found, facets, columns),
         "category": category,
+        "month": month,
         "headings": headings(request.GET, columns),
         "page": page,
         "rows": _written(rows, shown, matrix=template == MATRIX),

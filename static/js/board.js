@@ -30,3 +30,28 @@ document.addEventListener("keydown", (event) => {
   target.tabIndex = 0;
   target.focus();
 });
+
+// A slider in the place of the list of months: its readout is the chosen option, and the list stays what is sent.
+function slide(list) {
+  const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, max: list.length - 1 });
+  const readout = document.createElement("output");
+  const label = document.querySelector(`label[for="${list.id}"]`);
+  const read = () => {
+    readout.textContent = list.options[slider.value].text;
+    slider.setAttribute("aria-valuetext", readout.textContent);
+  };
+  slider.id = `${list.id}_slider`;
+  slider.value = list.selectedIndex;
+  label.htmlFor = readout.htmlFor = slider.id;
+  slider.addEventListener("input", read);
+  slider.addEventListener("change", () => {
+    list.selectedIndex = slider.value;
+    list.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  list.hidden = true;
+  list.after(slider, readout);
+  read();
+}
+
+const months = document.getElementById("id_papers");
+if (months?.length > 1) slide(months);

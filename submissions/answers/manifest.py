@@ -16,6 +16,7 @@ from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from submissions.answers.types import Manifest, Problem, hidden_character, refuse
 
 MANIFEST_FILE = "submission.json"
+MONTH = re.compile(r"\A[12][0-9]{3}-(?:0[1-9]|1[0-2])\Z", re.ASCII)
 _LARGEST_USAGE = 1e12
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _STAND_INS = {"suite": "x", "system": "x", "backbone": "x", "inputs": "full"}
@@ -67,6 +68,12 @@ def _slug(text: str) -> str:
     return text
 
 
+def _month(text: str) -> str:
+    if text and not MONTH.fullmatch(text):
+        raise ValueError(f"is a month like '2024-06', not {text[:60]!r}")
+    return text
+
+
 class _ManifestFile(_Strict):
     suite: Annotated[str, StringConstraints(min_length=1, max_length=50), AfterValidator(_slug)]
     suite_version: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -75,6 +82,8 @@ class _ManifestFile(_Strict):
     scaffold: _Text = "none"
     inputs: Literal["full", "paper_only", "paper_goal_file"]
     organisation: _Text = ""
+    weights: Literal["", "open", "closed"] = ""
+    knowledge_cutoff: Annotated[str, AfterValidator(_month)] = ""
     links: Annotated[list[_Link], Field(max_length=10)] = []
     notes: Annotated[str, StringConstraints(max_length=4000), AfterValidator(_showable)] = ""
     kind: Literal["ranked", "calibration"] = "ranked"

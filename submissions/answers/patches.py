@@ -23,6 +23,7 @@ from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.git_tool import apply_in, paths_in, unified_diff
 from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
 from submissions.answers.protection import is_protected_name, shadowed_module, too_long, unsafe_name
+from submissions.answers.similarity import similarity
 from submissions.answers.splice import goal_in, splice
 from submissions.answers.trees import Tree, copy_tree, read_tree, scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
@@ -273,20 +274,22 @@ def _applied(task: TaskFiles, changes: list[_Change], outside_goal: Callable[...
     is_alone = all(_is_same_code(change) for change in changes if change.path != goal.file) and (
         masked is None or _same(without_goal(masked), without_goal(found))
     )
+    golden = _golden(task)
     return AppliedAnswer(
         files={path: content.decode("utf-8") for path, content in new.items()},
         deleted=tuple(sorted(old.keys() - new.keys())),
         diff=unified_diff(old, new),
         goal_source=found.text,
-        identical=is_alone and _is_reference(found.text, task),
+        identical=is_alone and golden is not None and same_definition(found.text, golden),
+        similarity={} if golden is None else similarity(found.text, golden),
     )
 
 
-def _is_reference(source: str, task: TaskFiles) -> bool:
+def _golden(task: TaskFiles) -> str | None:
     with suppress(OSError, SourceError):
         if task.reference is not None:
-            return same_definition(source, find_goal(task.reference.read_bytes(), task.goal).text)
-    return False
+            return find_goal(task.reference.read_bytes(), task.goal).text
+    return None
 
 
 def _is_same_code(change: _Change) -> bool:

@@ -62,10 +62,11 @@ class SetAside:
 class AppliedAnswer:
     """An answer applied to the masked repository, in the form that is stored and evaluated.
 
-        ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
-        ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal
-    definition's source afterwards; ``identical`` whether the goal is the golden definition and nothing else is
-        changed. Texts keep their line ends and byte order mark: write them with ``text.encode()``, never in text mode.
+    ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
+    ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal's source after it;
+    ``identical`` whether the goal is the golden definition and nothing else is changed; ``similarity`` how
+    much of its code is in the goal (empty without one). Texts keep their line ends and byte order mark: write them with
+    ``text.encode()``, never in text mode.
     """
 
     files: dict[str, str]
@@ -73,6 +74,7 @@ class AppliedAnswer:
     diff: str
     goal_source: str
     identical: bool = False
+    similarity: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class Manifest:
     links: tuple[str, ...]
     notes: str
     kind: str = "ranked"
+    weights: str = ""
+    knowledge_cutoff: str = ""
 
 
 @dataclass(frozen=True, slots=True)

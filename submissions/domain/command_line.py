@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.tree_answers import CACHES, noise_of_name
 from submissions.answers.types import Severity
-from submissions.enums import Inputs
+from submissions.enums import Inputs, Weights
 from submissions.exceptions import SubmissionError
 from submissions.upload_limits import tree_limits
 
@@ -37,6 +37,8 @@ def add_manifest_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--scaffold", default="none")
     group.add_argument("--inputs", default=Inputs.FULL.value, choices=Inputs.values)
     group.add_argument("--organisation", default="")
+    group.add_argument("--weights", default="", choices=["", *Weights.values], help="whether anybody may have them")
+    group.add_argument("--knowledge-cutoff", default="", metavar="MONTH", help="of the model, such as 2024-06")
     group.add_argument("--links", action="append", default=[], metavar="URL", help="may be given several times")
     group.add_argument("--notes", default="")
 

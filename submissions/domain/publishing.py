@@ -32,7 +32,7 @@ _CANNOT_BE = {
     Verb.UNHIDDEN: "shown again",
 }
 
-CORRECTABLE = ("name", "backbone", "scaffold", "organisation", "links")
+CORRECTABLE = ("name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links")
 
 
 _ALLOWED_FROM = {

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from submissions.answers.types import Manifest, RawAnswer
 
 _ROWS_AT_ONCE = 50
+_FACTS = ("organisation", "weights", "knowledge_cutoff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +238,14 @@ def system_of(owner: User, manifest: Manifest) -> System:
             name=manifest.system,
             backbone=manifest.backbone,
             scaffold=manifest.scaffold,
-            organisation=manifest.organisation,
+            **{fact: getattr(manifest, fact) for fact in _FACTS},
             links=list(manifest.links),
             owner=owner,
         )
-    if manifest.organisation and not system.organisation:
-        system.organisation = manifest.organisation
+    for fact in _FACTS:
+        setattr(system, fact, getattr(system, fact) or getattr(manifest, fact))
     system.links = list(dict.fromkeys([*system.links, *manifest.links]))[:10]
-    system.save(update_fields=["organisation", "links"])
+    system.save(update_fields=[*_FACTS, "links"])
     return system
 
 

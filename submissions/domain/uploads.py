@@ -313,6 +313,8 @@ def described_by(options: Mapping[str, Any]) -> Manifest | None:
         links=tuple(links),
         notes=options.get("notes") or "",
         kind=options.get("kind") or Kind.RANKED.value,
+        weights=options.get("weights") or "",
+        knowledge_cutoff=options.get("knowledge_cutoff") or "",
     )
 
 

@@ -10,20 +10,26 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
+from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility, Weights
 
 if TYPE_CHECKING:
     from submissions.answers.types import AppliedAnswer
 
 
 class System(models.Model):
-    """What is ranked: a backbone model and a scaffold around it."""
+    """What is ranked: a backbone model and a scaffold around it.
+
+    ``knowledge_cutoff`` is the month up to which the backbone knows texts, by its vendor (``2024-06``). It and
+    ``weights`` are empty where nobody has said.
+    """
 
     slug = models.SlugField(max_length=120, unique=True)
     name = models.CharField(max_length=120)
     backbone = models.CharField(max_length=120)
     scaffold = models.CharField(max_length=120, default="none")
     organisation = models.CharField(max_length=120, blank=True)
+    weights = models.CharField(max_length=6, choices=Weights, blank=True)
+    knowledge_cutoff = models.CharField(max_length=7, blank=True)
     links = models.JSONField(default=list, blank=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
@@ -127,6 +133,9 @@ class Implementation(models.Model):
     ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
     ``identical_to_reference`` flags code that is the golden function's, and changes nothing else, but for formatting,
     comments and docstrings: shipped golden files are public, so this is worth knowing, and no offence by itself.
+    ``similarity`` has ``tokens`` and ``tree``: how much of the golden function's code is in it, 0 to 1
+    (``submissions/answers/similarity.py``); empty where there is no code, or no golden function to compare with, null
+    of answers that are older than this measure until the sweep has compared them.
     ``set_aside`` lists ``{message, file, diff}``: changes that came with the answer and were not applied, such as those
     of tests.
     """
@@ -142,6 +151,7 @@ class Implementation(models.Model):
     raw_answer = models.TextField(blank=True)
     answer_error = models.JSONField(default=dict, blank=True)
     identical_to_reference = models.BooleanField(default=False)
+    similarity = models.JSONField(default=dict, null=True, blank=True)
     set_aside = models.JSONField(default=list, blank=True)
     usage = models.JSONField(default=dict, blank=True)
     trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)
@@ -168,3 +178,4 @@ class Implementation(models.Model):
         self.diff = applied.diff
         self.goal_source = applied.goal_source
         self.identical_to_reference = applied.identical
+        self.similarity = dict(applied.similarity)

@@ -1,0 +1,117 @@
+"""A board that counts only tasks of papers that were first public after a month: what a model cannot have learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from benchmark_tasks.domain.statistics import wilson
+from leaderboard.board.board import LabelsCell, TestsCell
+from leaderboard.board.columns import LABELS
+from leaderboard.board.labels import MIXED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+    from leaderboard.board.board import BoardRow
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import EntryMetric
+    from leaderboard.models.board import Marks
+
+RATERS = ("judge", "human", "final")
+
+
+def month_choices(tasks: Sequence[MatrixTask]) -> list[tuple[str, str]]:
+    """The months after which some but not all of ``tasks`` were first public, with the number of those tasks."""
+    months = sorted({task.first_public for task in tasks if task.first_public})
+    counted = ((month, len(later(tasks, month))) for month in months)
+    return [
+        (month, f"after {month} ({number} task{'' if number == 1 else 's'})") for month, number in counted if number
+    ]
+
+
+def later(tasks: Sequence[MatrixTask], month: str) -> list[MatrixTask]:
+    """Those of ``tasks`` whose paper was first public after ``month``; of one with a year only, that is not known."""
+    return [task for task in tasks if task.first_public > month]
+
+
+def counted_on(
+    rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], month: str, order: Sequence[int]
+) -> list[BoardRow]:
+    """``rows`` with their numbers on ``tasks`` alone, in the ``order`` of their metrics if it is given.
+
+    Without results by task a row has no numbers, and none has a rank.
+    """
+    places = {metric: place for place, metric in enumerate(order)}
+    counted = [
+        replace(
+            row,
+            rank=None,
+            trial_passes=(),
+            stamp=f"{row.stamp} {month}",
+            tests=_tests(row, tasks),
+            judge=_labels(row, "judge", tasks),
+            human=_labels(row, "human", tasks),
+            final=_labels(row, "final", tasks),
+        )
+        for row in rows
+    ]
+    return sorted(counted, key=lambda row: places.get(row.metric, 0))
+
+
+def sorted_on(listed: QuerySet[EntryMetric], tasks: Sequence[MatrixTask], sort: str) -> list[int]:
+    """The metrics of ``listed`` by what ``sort`` names on ``tasks``, or as they are. One query."""
+    found: list[tuple[int, Marks]] = list(listed.values_list("pk", "entry__marks"))
+    rater, _, label = sort.removeprefix("-").partition("-")
+    if rater not in {"tests", *RATERS}:
+        return [pk for pk, _ in found]
+    descends = sort.startswith("-")
+
+    def key(each: tuple[int, Marks]) -> tuple[bool, float]:
+        score = _score(each[1], rater, label.upper() or LABELS[0], tasks)
+        return score is None, 0 if score is None else -score if descends else score
+
+    return [pk for pk, _ in sorted(found, key=key)]
+
+
+def _score(marks: Marks, rater: str, label: str, tasks: Sequence[MatrixTask]) -> float | None:
+    if rater == "tests":
+        shares = [share for share in _shares(marks, tasks) if share is not None]
+        return sum(shares) / len(shares) if shares else None
+    labels = _given(marks, rater, tasks)
+    return labels.count(label) / len(tasks) if any(labels) else None
+
+
+def _shares(marks: Marks, tasks: Sequence[MatrixTask]) -> list[float | None]:
+    known = marks.get("tests")
+    return [known[task.place] for task in tasks] if known else []
+
+
+def _given(marks: Marks, rater: str, tasks: Sequence[MatrixTask]) -> list[str]:
+    known = cast("dict[str, list[str]]", marks).get(rater)
+    return [known[task.place] for task in tasks] if known else []
+
+
+def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
+    shares = _shares(row.marks, tasks)
+    known = [share for share in shares if share is not None]
+    # As everywhere, what others reported keeps all tasks as its denominator; here some may be left out.
+    number = len(shares) if row.reported else len(known)
+    if not known:
+        return None
+    low, high = wilson(sum(known), number)
+    return TestsCell(100 * sum(known) / number, 100 * low, 100 * high, sum(known), number)
+
+
+def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:
+    """A rater's labels; None where it said nothing, or where trials differ, which ``marks`` do not keep apart."""
+    labels = _given(row.marks, rater, tasks)
+    cell: LabelsCell | None = getattr(row, rater)
+    if cell is None or not any(labels) or MIXED in labels:
+        return None
+    counts = [labels.count(label) for label in LABELS]
+    cc, lc, li = (round(100 * number / len(tasks), 1) for number in counts)
+    abstained = labels.count("A")
+    return LabelsCell(cc, lc, li, sum(counts), abstained, len(tasks), cell.judge, cell.judge_slug)

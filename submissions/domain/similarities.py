@@ -1,0 +1,24 @@
+"""Answers that came before their similarity to the golden function was measured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmark_tasks.domain.queries import UNREADABLE, golden_definition
+from submissions.answers.similarity import similarity
+from submissions.models import Implementation
+
+BATCH: Final = 200
+
+
+def compare_older_answers() -> int:
+    """Measure some answers that nobody has compared with the golden function; return how many."""
+    older = Implementation.objects.filter(similarity__isnull=True).exclude(goal_source="")
+    answers = list(older.select_related("revision__task").only("goal_source", "revision")[:BATCH])
+    for answer in answers:
+        try:
+            answer.similarity = similarity(answer.goal_source, golden_definition(answer.revision))
+        except UNREADABLE:
+            answer.similarity = {}
+    Implementation.objects.bulk_update(answers, ["similarity"])
+    return len(answers)
