@@ -77,7 +77,7 @@ class BoardFilter(ListFilter):
 
     q = CharFilter(method="words", label="Search", widget=_search("system, model, organisation"))
     category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
-    papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="any time")
+    papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="papers of any date")
     agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
     backbone = ChoiceFilter(field_name="entry__system__backbone", label="Backbone", empty_label="any model")
     organisation = ChoiceFilter(field_name="entry__system__organisation", label="Organisation", empty_label="any")

@@ -27,9 +27,7 @@ def month_choices(tasks: Sequence[MatrixTask]) -> list[tuple[str, str]]:
     """The months after which some but not all of ``tasks`` were first public, with the number of those tasks."""
     months = sorted({task.first_public for task in tasks if task.first_public})
     counted = ((month, len(later(tasks, month))) for month in months)
-    return [
-        (month, f"after {month} ({number} task{'' if number == 1 else 's'})") for month, number in counted if number
-    ]
+    return [(month, f"papers after {month} ({number})") for month, number in counted if number]
 
 
 def later(tasks: Sequence[MatrixTask], month: str) -> list[MatrixTask]:
