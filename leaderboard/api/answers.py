@@ -14,7 +14,7 @@ from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
 from leaderboard.cases.case_pages import review_of
-from leaderboard.runs.submission_pages import may_see_code, task_row
+from leaderboard.runs.submission_pages import may_see_code, shown_similarity, task_row
 from leaderboard.views import submissions as pages
 from leaderboard.views import trajectories
 
@@ -46,7 +46,8 @@ class PrivateCasesOut(Schema):
 class CodeOut(Schema):
     """What the answer is: ``diff`` against the masked repository, and the ``goal`` as answered.
 
-    ``error`` says why it could not be applied; then ``raw`` is what was sent.
+    ``error`` says why it could not be applied; then ``raw`` is what was sent. ``similarity`` to the golden function, by
+    ``tokens`` and ``tree`` (0 to 1), is told once the submission is published.
     """
 
     diff: str
@@ -54,6 +55,7 @@ class CodeOut(Schema):
     raw: str
     error: str
     identical_to_reference: bool
+    similarity: dict[str, float] | None
     licence: str
 
 
@@ -153,6 +155,7 @@ def _code(answer: Implementation) -> dict[str, Any]:
         "raw": answer.raw_answer if error else "",
         "error": error.get("message", ""),
         "identical_to_reference": answer.identical_to_reference,
+        "similarity": shown_similarity(answer),
         "licence": answer.submission.code_licence,
     }
 

@@ -21,7 +21,7 @@ from leaderboard.board.surroundings import filter_choices, published_on, surroun
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_version
 from leaderboard.views.board import without_closed
-from submissions.enums import Inputs, Kind
+from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,8 @@ class RowOut(Schema):
     backbone: str
     scaffold: str
     organisation: str
+    weights: str
+    knowledge_cutoff: str
     inputs: str
     reported: bool
     calibration: bool
@@ -101,6 +103,7 @@ class Wanted(Versioned):
     category: str = Field("", description="A category's slug; overall without it.")
     q: str = Field("", description="Words in a system's name, backbone, scaffold or organisation.")
     inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
+    weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
     show: Literal["all", "measured", "reported"] = "all"
     kind: Literal[*Kind.values] = Kind.RANKED  # type: ignore[valid-type]
     sort: Sort = DEFAULT_SORT  # type: ignore[valid-type]
@@ -184,7 +187,7 @@ def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
 def row_out(row: BoardRow) -> dict[str, Any]:
     """A row of the board as data."""
     about = ("key", "rank", "cost", "tokens", "trials", "system", "system_slug", "backbone", "scaffold")
-    told = (*about, "organisation", "inputs", "reported", "calibration")
+    told = (*about, "organisation", "weights", "knowledge_cutoff", "inputs", "reported", "calibration")
     more = ("provenance", "unpublished", "date", "remarks", "left_out", "flagged")
     return {
         **{name: getattr(row, name) for name in (*told, *more)},

@@ -29,6 +29,8 @@ class SystemOut(Schema):
     backbone: str
     scaffold: str
     organisation: str
+    weights: str
+    knowledge_cutoff: str
     links: list[str]
     page: str
 
@@ -86,7 +88,7 @@ class ReportedRunDetail(ReportedRunOut):
 
 def system_out(system: System) -> dict[str, Any]:
     """A system as data."""
-    told = ("slug", "name", "backbone", "scaffold", "organisation", "links")
+    told = ("slug", "name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links")
     return {**{name: getattr(system, name) for name in told}, "page": system.get_absolute_url()}
 
 

@@ -11,7 +11,7 @@ from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
 
@@ -59,19 +59,25 @@ def counted_on(
     return sorted(counted, key=lambda row: places.get(row.metric, 0))
 
 
-def sorted_on(listed: QuerySet[EntryMetric], tasks: Sequence[MatrixTask], sort: str) -> list[int]:
-    """The metrics of ``listed`` by what ``sort`` names on ``tasks``, or as they are. One query."""
-    found: list[tuple[int, Marks]] = list(listed.values_list("pk", "entry__marks"))
+def sorted_on(
+    listed: QuerySet[EntryMetric], tasks: Sequence[MatrixTask], sort: str, *, hidden: Collection[int]
+) -> list[int]:
+    """The metrics of ``listed`` by what ``sort`` names on ``tasks``, or as they are. One query.
+
+    Submissions in ``hidden`` stand last, as those without results do: on one task their place would tell its mark.
+    """
+    found = list(listed.values_list("pk", "entry__marks", "entry__submission"))
     rater, _, label = sort.removeprefix("-").partition("-")
     if rater not in {"tests", *RATERS}:
-        return [pk for pk, _ in found]
+        return [pk for pk, *_ in found]
     descends = sort.startswith("-")
 
-    def key(each: tuple[int, Marks]) -> tuple[bool, float]:
-        score = _score(each[1], rater, label.upper() or LABELS[0], tasks)
+    def key(each: tuple[int, Marks, int | None]) -> tuple[bool, float]:
+        _, marks, submission = each
+        score = None if submission in hidden else _score(marks, rater, label.upper() or LABELS[0], tasks)
         return score is None, 0 if score is None else -score if descends else score
 
-    return [pk for pk, _ in sorted(found, key=key)]
+    return [pk for pk, *_ in sorted(found, key=key)]
 
 
 def _score(marks: Marks, rater: str, label: str, tasks: Sequence[MatrixTask]) -> float | None:

@@ -169,6 +169,14 @@ def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:
     return [(short_digest(digest), digest) for digest in sorted(set(filter(None, digests)))]
 
 
+def shown_similarity(answer: Implementation) -> dict[str, float] | None:
+    """An answer's similarity to the golden function, for whoever sees its code; None where nobody knows it.
+
+    Not before it is published: who tries many answers in private would learn what the golden function is.
+    """
+    return (answer.similarity or None) if answer.submission.visibility == Visibility.PUBLISHED else None
+
+
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
     """Whether the answers' code may be shown: to owner and maintainers, and to all once the owner has published it."""
     if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):

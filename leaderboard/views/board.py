@@ -112,7 +112,8 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     month = found.form.cleaned_data.get("papers", "") if found.form.is_valid() else ""
     tasks = later(tasks, month) if month else tasks
     listed = sorted_metrics(found.qs, sort)
-    in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort) if month else listed
+    hidden = closed_submissions(request)
+    in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort, hidden=hidden) if month else listed
 
     def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
         some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
+FACTS = {
+    "closed": {"weights": "closed", "knowledge_cutoff": "2023-10"},
+    "open": {"weights": "open", "knowledge_cutoff": "2024-06"},
+}
+
+
 def version_with_tasks(slug: str = "lmr-mini") -> SuiteVersion:
     made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug=slug, position=1), tasks=2)
     return made
@@ -104,11 +110,13 @@ class TestRows:
     def test_every_column_sorts_in_the_database(self, key: str) -> None:
         version = version_with_tasks()
         judge = {"judge": label_counts(5, 3, 20, tasks=28)}
-        low = measured(version, system=SystemFactory(name="Low", organisation="a"), metric={"labels": judge})
+        low = measured(
+            version, system=SystemFactory(name="Low", organisation="a", **FACTS["closed"]), metric={"labels": judge}
+        )
         more = {"judge": label_counts(6, 4, 21, tasks=31), "human": label_counts(1, 1, 1, tasks=3)}
         high = measured(
             version,
-            system=SystemFactory(name="Top", backbone="z", scaffold="z", organisation="b"),
+            system=SystemFactory(name="Top", backbone="z", scaffold="z", organisation="b", **FACTS["open"]),
             inputs=Inputs.PAPER_ONLY,
             metric={"labels": more, "tests_passed": 12.0, "rank_from": 2, "rank_to": 3},
         )
@@ -229,7 +237,8 @@ class TestControls:
 
     def test_facets_offer_what_the_board_has(self, client: Client) -> None:
         version = version_with_tasks()
-        measured(version, system=SystemFactory(name="A", backbone="x", scaffold="Hands", organisation="Org"))
+        about = {"backbone": "x", "scaffold": "Hands", "organisation": "Org", "weights": "open"}
+        measured(version, system=SystemFactory(name="A", **about))
         reported(version, system=SystemFactory(name="B", backbone="x", scaffold="none", organisation=""))
         measured(version, system=SystemFactory(name="Secret", backbone="hidden-model"), published=False)
         page = client.get("/").content.decode()
@@ -237,7 +246,12 @@ class TestControls:
         offered = {("x", "x (2)"), ("Hands", "Hands (1)"), ("none", "no agent (1)"), ("Org", "Org (1)")}
         assert offered <= set(options)
         assert "hidden-model" not in page
-        for query, expected in (("agent=Hands", ["A"]), ("agent=none", ["B"]), ("backbone=x", ["A", "B"])):
+        for query, expected in (
+            ("agent=Hands", ["A"]),
+            ("agent=none", ["B"]),
+            ("weights=open", ["A"]),
+            ("backbone=x", ["A", "B"]),
+        ):
             assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
 
     def test_dates_narrow_the_rows(self, client: Client) -> None:

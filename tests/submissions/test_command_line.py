@@ -19,9 +19,12 @@ def test_every_field_has_an_option() -> None:
     manifest = described(
         *("--suite", "small", "--system", "S", "--backbone", "b", "--scaffold", "agent", "--inputs", "paper_only"),
         *("--organisation", "O", "--links", "https://a.example", "--links", "https://b.example", "--notes", "none"),
+        *("--weights", "closed", "--knowledge-cutoff", "2024-06"),
     )
     links = ("https://a.example", "https://b.example")
-    assert manifest == Manifest("small", None, "S", "b", "agent", "paper_only", "O", links, "none", "ranked")
+    assert manifest == Manifest(
+        "small", None, "S", "b", "agent", "paper_only", "O", links, "none", "ranked", "closed", "2024-06"
+    )
 
 
 def test_without_a_suite_nothing_is_described() -> None:

@@ -144,13 +144,14 @@ def test_showing_again_restores_what_the_owner_had_made_of_it(
 def test_correcting_keeps_old_and_new_values(alice: User, news: list[Submission]) -> None:
     system = SystemFactory(owner=alice, name="Alfa", backbone="a-1", links=[])
     mine = SubmissionFactory(owner=alice, system=system)
-    changes = {"name": "Alpha", "backbone": "a-1", "links": ["https://example.org"]}
+    changes = {"name": "Alpha", "backbone": "a-1", "knowledge_cutoff": "2024-06", "links": ["https://example.org"]}
     publishing.correct_system(submission=mine, actor=alice, changes=changes, reason="misspelt")
     system.refresh_from_db()
     assert (system.name, system.links) == ("Alpha", ["https://example.org"])
     event = history(mine).get()
     assert (event.verb, event.reason) == (Verb.CORRECTED, "misspelt")
-    assert event.data == {"changed": {"name": ["Alfa", "Alpha"], "links": [[], ["https://example.org"]]}}
+    cutoff = {"knowledge_cutoff": ["", "2024-06"]}
+    assert event.data == {"changed": {"name": ["Alfa", "Alpha"], **cutoff, "links": [[], ["https://example.org"]]}}
     assert news == [mine]
 
 

@@ -142,10 +142,16 @@ def test_a_system_is_found_again_whatever_its_case(alice: User, bob: User, tmp_p
     second = submit(
         alice,
         tmp_path,
-        bundle({"alpha/1": BROKEN}, system="ALPHA solver", organisation="Example Lab", links=["https://example.org/b"]),
+        bundle(
+            {"alpha/1": BROKEN},
+            system="ALPHA solver",
+            organisation="Example Lab",
+            links=["https://example.org/b"],
+            weights="open",
+        ),
     ).submission.system
     assert second == first
-    assert (second.name, second.organisation) == ("Alpha Solver", "Example Lab")
+    assert (second.name, second.organisation, second.weights) == ("Alpha Solver", "Example Lab", "open")
     assert second.links == ["https://example.org/a", "https://example.org/b"]
     other = submit(bob, tmp_path, bundle()).submission.system
     assert (first.slug, other.slug) == ("alpha-solver", "alpha-solver-2")

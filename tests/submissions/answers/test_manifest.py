@@ -44,9 +44,20 @@ def test_every_field_is_read_stripped_and_composed() -> None:
         notes="one\ntwo",
         kind="calibration",
         inputs="paper_goal_file",
+        weights="open",
+        knowledge_cutoff="2024-06",
     )
     links = ("https://example.org/a", "http://example.org")
-    described = ("OpenHands 0.33", "paper_goal_file", "Universit\u00e9", links, "one\ntwo", "calibration")
+    described = (
+        "OpenHands 0.33",
+        "paper_goal_file",
+        "Universit\u00e9",
+        links,
+        "one\ntwo",
+        "calibration",
+        "open",
+        "2024-06",
+    )
     assert good(b"\xef\xbb\xbf" + content) == Manifest("lmr-mini", 3, "Plain", "small-model", *described)
 
 
@@ -61,6 +72,8 @@ def test_all_missing_fields_are_named_at_once() -> None:
         ({"system": "a\u202eb"}, "system holds the control or direction character U+202E; remove it."),
         ({"links": ["http://[bad"]}, "links[0] cannot be read as an address."),
         ({"links": ["https://e.org/a b"]}, "links[0] holds a space."),
+        ({"knowledge_cutoff": "2024-13"}, "knowledge_cutoff is a month like '2024-06', not '2024-13'."),
+        ({"weights": "ajar"}, "weights must be one of '', 'open' or 'closed', not \"ajar\"."),
         ({"suite": "LMR mini"}, "suite is a name like 'lmr-mini' (small letters, digits, hyphens), not 'LMR mini'."),
         *(
             ({"links": ["https://example.org", link]}, f"links[1] {NO_WEB_ADDRESS}")

@@ -1,0 +1,132 @@
+"""Boards that count only tasks of papers that were first public after a month."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.domain.statistics import wilson
+from leaderboard.board.states import note_change
+from reviews.enums import CaseState
+from tests.benchmark_tasks.factories import (
+    PaperFactory,
+    SuiteFactory,
+    SuiteVersionFactory,
+    TaskFactory,
+    TaskRevisionFactory,
+)
+from tests.leaderboard.factories import label_counts, measured, reported
+from tests.leaderboard.showing import words
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from benchmark_tasks.models import SuiteVersion
+
+pytestmark = pytest.mark.django_db
+ADDRESSES = (
+    "https://arxiv.org/abs/2305.18290",
+    "https://arxiv.org/pdf/2401.04925v2",
+    "https://aclanthology.org/2024.x.pdf",
+    "https://arxiv.org/abs/2502.11089",
+)
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    """Four tasks, of 2023-05, 2024-01, 2024 (which month is not known) and 2025-02."""
+    made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1))
+    for name, address in zip("abcd", ADDRESSES, strict=True):
+        paper = PaperFactory(suite=made.suite, slug=name, folder_name=name, address=address, year=2024)
+        task = TaskFactory(suite=made.suite, paper=paper, index=1, slug=f"{name}/1")
+        made.revisions.add(TaskRevisionFactory(task=task))
+    labels = {"judge": label_counts(2, 1, 1, tasks=4), "human": label_counts(2, 1, 1, tasks=4)}
+    old = measured(made, system=SystemFactory(name="Old", knowledge_cutoff="2024-06"), metric={"labels": labels})
+    old.marks = {"tests": [1.0, 1.0, 1.0, 0.0], "judge": ["CC", "CC", "LI", "LC"], "human": ["CC", "M", "LI", "CC"]}
+    new = measured(made, system=SystemFactory(name="New"), trials=2, metric={"tests_passed": 2.0})
+    new.marks = {"tests": [0.0, None, 0.5, 1.0]}
+    for entry in (old, new):
+        entry.save()
+    reported(made, system=SystemFactory(name="Totals"))
+    note_change(made.pk)
+    return made
+
+
+def rows(client: Client, query: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(client.get(f"/board/small/?format=csv&{query}").content.decode().splitlines()))
+
+
+def test_papers_have_the_month_of_their_arxiv_number_or_their_year(version: SuiteVersion) -> None:
+    papers = [revision.task.paper.first_public for revision in version.revisions.order_by("task__slug")]
+    assert papers == ["2023-05", "2024-01", "2024", "2025-02"]
+
+
+def test_the_choices_are_the_months_with_the_tasks_after_them(client: Client, version: SuiteVersion) -> None:
+    page = client.get("/board/small/").content.decode()
+    (choices,) = re.findall(r'<select name="papers".*?</select>', page, re.DOTALL)
+    assert re.findall(r'value="([^"]*)"[^>]*>([^<]*)<', choices) == [
+        ("", "papers of any date"),
+        ("2023-05", "papers after 2023-05 (3)"),
+        ("2024", "papers after 2024 (2)"),
+        ("2024-01", "papers after 2024-01 (1)"),
+    ]
+
+
+def test_only_later_papers_are_counted(client: Client, version: SuiteVersion) -> None:
+    new, old, totals = rows(client, "papers=2024")
+    assert (new["system"], new["tests_passed"], new["tasks"]) == ("New", "1.0", "1"), "one task is left out"
+    assert (old["system"], old["tests_passed"], old["tasks"], old["tests_percent"]) == ("Old", "1.0", "2", "50.0")
+    low, high = wilson(1, 2)
+    assert (old["tests_low"], old["tests_high"]) == (f"{100 * low:.1f}", f"{100 * high:.1f}")
+    assert (old["judge_cc_percent"], old["judge_lc_percent"], old["judge_li_percent"]) == ("50.0", "50.0", "0.0")
+    assert old["annotators_cc_percent"] == "", "which label each trial got is not kept"
+    assert (totals["system"], totals["tests_passed"], totals["rank_from"]) == ("Totals", "", "")
+
+
+def test_rows_are_sorted_by_what_is_counted(client: Client, version: SuiteVersion) -> None:
+    assert [row["system"] for row in rows(client, "")] == ["Old", "Totals", "New"]
+    assert [row["system"] for row in rows(client, "papers=2024-01")] == ["New", "Old", "Totals"]
+    assert [row["system"] for row in rows(client, "papers=2024-01&sort=tests")] == ["Old", "New", "Totals"]
+    assert [row["system"] for row in rows(client, "papers=2024-01&sort=-judge-lc")] == ["Old", "New", "Totals"]
+    assert [row["system"] for row in rows(client, "papers=2024-01&sort=system")] == ["New", "Old", "Totals"]
+
+
+def test_the_page_says_so_and_shows_the_models_knowledge_cutoff(client: Client, version: SuiteVersion) -> None:
+    page = words(client.get("/board/small/?papers=2024-01").content.decode())
+    assert "Counted is only the 1 task of papers that were first public after 2024-01." in page
+    assert "Knowledge cutoff" in page
+    assert "2024-06" in page
+    whole = words(client.get("/board/small/").content.decode())
+    assert "Counted" not in whole
+
+
+def test_pages_of_both_boards_do_not_mix(client: Client, version: SuiteVersion) -> None:
+    """Rows are kept as HTML: with the month they were counted for."""
+    first = client.get("/board/small/").content
+    assert client.get("/board/small/?papers=2024-01").content != first
+    note_change(version.pk)
+    assert client.get("/board/small/").content == first
+
+
+def test_the_place_of_a_row_does_not_tell_whoever_labels_an_answer_of_it(client: Client, version: SuiteVersion) -> None:
+    old = version.entries.get(system__name="Old").submission
+    answer = ImplementationFactory(submission=old, revision=version.revisions.get(task__slug="d/1"))
+    order = [row["system"] for row in rows(client, "papers=2024&sort=tests")]
+    reviewer = ready()
+    assigned(case_of(answer, state=CaseState.LEASED), reviewer)
+    assert reviewer.user is not None
+    client.force_login(reviewer.user)
+    hidden = rows(client, "papers=2024&sort=tests")
+    assert (order, [row["system"] for row in hidden]) == (["Old", "New", "Totals"], ["New", "Old", "Totals"])
+    assert (hidden[1]["tests_passed"], hidden[1]["judge_cc_percent"]) == ("", "")
+
+
+@pytest.mark.parametrize("month", ["2019-01", "nonsense", "2024-13"])
+def test_other_months_are_refused_and_count_nothing(client: Client, version: SuiteVersion, month: str) -> None:
+    response = client.get(f"/board/small/?papers={month}")
+    assert (response.status_code, "Select a valid choice" in response.content.decode()) == (200, True)
