@@ -21,6 +21,7 @@ from leaderboard.views import (
     sharing,
     site,
     status,
+    styleguide,
     submission_actions,
     submissions,
     systems,
@@ -55,6 +56,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 
 # Documentation and health.
 urlpatterns += [
+    path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("docs/", docs.docs, name="docs"),
     path("docs/images/<str:name>", docs.image, name="docs_image"),
     path("docs/<slug:slug>/", docs.page, name="docs_page"),

@@ -262,3 +262,17 @@ def test_it_names_the_contact_and_a_date(client: Client, settings: Settings, tim
 def test_without_a_contact_there_is_none(client: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, security_contact="")
     assert client.get(SECURITY_TXT).status_code == 404
+
+
+def test_the_style_guide_shows_rows_in_every_state_while_debug_is_on(client: Client, settings: Settings) -> None:
+    settings.DEBUG = True
+    page = client.get("/styleguide/").content.decode()
+    states = ("×3", "1/2", "totals only", "hidden while you label", "in doubt", "2 unpublished", "aria-busy")
+    assert [state for state in states if state not in page] == []
+
+
+def test_too_many_sign_ins_are_told_what_to_do(client: Client, settings: Settings) -> None:
+    settings.ACCOUNT_RATE_LIMITS = {"signup": "1/m/ip"}
+    sent = [client.post("/accounts/signup/", {"username": f"user{number}"}) for number in range(2)]
+    assert [response.status_code for response in sent] == [200, 429]
+    assert "wait a few minutes" in sent[1].content.decode()

@@ -77,6 +77,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "task_paper": everybody(**task),
         "system": Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, {"slug": submission.system.slug}),
         "reported_run": nowhere({"slug": "none"}),
+        "styleguide": nowhere({}),  # DEBUG is off
         "docs": everybody(),
         "docs_page": everybody(slug="submitting"),
         "docs_image": nowhere({"name": "none.png"}),
