@@ -33,7 +33,7 @@ from leaderboard.snapshots.changes import changes_since, gone_since
 from leaderboard.snapshots.citation import citation
 from leaderboard.snapshots.document import rows_of, tasks_of
 from leaderboard.snapshots.freezing import freeze
-from leaderboard.views.board import data_version, without_closed
+from leaderboard.views.board import data_version, unused, without_closed
 from reviews.models import GuidelineRevision
 from reviews.views.guards import maintainers_only, user_of
 from submissions.enums import Kind
@@ -109,25 +109,26 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     gone = gone_since(shown)
     away = {each.key for each in gone}
     changes = changes_since(shown, gone)
-    in_hand = _in_hand(request, shown)
-    hidden = {each.case.implementation.submission_id for each in in_hand}
+    held = in_hand(request, shown)
+    hidden = {each.case.implementation.submission_id for each in held}
     rows = without_closed(request, [row for row in rows_of(shown.document) if row.key not in away])
     tasks = tasks_of(shown.document)
     page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
     address = request.build_absolute_uri(shown.get_absolute_url())
     context = {
         "snapshot": shown,
+        "heading": f"{shown.suite.title} board, snapshot {shown.number}: {shown.title}",
         "frozen": shown.document,
         "suite": shown.suite,
         "page": page,
         "rows": [(row, cells(row, tasks)) for row in page.object_list],
-        "columns": {*SHOWN} if any(row.final and row.final.by_annotators for row in rows) else {*SHOWN} - {"final"},
+        "columns": {*SHOWN} - unused(rows),
         "labels": list(Label),
         "tasks": tasks,
         "left_out": next((row.left_out for row in rows if row.left_out), ()),
         "changes": changes,
         "corrected": [each for each in changes.corrected if each.row.submission not in hidden],
-        "closed": in_hand,
+        "closed": held,
         "withdrawn": gone,
         "agreement": []
         if gone
@@ -149,7 +150,7 @@ def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpRespo
 
 def archive_response(request: HttpRequest, shown: Snapshot) -> HttpResponse:
     """The archive as a file. Raises :class:`AnswerClosedError` for whoever labels an answer of one of its rows."""
-    if found := _in_hand(request, shown):
+    if found := in_hand(request, shown):
         raise AnswerClosedError(found)
     response = HttpResponse(
         archive_bytes(shown, {each.key for each in gone_since(shown)}), content_type="application/zip"
@@ -159,7 +160,7 @@ def archive_response(request: HttpRequest, shown: Snapshot) -> HttpResponse:
     return response
 
 
-def _in_hand(request: HttpRequest, shown: Snapshot) -> list[Assignment]:
+def in_hand(request: HttpRequest, shown: Snapshot) -> list[Assignment]:
     """What whoever asks has to label of the submissions in a snapshot."""
     inside = {row.submission for row in rows_of(shown.document)} | set(shown.document["agreement_of"])
     return [each for each in closed(request) if each.case.implementation.submission_id in inside]
