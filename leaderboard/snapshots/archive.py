@@ -48,14 +48,14 @@ def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
     tasks = tasks_of(document)
     agreement = [] if without else document["agreement"]
     about = {
-        "suite": document["suite"],
+        "suite": _sorted(document["suite"]),
         "snapshot": snapshot.number,
         "title": snapshot.title,
         "note": snapshot.note,
         "frozen": document["frozen"],
         "counting": document["counting"],
-        "judge": document["judge"],
-        "guidelines": document["guidelines"],
+        "judge": _sorted(document["judge"]),
+        "guidelines": _sorted(document["guidelines"]),
         "flagged_tasks": document["flagged"],
     }
     left_out = {each["task"]: each["why"] for row in rows if not row.reported for each in row.left_out}
@@ -88,6 +88,11 @@ def _zipped(files: Mapping[str, bytes], *, folder: str) -> bytes:
             entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
             archive.writestr(entry, content)
     return target.getvalue()
+
+
+def _sorted(facts: Mapping[str, object] | None) -> dict[str, object] | None:
+    """PostgreSQL keeps no order of an object's keys."""
+    return None if facts is None else dict(sorted(facts.items()))
 
 
 def _json(data: object) -> bytes:

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
     from reviews.models import Assignment
 
-ROWS: Final = 100
+ROWS: Final = 50
+MOST_CORRECTED: Final = 100
+"""Corrected rows that the page lists; the API lists all."""
 SHOWN: Final = ("rank", "inputs", "tests", "judge", "human", "final", "marks", "cost", "date", "source")
 
 
@@ -113,6 +115,7 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     hidden = {each.case.implementation.submission_id for each in held}
     rows = without_closed(request, [row for row in rows_of(shown.document) if row.key not in away])
     tasks = tasks_of(shown.document)
+    corrected = [each for each in changes.corrected if each.row.submission not in hidden]
     page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
     address = request.build_absolute_uri(shown.get_absolute_url())
     context = {
@@ -127,7 +130,8 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
         "tasks": tasks,
         "left_out": next((row.left_out for row in rows if row.left_out), ()),
         "changes": changes,
-        "corrected": [each for each in changes.corrected if each.row.submission not in hidden],
+        "corrected": corrected[:MOST_CORRECTED],
+        "more_corrected": len(corrected[MOST_CORRECTED:]),
         "closed": held,
         "withdrawn": gone,
         "agreement": []

@@ -15,9 +15,10 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board.states import changes_of, note_change
 from leaderboard.comparing.ranks import rank_version
-from leaderboard.models import Snapshot
+from leaderboard.models import EntryMetric, Snapshot
 from leaderboard.snapshots.document import rows_of
 from leaderboard.snapshots.freezing import freeze
+from leaderboard.views import snapshots
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -167,6 +168,20 @@ class TestPage:
         assert "tests_percent was 39.3 , is 50.0" in page
         assert "Other marks on 1 task: b/1." in page
         assert "re-evaluated: The test was mended." in page
+
+    def test_lists_so_many_corrected_rows_and_leads_to_the_others(
+        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(snapshots, "MOST_CORRECTED", 1)
+        for name in ("A", "B", "C"):
+            ours(version, name)
+        frozen(version)
+        EntryMetric.objects.update(tests_passed=12)
+        note_change(version.pk)
+        page = client.get(PAGE)
+        assert words_of(page).count("tests_passed was 11.0 , is 12.0") == 1
+        assert "2 more rows: all of them as JSON" in words_of(page)
+        assert 'href="/api/v1/suites/small/snapshots/1"' in page.content.decode()
 
     def test_says_that_nothing_was_corrected(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
