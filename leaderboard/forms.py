@@ -92,6 +92,37 @@ class QuotaForm(forms.Form):
         return found
 
 
+class SnapshotForm(forms.Form):
+    """Freezes a suite's board."""
+
+    title = forms.CharField(
+        max_length=120,
+        label="Title",
+        help_text="Short, as a paper would name it, for example “camera-ready” or “May 2026”.",
+        validators=[refuse_hidden_characters],
+    )
+    note = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Why it is frozen",
+        help_text="Public, and like the title never changed: a mistake is put right by a new snapshot.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+    supersedes = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label="Supersedes",
+        help_text="An older snapshot that should not be cited any more; its page then leads to this one, and says why.",
+    )
+
+    def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        standing = suite.snapshots.filter(superseded_by=None).defer("document")
+        choices = [("", "none"), *((each.number, f"{each.number}: {each.title}") for each in standing)]
+        cast("forms.TypedChoiceField", self.fields["supersedes"]).choices = choices
+
+
 class AddJudgeForm(forms.Form):
     """Makes a judge from one of one's own endpoints."""
 

@@ -161,3 +161,4 @@ class Verb(TextChoices):
     TASK_FLAGGED = "task_flagged", "flagged the task"
     FLAG_LIFTED = "flag_lifted", "lifted the flag of"
     LABELS_IMPORTED = "labels_imported", "imported labels of"
+    FROZEN = "frozen", "froze the board as"

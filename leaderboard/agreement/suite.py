@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +50,14 @@ class RaterPair:
     second: Rater
     result: PairAgreement
     abstained: int = 0
+
+    def as_data(self) -> dict[str, Any]:
+        """The pair as data."""
+        raters = {
+            place: {"slug": rater.slug, "name": rater.name}
+            for place, rater in (("first", self.first), ("second", self.second))
+        }
+        return {**raters, "abstained": self.abstained, **asdict(self.result)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,36 @@ FILE_COLUMNS: Final = (
     *("cost_usd", "tokens", "date", "source", "address"),
 )
 """The board as a file. Percentages have one decimal, as on the page; what nobody said is empty (null in JSON)."""
+_RATERS: Final = {"judge": "the LLM judge calls", "annotators": "annotators call", "final": "are, in the end,"}
+_CALLED: Final = {"cc": "completely correct", "lc": "logically correct", "li": "logically incorrect"}
+FILE_MEANINGS: Final = {
+    "rank_from": ("integer", "First rank that resampling the papers cannot exclude; empty without a rank band."),
+    "rank_to": ("integer", "Last rank that resampling the papers cannot exclude."),
+    "system": ("text", "The system's name."),
+    "backbone": ("text", "The language model."),
+    "agent": ("text", "The agent around it; “none” without one."),
+    "organisation": ("text", "Who built the system, by their own account."),
+    "weights": ("text", "open or closed: whether anybody may have the model's weights; empty where not said."),
+    "knowledge_cutoff": ("text", "The month up to which the model knows texts, by its vendor; empty where not said."),
+    "inputs": ("text", "What it was given: full, paper_only or paper_goal_file."),
+    "trials": ("integer", "How many times each task was attempted."),
+    "tests_passed": ("number", "Counted tasks whose unit test passes; the mean over trials."),
+    "tasks": ("integer", "Counted tasks: the denominator of all percentages."),
+    "tests_percent": ("number", "tests_passed in per cent of tasks."),
+    "tests_low": ("number", "Lower bound of its 95 % Wilson interval, in per cent."),
+    "tests_high": ("number", "Upper bound of its 95 % Wilson interval, in per cent."),
+    **{
+        f"{rater}_{label}_percent": ("number", f"Per cent of the tasks whose answers {says} {word}.")
+        for rater, says in _RATERS.items()
+        for label, word in _CALLED.items()
+    },
+    "cost_usd": ("number", "US $ for all tasks once, as declared or measured; empty where not known of each answer."),
+    "tokens": ("integer", "Tokens in and out for all tasks once."),
+    "date": ("date and time", "When it was published (ISO 8601); empty for what others reported."),
+    "source": ("text", "Who measured it."),
+    "address": ("text", "The run's page."),
+}
+"""Type and meaning of each of :data:`FILE_COLUMNS`, for whoever takes the file away."""
 
 
 def file_row(row: BoardRow, site: str) -> list[Any]:

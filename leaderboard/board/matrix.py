@@ -145,6 +145,18 @@ def _said(label: str) -> str:
 
 FILE_COLUMNS: Final = ("system", "inputs", "task", "category", "tests", "judge", "annotators", "address")
 """The matrix as a file, a line for each system and task: the share of trials that pass, and what each rater says."""
+_LABELS_MEAN: Final = "CC, LC, LI, abstained, or mixed where trials differ; empty where nothing was said."
+FILE_MEANINGS: Final = {
+    "system": ("text", "The system's name."),
+    "inputs": ("text", "What it was given: full, paper_only or paper_goal_file."),
+    "task": ("text", "The task, as paper and index."),
+    "category": ("text", "The task's category."),
+    "tests": ("number", "Share of trials whose unit test passes, from 0 to 1; empty where not counted or not known."),
+    "judge": ("text", f"The LLM judge's label: {_LABELS_MEAN}"),
+    "annotators": ("text", f"The annotators' label: {_LABELS_MEAN}"),
+    "address": ("text", "The answer's page."),
+}
+"""Type and meaning of each of them."""
 
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from leaderboard.models.analysis import AnalysisReport
 from leaderboard.models.board import BoardState, Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
+from leaderboard.models.snapshots import Snapshot
 
 __all__ = [
     "AnalysisReport",
@@ -11,4 +12,5 @@ __all__ = [
     "ReportedAggregate",
     "ReportedResult",
     "ReportedRun",
+    "Snapshot",
 ]

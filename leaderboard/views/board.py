@@ -131,7 +131,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
     samples = read(calibration) if published.has_samples else []
-    columns = asked_columns(request.GET, without=_unused([*rows, *samples]))
+    columns = asked_columns(request.GET, without=unused([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "tasks": tasks,
@@ -168,7 +168,7 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
     same = _key(matrix, sorted(shown["columns"]), tasks, judge)
-    by_key = {_key(same, row.stamp, row.closed): row for row in rows}
+    by_key = {_key(same, row.stamp or row, row.closed): row for row in rows}
     kept = caches[ROWS].get_many(by_key)
     new = {
         key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
@@ -235,7 +235,7 @@ def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
     ]
 
 
-def _unused(rows: list[BoardRow]) -> set[str]:
+def unused(rows: list[BoardRow]) -> set[str]:
     """Columns that would say nothing of any of the rows."""
     said = {
         "rank": any(row.rank for row in rows),

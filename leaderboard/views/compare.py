@@ -60,6 +60,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
         "with_code": [row for row in rows if row.submission],
         "offered": offered(version),
         "keys": [row.key for row in rows],
+        "query": "&".join([*(f"row={row.key}" for row in rows), f"version={version.number}"]),
         "places": range(MOST),
         "too_many": len(set(keys)) > MOST,
         "missing": len(set(keys)) - len(rows) if len(set(keys)) <= MOST else 0,

@@ -117,6 +117,13 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "board_actions": everybody(suite="small"),
         "matrix": everybody(suite="small"),
         "compare": everybody(suite="small"),
+        "snapshots": everybody(suite="small"),
+        "snapshot": everybody(suite="small", number=1),
+        "snapshot_picture": everybody(suite="small", number=1),
+        "board_picture": everybody(suite="small"),
+        "system_picture": nowhere({"slug": submission.system.slug}),
+        "compare_picture": nowhere({"suite": "small"}),
+        "snapshot_archive": everybody(suite="small", number=1),
         "board_feed": everybody(suite="small"),
         "badge": nowhere({"slug": submission.system.slug}),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
@@ -174,7 +181,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What maintainers act on, and a ``token`` of Alice's; ``plan`` is the fingerprint of measuring hers again."""
+    """What maintainers act on, and a ``token`` of Alice's; ``plan`` is the fingerprint of measuring hers again.
+
+    ``board`` is how often the board changed.
+    """
 
     endpoint: Endpoint
     judge: JudgeConfig
@@ -182,6 +192,7 @@ class Others:
     reevaluation: Reevaluation
     token: ApiToken
     plan: str
+    board: int | None
 
 
 OWNER, MAINTAINER = frozenset({"owner"}), frozenset({"maintainer"})
@@ -229,6 +240,12 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
         "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
+        "snapshot_freeze": Act(
+            MAINTAINER,
+            {"suite": "small"},
+            {"title": "T", "note": "n", "seen": others.board},
+            where(visibility="published"),
+        ),
         "reevaluate_start": Act(MAINTAINER, {}, {**named, "plan": others.plan}),
         "reevaluate_retry": Act(MAINTAINER, held),
         "reevaluate_stop": Act(MAINTAINER, held),
@@ -244,7 +261,7 @@ ELSEWHERE_TESTED: Final = {
 
 PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
-    *("case", "cases", "judge_differences", "analysis_default", "analysis"),
+    *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
 }
 """Where everybody reads of the submission, once it is published."""

@@ -13,7 +13,10 @@ from evaluator.models import AnswerRequest, JudgeConfig, Reevaluation, Trajector
 from evaluator.reevaluation import planning
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.states import changes_of, note_change
+from leaderboard.comparing.ranks import rank_version
 from leaderboard.models import Entry, EntryMetric
+from leaderboard.snapshots.freezing import freeze
 from reviews.cases.flags import flag_task
 from submissions.domain import tokens
 from submissions.domain.uploads import discard
@@ -70,7 +73,18 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     # The submission's own visibility must hide it nevertheless.
     Entry.objects.update(published=True)
     EntryMetric.objects.update(listed=Kind.RANKED)
+    _frozen(submission)
     return submission
+
+
+def _frozen(submission: Submission) -> None:
+    """Freeze the board as if the submission had been published then."""
+    sent, version = Submission.objects.filter(pk=submission.pk), submission.suite_version
+    sent.update(visibility="published")
+    note_change(version.pk, results=True)
+    rank_version(version.pk)
+    freeze(suite=version.suite, actor=None, title="before", note="To see that nothing of it is left.")
+    sent.update(visibility="private")
 
 
 @pytest.fixture
@@ -106,7 +120,8 @@ def actions(
     planned = planning.plan(Submission.objects.filter(pk=secret_submission.pk), offered=LastSeen(), task="")
     judge = JudgeConfig.objects.get(slug="other")
     token, _ = tokens.make(owner=secret_submission.owner, name="CI", scopes=["read"], days=1)
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, plan=planning.fingerprint(planned))
+    plan, board = planning.fingerprint(planned), changes_of("small")
+    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, plan, board)
     return acting(secret_submission, secret_upload, secret_call, others)
 
 

@@ -64,7 +64,7 @@ class Command(BaseCommand):
                 "suite": suite.slug,
                 **{name: options[name] or None for name in ("category", "system", "inputs")},
                 **{name: options[name] for name in ("samples", "binary")},
-                "pairs": [_as_data(pair) for pair in report.pairs],
+                "pairs": [pair.as_data() for pair in report.pairs],
                 "annotators": asdict(report.annotators),
                 "judges": [_trust_as_data(judge, trust) for judge, trust in report.judges],
             }
@@ -80,14 +80,6 @@ class Command(BaseCommand):
 def _nothing(*, binary: bool) -> str:
     hint = "" if binary else " Unit tests only pass or fail: they are compared with --binary."
     return f"No two raters labelled the same published answer here.{hint}"
-
-
-def _as_data(pair: RaterPair) -> dict[str, Any]:
-    raters = {
-        place: {"slug": rater.slug, "name": rater.name}
-        for place, rater in (("first", pair.first), ("second", pair.second))
-    }
-    return {**raters, "abstained": pair.abstained, **asdict(pair.result)}
 
 
 def _trust_as_data(judge: Rater, trust: JudgeTrust) -> dict[str, Any]:

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('benchmark_tasks', '0004_repository_metrics'),
-        ('leaderboard', '0008_board_index'),
+        ('leaderboard', '0009_board_index'),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('submissions', '0011_api_tokens'),
+        ('submissions', '0012_audit_of_snapshots'),
     ]
 
     operations = [

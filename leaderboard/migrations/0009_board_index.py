@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('benchmark_tasks', '0004_repository_metrics'),
-        ('leaderboard', '0007_analysis_reports'),
+        ('leaderboard', '0008_snapshots'),
     ]
 
     operations = [

@@ -1,0 +1,200 @@
+"""Frozen boards, and what tells systems apart."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema
+
+from benchmark_tasks.models import Suite
+from leaderboard.api.boards import RowOut, row_out
+from leaderboard.api.catalogue import Versioned, file_of
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.problems import Kind, ProblemError
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.matrix import tasks_of
+from leaderboard.http import asked_version
+from leaderboard.snapshots.changes import Changes, changes_since, gone_since
+from leaderboard.snapshots.document import rows_of
+from leaderboard.views.board import without_closed
+from leaderboard.views.snapshots import archive_response, asked_snapshot, in_hand
+from submissions.enums import Kind as SubmissionKind
+
+if TYPE_CHECKING:
+    from leaderboard.comparing.systems import Compared
+    from leaderboard.models import Snapshot
+
+router = Router(tags=["Boards"])
+
+
+class SnapshotOut(Schema):
+    """A frozen board. ``superseded_by`` is the number of the one that should be cited instead."""
+
+    number: int
+    title: str
+    note: str
+    frozen: datetime
+    suite_version: int
+    superseded_by: int | None
+    archive_sha256: str
+    page: str
+
+
+class CorrectionOut(Schema):
+    """A row with other numbers now: of each column what it was and is, and the tasks with other marks."""
+
+    key: str
+    columns: dict[str, tuple[Any, Any]]
+    tasks: list[str]
+    moved_to_version: int | None
+
+
+class GoneOut(Schema):
+    """A row that was withdrawn or hidden since; which system it was is not published any more."""
+
+    key: str
+    what: str
+    reason: str
+
+
+class AroundOut(Schema):
+    """What the numbers depend on, and how it changed."""
+
+    what: str
+    was: str
+    now: str
+
+
+class SnapshotDetail(SnapshotOut):
+    """A frozen board with its rows, what they depend on, and what was corrected since."""
+
+    suite_digest: str
+    judge_digest: str | None
+    guidelines_digest: str | None
+    counting: int
+    rows: list[RowOut]
+    corrected: list[CorrectionOut]
+    gone: list[GoneOut]
+    around: list[AroundOut]
+    new_rows: int
+
+
+class PairOut(Schema):
+    """Two rows: discordant tasks, difference in points with its 95 % interval, p (McNemar) and p adjusted by Holm.
+
+    All numbers are null where no task has a result of both.
+    """
+
+    first: str
+    second: str
+    words: str
+    tasks: int | None
+    papers: int | None
+    first_only: int | None
+    second_only: int | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+
+
+class ComparisonOut(Schema):
+    """The rows compared, and each pair of them."""
+
+    rows: list[RowOut]
+    pairs: list[PairOut]
+
+
+class Named(Versioned):
+    """Which rows are compared."""
+
+    row: list[str] = Field(description="Two to four keys of rows, such as s12.", min_length=2, max_length=4)
+
+
+@router.get("/suites/{slug:suite}/compare", response=ComparisonOut)
+def compare_rows(request: HttpRequest, suite: str, asked: Query[Named]) -> dict[str, Any]:
+    """What tells two to four ranked rows of a board apart."""
+    # Resampling needs numpy.
+    from leaderboard.comparing.systems import FEWEST, compared, rows_named
+
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None:
+        raise Http404
+    rows = without_closed(request, rows_named(version, asked.row))
+    if len(rows) < FEWEST:
+        raise ProblemError(Kind.NOT_FOUND, "Fewer than two of these rows are on the board.")
+    pairs = compared(rows, tasks_of(version))
+    return {"rows": [row_out(row) for row in rows], "pairs": [_pair(each) for each in pairs]}
+
+
+def _pair(each: Compared) -> dict[str, Any]:
+    names = {"tasks": "tasks", "papers": "papers", "first_only": "more_a", "second_only": "more_b"}
+    more = {**names, "difference": "difference", "low": "low", "high": "high", "p": "p"}
+    numbers = {name: getattr(each.pair, stored) if each.pair else None for name, stored in more.items()}
+    about = {"first": each.first.key, "second": each.second.key, "words": each.words}
+    return {**about, **numbers, "p_holm": each.adjusted}
+
+
+@router.get("/suites/{slug:suite}/snapshots", response=Page[SnapshotOut])
+def list_snapshots(request: HttpRequest, suite: str, paging: Query[Paging]) -> dict[str, Any]:
+    """The snapshots of a suite's board, newest first."""
+    shown = get_object_or_404(Suite, slug=suite)
+    listed = shown.snapshots.defer("document").select_related("suite", "suite_version", "superseded_by")
+    return paged(request, listed, paging, lambda part: map(_snapshot, part))
+
+
+@router.get("/suites/{slug:suite}/snapshots/{int:number}", response=SnapshotDetail)
+def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any]:
+    """One frozen board, without what was withdrawn since."""
+    shown = asked_snapshot(suite, number)
+    gone = gone_since(shown)
+    away = {each.key for each in gone}
+    frozen, hidden = shown.document, {each.case.implementation.submission_id for each in in_hand(request, shown)}
+    return {
+        **_snapshot(shown),
+        "suite_digest": frozen["suite"]["digest"],
+        "judge_digest": frozen["judge"] and frozen["judge"]["digest"],
+        "guidelines_digest": frozen["guidelines"] and frozen["guidelines"]["digest"],
+        "counting": frozen["counting"],
+        "rows": [row_out(row) for row in rows_of(frozen) if row.key not in away],
+        **_changes(changes_since(shown, gone), hidden),
+    }
+
+
+@router.get("/suites/{slug:suite}/snapshots/{int:number}/archive", openapi_extra=file_of("application/zip"))
+def get_snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
+    """A snapshot's data as a zip, without what was withdrawn since."""
+    return archive_response(request, asked_snapshot(suite, number))
+
+
+def _snapshot(shown: Snapshot) -> dict[str, Any]:
+    return {
+        **{name: getattr(shown, name) for name in ("number", "title", "note")},
+        "frozen": shown.created,
+        "suite_version": shown.suite_version.number,
+        "superseded_by": shown.replacement.number if shown.replacement else None,
+        "archive_sha256": shown.archive,
+        "page": shown.get_absolute_url(),
+    }
+
+
+def _changes(found: Changes, hidden: set[int]) -> dict[str, Any]:
+    return {
+        "corrected": [
+            {
+                "key": each.row.key,
+                "columns": {name: (was, now) for name, was, now in each.columns},
+                "tasks": list(each.tasks),
+                "moved_to_version": each.moved_to,
+            }
+            for each in found.corrected
+            if each.row.submission not in hidden
+        ],
+        "gone": [{"key": each.key, "what": each.what, "reason": each.reason} for each in found.gone],
+        "around": [{"what": what, "was": was, "now": now} for what, was, now in found.around],
+        "new_rows": found.new_rows,
+    }

@@ -1,0 +1,120 @@
+"""Pictures of pages (OpenGraph), for whoever links to them: PNG of 1200 by 630, of what is public only."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from django.core.cache import cache
+from django.db.models import Sum
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.matrix import tasks_of
+from leaderboard.board.results import runs_of_system
+from leaderboard.http import asked_version
+from leaderboard.models import BoardState
+from leaderboard.page_cache import kept_by
+from leaderboard.pictures.cards import MOST_BARS, board_card, compare_card, system_card
+from leaderboard.pictures.drawing import draw
+from leaderboard.snapshots.changes import gone_since
+from leaderboard.snapshots.document import rows_of
+from leaderboard.views.board import data_version, without_closed
+from leaderboard.views.snapshots import asked_snapshot
+from submissions.enums import Kind
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+
+    from leaderboard.pictures.cards import Card
+
+MOST_DRAWN: Final = 60
+"""New pictures a minute, on the whole site: each takes a tenth of a second, and comparisons are countless."""
+_MINUTE: Final = 60
+
+
+def _board(request: HttpRequest, suite: str, **_: object) -> str | None:
+    return data_version(request, suite)
+
+
+def _every_board(_request: HttpRequest, **_: object) -> str | None:
+    changed = BoardState.objects.aggregate(changed=Sum("changed"))["changed"]
+    return f"all {changed}" if changed else None
+
+
+@require_safe
+@kept_by(data_version)
+def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
+    """The best rows of a suite's board."""
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
+    best = board_rows(list(sorted_metrics(metrics, DEFAULT_SORT)[:MOST_BARS]), version, None)
+    tasks = version.revisions.count()
+    return _drawn(request, lambda: board_card(f"{shown.title} board", best, number=metrics.count(), tasks=tasks))
+
+
+@require_safe
+@kept_by(_board)
+def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
+    """The best rows of a frozen board that are still public."""
+    shown = asked_snapshot(suite, number)
+    away = {each.key for each in gone_since(shown)}
+    rows = [row for row in rows_of(shown.document) if row.key not in away and not row.calibration]
+    title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
+    day = f"Frozen {shown.created.day} {shown.created:%B %Y}: {shown.title}"
+    return _drawn(request, lambda: board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
+
+
+@require_safe
+@kept_by(_every_board)
+def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
+    """A system's published rows."""
+    system = get_object_or_404(System, slug=slug)
+    runs = [run for run in runs_of_system(system) if not run.row.calibration]
+    if not runs:
+        raise Http404("Nothing of this system is published.")
+    named = [(run.entry.suite_version.suite.title, run.row) for run in runs]
+    return _drawn(request, lambda: system_card(system.name, runs[0].row.facts, named))
+
+
+@require_safe
+@kept_by(data_version)
+def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
+    """Two to four rows of a board, as the comparison's page shows them."""
+    # Resampling needs numpy.
+    from leaderboard.comparing.systems import FEWEST, MOST, compared, rows_named
+
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
+    found = board_rows(rows_named(metrics, request.GET.getlist("row")[: MOST * 2])[:MOST], version, None)
+    if len(found) < FEWEST:
+        raise Http404("Name two to four published rows: ?row=s12&row=s15.")
+    rows, tasks = without_closed(request, found), tasks_of(version)
+    return _drawn(request, lambda: compare_card(version.suite.title, rows, compared(rows, tasks)))
+
+
+def _drawn(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
+    """The picture, unless too many were drawn in this minute. Kept ones do not count."""
+    key = f"pictures:{int(time.time()) // _MINUTE}"
+    # Two at the same moment may count as one, as with requests to the API.
+    drawn = int(cache.get(key, 0)) + 1
+    if drawn > MOST_DRAWN:
+        said = "Too many pictures were drawn in this minute. Ask again in the next."
+        return HttpResponse(
+            said, status=HTTPStatus.TOO_MANY_REQUESTS, headers={"Retry-After": _MINUTE}, content_type="text/plain"
+        )
+    cache.set(key, drawn, _MINUTE)
+    return HttpResponse(draw(card(), site=request.get_host()), content_type="image/png")

@@ -1,0 +1,250 @@
+"""Frozen boards: freezing, the page, what was corrected since, and the archive."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from leaderboard.board.states import changes_of, note_change
+from leaderboard.comparing.ranks import rank_version
+from leaderboard.models import EntryMetric, Snapshot
+from leaderboard.snapshots.document import rows_of
+from leaderboard.snapshots.freezing import freeze
+from leaderboard.views import snapshots
+from submissions.domain.audit import record
+from submissions.enums import Kind, Verb
+from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.models import AuditEvent
+from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.leaderboard.factories import label_counts, reported
+from tests.leaderboard.freezing import PAGE, frozen, ours, sent, two_tasks
+from tests.leaderboard.judging import JudgeFactory, show
+from tests.leaderboard.showing import rows_of as board_rows_of
+from tests.leaderboard.showing import words_of
+from tests.reviews.factories import guideline
+from tests.submissions.factories import SystemFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from django.test import Client
+    from pytest_django import Settings
+
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def version(settings: Settings, tmp_path: Path) -> SuiteVersion:
+    settings.DATA_DIR = tmp_path
+    return two_tasks()
+
+
+class TestFreezing:
+    def test_stores_what_everybody_sees(self, version: SuiteVersion) -> None:
+        judge = JudgeFactory()
+        show(version.suite, judge)
+        text = guideline(3)
+        ours(version, metric={"labels": {"judge": label_counts(5, 3, 10, tasks=28)}})
+        reported(version, system=SystemFactory(name="Theirs"), slug="theirs-1", metric={"tests_passed": None})
+        ours(version, "Sample", kind=Kind.CALIBRATION)
+        ours(version, "Secret", published=False)
+        shown = board_rows_of(version)
+        snapshot = frozen(version)
+        assert {row.system for row in rows_of(snapshot.document)} == {"Ours", "Theirs", "Sample"}
+        ranked = {row.key: row for row in board_rows_of(version)}
+        assert len(shown) == 3
+        for row in rows_of(snapshot.document):
+            assert row == ranked[row.key]
+            assert row.marks == ranked[row.key].marks
+        assert snapshot.document["judge"] is not None
+        assert snapshot.document["judge"]["digest"] == judge.digest
+        assert snapshot.document["guidelines"] == {
+            "number": 3,
+            "digest": hashlib.sha256(text.text.encode()).hexdigest(),
+        }
+
+    def test_numbers_go_up_and_it_stands_in_the_audit(self, version: SuiteVersion, maintainer: User) -> None:
+        ours(version)
+        frozen(version)
+        snapshot = freeze(suite=version.suite, actor=maintainer, title=" Second ", note="Again.", supersedes=1)
+        assert (snapshot.number, snapshot.title) == (2, "Second")
+        event = AuditEvent.objects.filter(verb=Verb.FROZEN).first()
+        assert event is not None
+        assert (event.actor, event.reason, event.data["archive"]) == (maintainer, "Again.", snapshot.archive)
+        with pytest.raises(WrongStateError, match="superseded by snapshot 2 already"):
+            frozen(version, supersedes=1)
+        with pytest.raises(WrongStateError, match="There is no snapshot 9"):
+            frozen(version, supersedes=9)
+        assert Snapshot.objects.count() == 2
+
+    def test_is_never_changed_or_deleted(self, version: SuiteVersion) -> None:
+        ours(version)
+        snapshot = frozen(version)
+        for act in (snapshot.save, snapshot.delete, Snapshot.objects.all().delete):
+            with pytest.raises(TypeError, match="append-only"):
+                act()
+
+    def test_refuses(self, version: SuiteVersion, alice: User, maintainer: User) -> None:
+        with pytest.raises(WrongStateError, match="Nothing is published on this board"):
+            frozen(version)
+        ours(version)
+        given: dict[str, Any] = {"suite": version.suite, "title": "t", "note": "n"}
+        note_change(version.pk, results=True)
+        with pytest.raises(WrongStateError, match="Rank bands are being computed"):
+            freeze(**given, actor=maintainer)
+        rank_version(version.pk)
+        with pytest.raises(NotAllowedError, match="Only maintainers"):
+            freeze(**given, actor=alice)
+        with pytest.raises(NotAllowedError, match="Give a title"):
+            freeze(**{**given, "note": " "}, actor=maintainer)
+        with pytest.raises(WrongStateError, match="has changed since you looked"):
+            freeze(**given, actor=maintainer, seen=(changes_of("small") or 0) - 1)
+        assert not Snapshot.objects.exists()
+
+    def test_by_the_command(self, version: SuiteVersion) -> None:
+        ours(version)
+        note_change(version.pk, results=True)
+        output = io.StringIO()
+        call_command("snapshot", suite="small", title="May", note="Why.", json=True, stdout=output)
+        made = Snapshot.objects.get()
+        assert json.loads(output.getvalue()) == {
+            "suite": "small",
+            "snapshot": 1,
+            "address": PAGE,
+            "rows": 1,
+            "sha256": made.archive,
+        }
+        for wrong, message in (({"suite": "none"}, "no suite 'none'"), ({"title": "t" * 121}, "longer than 120")):
+            with pytest.raises(CommandError, match=message):
+                call_command("snapshot", **{"suite": "small", "title": "t", "note": "n", **wrong})
+
+
+class TestForm:
+    def test_shows_what_would_be_frozen_and_freezes_it(self, as_maintainer: Client, version: SuiteVersion) -> None:
+        ours(version)
+        note_change(version.pk, results=True)
+        rank_version(version.pk)
+        page = as_maintainer.get("/board/small/snapshots/").content.decode()
+        assert "1 ranked row," in page
+        seen = re.search(r'name="seen" value="(\d+)"', page)
+        assert seen
+        typed = {"title": "May", "note": "Why.", "seen": seen[1]}
+        wrong = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "title": ""})
+        assert (wrong.status_code, "Why." in wrong.content.decode()) == (422, True)
+        late = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "seen": "\N{ARABIC-INDIC DIGIT ONE}"})
+        assert "has changed since you looked" in words_of(late)
+        done = as_maintainer.post("/board/small/snapshots/freeze/", typed, follow=True)
+        assert "The board is frozen as snapshot 1." in words_of(done)
+        assert "1: May" in words_of(done)
+
+    def test_is_not_there_for_others(self, as_alice: Client, version: SuiteVersion) -> None:
+        ours(version)
+        assert "Freeze" not in as_alice.get("/board/small/snapshots/").content.decode()
+
+
+class TestPage:
+    def test_shows_the_numbers_as_they_were(self, client: Client, version: SuiteVersion) -> None:
+        entry = ours(version)
+        frozen(version)
+        entry.metrics.update(tests_passed=14, tests_rate=0.5)
+        entry.marks = {"tests": [1.0, 1.0], "judge": ["CC", "LI"]}
+        entry.save()
+        record(verb=Verb.REEVALUATED, subject=sent(entry), actor=None, reason="The test was mended.")
+        note_change(version.pk)
+        page = words_of(client.get(PAGE))
+        assert "39.3 [23.6, 57.6]" in page
+        assert "tests_passed was 11.0 , is 14.0" in page
+        assert "tests_percent was 39.3 , is 50.0" in page
+        assert "Other marks on 1 task: b/1." in page
+        assert "re-evaluated: The test was mended." in page
+
+    def test_lists_so_many_corrected_rows_and_leads_to_the_others(
+        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(snapshots, "MOST_CORRECTED", 1)
+        for name in ("A", "B", "C"):
+            ours(version, name)
+        frozen(version)
+        EntryMetric.objects.update(tests_passed=12)
+        note_change(version.pk)
+        page = client.get(PAGE)
+        assert words_of(page).count("tests_passed was 11.0 , is 12.0") == 1
+        assert "2 more rows: all of them as JSON" in words_of(page)
+        assert 'href="/api/v1/suites/small/snapshots/1"' in page.content.decode()
+
+    def test_says_that_nothing_was_corrected(self, client: Client, version: SuiteVersion) -> None:
+        ours(version)
+        frozen(version)
+        page = words_of(client.get(PAGE))
+        assert "Nothing. Every number above is still the current one." in page
+        assert "No new rows since." in page
+        ours(version, "Newcomer", metric={"tests_passed": 28.0})
+        note_change(version.pk, results=True)
+        rank_version(version.pk)
+        page = words_of(client.get(PAGE))
+        assert "Nothing. Every number above is still the current one." in page
+        assert "1 new row on the board since." in page
+        assert "Newcomer" not in page
+
+    def test_says_what_else_is_new(self, client: Client, version: SuiteVersion) -> None:
+        ours(version)
+        frozen(version)
+        show(version.suite, JudgeFactory(name="New judge"))
+        guideline(7)
+        newer = SuiteVersionFactory(suite=version.suite, number=2)
+        newer.revisions.add(version.revisions.get(task__slug="a/1"))
+        note_change(version.pk)
+        page = words_of(client.get(PAGE))
+        assert "Judge: was none , is New judge, digest" in page
+        assert "Annotators' guidelines: was none , is revision 7" in page
+        assert "Suite: was version 1 , is version 2; without: b/1" in page
+
+    def test_a_superseded_one_leads_to_the_newer(self, client: Client, version: SuiteVersion) -> None:
+        ours(version)
+        frozen(version)
+        assert "Superseded" not in words_of(client.get(PAGE))
+        frozen(version, title="better", supersedes=1)
+        assert "Superseded by snapshot 2: better . For the paper." in words_of(client.get(PAGE))
+        assert "Supersedes snapshot 1: camera-ready ." in words_of(client.get("/board/small/snapshots/2/"))
+        assert "superseded by 2" in words_of(client.get("/board/small/snapshots/"))
+
+    def test_how_to_cite_it(self, client: Client, version: SuiteVersion) -> None:
+        ours(version)
+        snapshot = frozen(version, title="50 % of A_B & {C}")
+        page = client.get(PAGE)
+        bibtex = page.context["citation"].bibtex
+        assert bibtex.startswith("@misc{smallsnapshot1,\n")
+        assert r"title        = {{Small board, snapshot 1: 50 \% of A\_B \& \{C\}}}," in bibtex
+        assert r"howpublished = {\url{http://testserver/board/small/snapshots/1/}}," in bibtex
+        assert snapshot.archive in bibtex
+        assert f"{snapshot.created:%Y}" in bibtex
+        assert page.context["citation"].plain in words_of(page).replace("&amp;", "&")
+
+    @pytest.mark.parametrize("address", ["", "archive.zip"])
+    def test_is_not_there(self, client: Client, version: SuiteVersion, address: str) -> None:
+        assert client.get(f"{PAGE}{address}").status_code == 404
+        assert client.get(f"/board/none/snapshots/1/{address}").status_code == 404
+
+    def test_asks_no_more_for_more_rows(self, client: Client, version: SuiteVersion) -> None:
+        counts = []
+        for number in range(1, 4):
+            entry = ours(version, f"System{number}")
+            reported(version)
+            frozen(version)
+            entry.metrics.update(tests_passed=12)
+            note_change(version.pk)
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(f"/board/small/snapshots/{number}/").status_code == 200
+            counts.append(len(queries))
+        assert counts[1] == counts[2]
