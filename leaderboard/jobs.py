@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmark_tasks.models import SuiteVersion
+from leaderboard.notices.mailing import send_due
 
 
 def rank_board(version_id: int) -> None:
@@ -19,3 +20,8 @@ def compute_analysis(version_id: int) -> None:
     version = SuiteVersion.objects.filter(pk=version_id).first()
     if version is not None:
         compute_report(version)
+
+
+def mail_notices() -> None:
+    """Send the notices that are due by e-mail."""
+    send_due()

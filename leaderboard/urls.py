@@ -17,6 +17,7 @@ from leaderboard.views import (
     generations,
     judges,
     maintain,
+    notices,
     reevaluate,
     sharing,
     site,
@@ -72,7 +73,12 @@ urlpatterns += [
 # Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
 urlpatterns += [
     path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
+    path("accounts/notices/", notices.notice_settings, name="notice_settings"),
     path("accounts/", include("allauth.urls")),
+    path("notices/", notices.notices, name="notices"),
+    path("notices/read/", notices.notices_read, name="notices_read"),
+    path("notices/<int:pk>/", notices.notice, name="notice"),
+    path("notices/off/<str:token>/", notices.notice_off, name="notice_off"),
 ]
 
 # Uploading.

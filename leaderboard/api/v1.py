@@ -21,6 +21,7 @@ from leaderboard.api import (
     catalogue,
     endpoints,
     labels,
+    notices,
     submissions,
     systems,
     uploads,
@@ -118,7 +119,7 @@ api = _Api(
     docs_url=None,
     urls_namespace="api",
 )
-for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers, endpoints, cases, labels):
+for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers, endpoints, cases, labels, notices):
     api.add_router("", _part.router)
 
 

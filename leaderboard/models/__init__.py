@@ -2,12 +2,15 @@
 
 from leaderboard.models.analysis import AnalysisReport
 from leaderboard.models.board import BoardState, Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun
+from leaderboard.models.notices import MailChoice, Notice
 
 __all__ = [
     "AnalysisReport",
     "BoardState",
     "Entry",
     "EntryMetric",
+    "MailChoice",
+    "Notice",
     "ReportedAggregate",
     "ReportedResult",
     "ReportedRun",

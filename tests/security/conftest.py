@@ -13,7 +13,8 @@ from evaluator.models import AnswerRequest, JudgeConfig, Reevaluation, Trajector
 from evaluator.reevaluation import planning
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
-from leaderboard.models import Entry
+from leaderboard.models import Entry, Notice
+from leaderboard.notices.making import note_scored
 from reviews.cases.flags import flag_task
 from submissions.domain import tokens
 from submissions.domain.uploads import discard
@@ -83,14 +84,27 @@ def secret_call(alice: User) -> ModelCall:
 
 
 @pytest.fixture
-def addresses(secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall) -> dict[str, Address]:
+def secret_notice(secret_submission: Submission) -> Notice:
+    """Alice was told of her submission."""
+    note_scored(secret_submission)
+    return Notice.objects.get()
+
+
+@pytest.fixture
+def addresses(
+    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice
+) -> dict[str, Address]:
     """Every named address, and who gets what there."""
-    return entered(secret_submission, secret_upload, secret_call)
+    return entered(secret_submission, secret_upload, secret_call, secret_notice)
 
 
 @pytest.fixture
 def actions(
-    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, maintainer: User
+    secret_submission: Submission,
+    secret_upload: Upload,
+    secret_call: ModelCall,
+    secret_notice: Notice,
+    maintainer: User,
 ) -> dict[str, Act]:
     """Every named address that acts, and who may do it."""
     assert secret_call.answer_request is not None
