@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.cache import cache
@@ -51,7 +51,7 @@ def told(kind: str) -> list[str]:
     return list(Notice.objects.filter(kind=kind).order_by("pk").values_list("recipient__username", flat=True))
 
 
-def sent(owner: User, **facts: object) -> Implementation:
+def sent(owner: User, **facts: Any) -> Implementation:
     (made,) = answers(owner=owner, **facts)
     return made
 
