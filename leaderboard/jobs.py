@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchmark_tasks.models import SuiteVersion
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.bulk import archive
 from leaderboard.notices.mailing import send_due
 
 
@@ -11,6 +12,13 @@ def rank_board(version_id: int) -> None:
     from leaderboard.comparing.ranks import rank_version
 
     rank_version(version_id)
+
+
+def write_answers(suite_id: int) -> None:
+    """Write the file of a suite's public answers; nothing where the suite is gone."""
+    suite = Suite.objects.filter(pk=suite_id).first()
+    if suite is not None:
+        archive.write_answers(suite)
 
 
 def compute_analysis(version_id: int) -> None:

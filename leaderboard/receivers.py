@@ -22,6 +22,7 @@ from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
 from leaderboard.board.states import every_board_changed, note_change
+from leaderboard.bulk import archive
 from leaderboard.notices import making as notices
 from reviews.models import Case
 from reviews.signals import case_closed, task_flagged
@@ -81,6 +82,12 @@ def compute_what_was_lost(**_: Any) -> None:
 def analyse_what_changed(**_: Any) -> None:
     """Have a worker compute the analyses whose data changed since."""
     push_stale()
+
+
+@receiver(reconciled)
+def write_what_changed(**_: Any) -> None:
+    """Have a worker write the files of answers whose data changed since."""
+    archive.push_stale()
 
 
 @receiver(submission_scored)

@@ -196,6 +196,7 @@ class Environment:
     sign_up_open: bool = _variable("bool", True)
     api_anonymous_requests: int = _variable("int", 60, validate=_range(min=1))
     api_token_requests: int = _variable("int", 300, validate=_range(min=1))
+    data_licence: str = _variable("str", "", then=_stripped)
     contact: str = _variable("str", "")
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
 

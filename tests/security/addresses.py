@@ -118,6 +118,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "matrix": everybody(suite="small"),
         "compare": everybody(suite="small"),
         "board_feed": everybody(suite="small"),
+        "answers_file": nowhere({"suite": "small"}),
         "badge": nowhere({"slug": submission.system.slug}),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
