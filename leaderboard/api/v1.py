@@ -17,9 +17,11 @@ from ninja.parser import Parser
 from leaderboard.api import (
     answers,
     boards,
+    calls,
     cases,
     catalogue,
     endpoints,
+    judges,
     labels,
     notices,
     submissions,
@@ -119,7 +121,21 @@ api = _Api(
     docs_url=None,
     urls_namespace="api",
 )
-for _part in (whoami, catalogue, boards, systems, uploads, submissions, answers, endpoints, cases, labels, notices):
+for _part in (
+    whoami,
+    catalogue,
+    boards,
+    systems,
+    uploads,
+    submissions,
+    answers,
+    endpoints,
+    cases,
+    labels,
+    notices,
+    judges,
+    calls,
+):
     api.add_router("", _part.router)
 
 

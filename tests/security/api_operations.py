@@ -83,6 +83,9 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
     run = call.answer_request.generation
     assert run.endpoint is not None
     endpoint, asked = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
+    answered = call.answer_request.implementation
+    paper = answered.revision.task.paper.slug
+    called = {**asked, "paper": paper, "index": answered.revision.task.index, "trial": answered.trial}
     order = {"suite": "small", "inputs": "paper_only"}
     of_task = "/suites/{suite}/tasks/{paper}/{index}"
 
@@ -141,6 +144,12 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
         "resume_run": Operation(
             "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, asked, {}, facts=asking("paused")
         ),
+        "list_calls": private("/submissions/{pk}/answers/{paper}/{index}/{trial}/calls", published=False, **called),
+        "get_call": private("/submissions/{pk}/calls/{number}", published=False, **asked, number=call.pk),
+        "list_reevaluations": private("/submissions/{pk}/reevaluations", published=False, **one),
+        "list_all_judges": everybody("/judges"),
+        "get_judge": everybody("/judges/{slug}", slug="other"),
+        "get_agreement": everybody("/suites/{suite}/agreement", **suite),
         **_of_annotators(),
         "list_notices": own("/notices"),
         "read_notice": Operation("POST", "/notices/{pk}/read", 401, 404, 200, 404, {"pk": notice.pk}),
