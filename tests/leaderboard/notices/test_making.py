@@ -122,6 +122,7 @@ class TestAppeal:
         answer = sent(alice)
         TestRunFactory(implementation=answer, done="passed")
         case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
+        making.note_appeal(case)
         making.catch_up()
         assert told("appeal") == []
         for _ in range(2):
@@ -134,6 +135,16 @@ class TestAppeal:
             states.announce(Case.objects.get(pk=case.pk))
         making.catch_up()
         assert told("appeal") == ["alice"]
+
+    @pytest.mark.parametrize("state", [CaseState.DISPUTED, CaseState.VOID, CaseState.REOPENED])
+    def test_not_for_a_case_that_was_not_decided(self, alice: User, redis_url: str, state: CaseState) -> None:
+        answer = sent(alice)
+        TestRunFactory(implementation=answer, done="passed")
+        case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
+        Case.objects.filter(pk=case.pk).update(state=state, closed=timezone.now())
+        making.note_appeal(case)
+        making.catch_up()
+        assert told("appeal") == []
 
     def test_not_for_a_case_without_an_appeal(self, alice: User, redis_url: str) -> None:
         case = case_of(sent(alice), state=CaseState.FINAL, label="CC", closed=timezone.now())
