@@ -9,6 +9,7 @@ from django import forms
 from benchmark_tasks.models import Suite
 from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
 from evaluator.reevaluation import planning
+from leaderboard.enums import NoticeKind
 from leaderboard.filters import suite_choices
 from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
@@ -47,6 +48,14 @@ class AppealForm(forms.Form):
         "test treats wrongly. Adjudicators read it, and it becomes public when the case is decided.",
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
+    )
+
+
+class MailChoiceForm(forms.Form):
+    """Which notices come by e-mail as well."""
+
+    kinds = forms.MultipleChoiceField(
+        label="Notices by e-mail", required=False, choices=NoticeKind, widget=forms.CheckboxSelectMultiple
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmark_tasks.models import SuiteVersion
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.bulk import archive
+from leaderboard.notices.mailing import send_due
 
 
 def rank_board(version_id: int) -> None:
@@ -12,6 +14,13 @@ def rank_board(version_id: int) -> None:
     rank_version(version_id)
 
 
+def write_answers(suite_id: int) -> None:
+    """Write the file of a suite's public answers; nothing where the suite is gone."""
+    suite = Suite.objects.filter(pk=suite_id).first()
+    if suite is not None:
+        archive.write_answers(suite)
+
+
 def compute_analysis(version_id: int) -> None:
     """Compute the analysis of a suite version; nothing where it is gone."""
     from leaderboard.analysis.report import compute_report
@@ -19,3 +28,8 @@ def compute_analysis(version_id: int) -> None:
     version = SuiteVersion.objects.filter(pk=version_id).first()
     if version is not None:
         compute_report(version)
+
+
+def mail_notices() -> None:
+    """Send the notices that are due by e-mail."""
+    send_due()

@@ -22,6 +22,8 @@ from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility, rename
 from leaderboard.board.labels import recount_labels
 from leaderboard.board.states import every_board_changed, note_change
+from leaderboard.bulk import archive
+from leaderboard.notices import making as notices
 from reviews.models import Case
 from reviews.signals import case_closed, task_flagged
 from submissions.models import Implementation, Submission, System
@@ -80,6 +82,36 @@ def compute_what_was_lost(**_: Any) -> None:
 def analyse_what_changed(**_: Any) -> None:
     """Have a worker compute the analyses whose data changed since."""
     push_stale()
+
+
+@receiver(reconciled)
+def write_what_changed(**_: Any) -> None:
+    """Have a worker write the files of answers whose data changed since."""
+    archive.push_stale()
+
+
+@receiver(submission_scored)
+def tell_scored(submission: Submission, **_: Any) -> None:
+    """Tell the owner. Here and below a fault, which Django logs, stops nothing else: the sweep catches up."""
+    transaction.on_commit(partial(notices.note_scored, submission), robust=True)
+
+
+@receiver(implementation_rated)
+def tell_judged(implementation: Implementation, **_: Any) -> None:
+    """Tell the owner once the last verdict is there."""
+    transaction.on_commit(partial(notices.note_judged, implementation.submission_id), robust=True)
+
+
+@receiver(case_closed)
+def tell_decided(case: Case, **_: Any) -> None:
+    """Tell whoever appealed."""
+    transaction.on_commit(partial(notices.note_appeal, case), robust=True)
+
+
+@receiver(reconciled)
+def tell_what_was_missed(**_: Any) -> None:
+    """Make the notices whose news was lost in a crash, and those that no signal announces."""
+    notices.catch_up()
 
 
 @receiver(post_save, sender=SuiteVersion)

@@ -8,6 +8,7 @@ from leaderboard.views import (
     agreement,
     analysis,
     board,
+    bulk,
     cases,
     catalogue,
     client,
@@ -17,6 +18,7 @@ from leaderboard.views import (
     generations,
     judges,
     maintain,
+    notices,
     pictures,
     reevaluate,
     sharing,
@@ -41,6 +43,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("board/<slug:suite>/matrix/", board.matrix, name="matrix"),
     path("board/<slug:suite>/actions/", trajectories.board_actions, name="board_actions"),
     path("board/<slug:suite>/picture.png", pictures.board_picture, name="board_picture"),
+    path("board/<slug:suite>/answers.zip", bulk.answers, name="answers_file"),
     path("board/<slug:suite>/feed.atom", sharing.NewRows(), name="board_feed"),
     path("board/<slug:suite>/snapshots/", snapshots.snapshots, name="snapshots"),
     path("board/<slug:suite>/snapshots/freeze/", snapshots.snapshot_freeze, name="snapshot_freeze"),
@@ -84,7 +87,12 @@ urlpatterns += [
 # Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
 urlpatterns += [
     path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
+    path("accounts/notices/", notices.notice_settings, name="notice_settings"),
     path("accounts/", include("allauth.urls")),
+    path("notices/", notices.notices, name="notices"),
+    path("notices/read/", notices.notices_read, name="notices_read"),
+    path("notices/<int:pk>/", notices.notice, name="notice"),
+    path("notices/off/<str:token>/", notices.notice_off, name="notice_off"),
 ]
 
 # Uploading.

@@ -116,6 +116,7 @@ class Scope(TextChoices):
     SUBMIT = "submit", "upload, submit, cancel, publish and withdraw"
     ENDPOINTS = "endpoints", "start and steer runs on your endpoints"
     LABEL = "label", "take, draft and lock labels as an annotator"
+    NOTICES = "notices", "mark your notices as read"
 
 
 class Verb(TextChoices):

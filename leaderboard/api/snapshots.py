@@ -14,14 +14,12 @@ from leaderboard.api.boards import RowOut, row_out
 from leaderboard.api.catalogue import Versioned, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
-from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.matrix import tasks_of
 from leaderboard.http import asked_version
 from leaderboard.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.snapshots.document import rows_of
 from leaderboard.views.board import without_closed
 from leaderboard.views.snapshots import archive_response, asked_snapshot, in_hand
-from submissions.enums import Kind as SubmissionKind
 
 if TYPE_CHECKING:
     from leaderboard.comparing.systems import Compared

@@ -17,10 +17,13 @@ from ninja.parser import Parser
 from leaderboard.api import (
     answers,
     boards,
+    calls,
     cases,
     catalogue,
     endpoints,
+    judges,
     labels,
+    notices,
     snapshots,
     submissions,
     systems,
@@ -119,7 +122,22 @@ api = _Api(
     docs_url=None,
     urls_namespace="api",
 )
-for _part in (whoami, catalogue, boards, snapshots, systems, uploads, submissions, answers, endpoints, cases, labels):
+for _part in (
+    whoami,
+    catalogue,
+    boards,
+    snapshots,
+    systems,
+    uploads,
+    submissions,
+    answers,
+    endpoints,
+    cases,
+    labels,
+    notices,
+    judges,
+    calls,
+):
     api.add_router("", _part.router)
 
 

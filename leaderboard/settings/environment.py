@@ -77,6 +77,10 @@ def _all_networks(networks: list[str]) -> bool:
     return True
 
 
+def _origin(value: str) -> bool:
+    return not value.strip() or _all_origins([value.strip()])
+
+
 def _contact_address(value: str) -> bool:
     parts = urlsplit(value.strip())
     if (
@@ -149,6 +153,7 @@ class Environment:
     database_url: str = _variable("str", "", validate=_database_url, then=_stripped)
     redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
     email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
+    site_address: str = _variable("str", "", validate=_origin, then=_stripped)
     default_from_email: str = _variable("str", "LMR-Board <noreply@localhost>")
     bind: str = _variable("str", "127.0.0.1")
     port: int = _variable("int", 8000, validate=_range(min=1, max=65535))
@@ -191,6 +196,7 @@ class Environment:
     sign_up_open: bool = _variable("bool", True)
     api_anonymous_requests: int = _variable("int", 60, validate=_range(min=1))
     api_token_requests: int = _variable("int", 300, validate=_range(min=1))
+    data_licence: str = _variable("str", "", then=_stripped)
     contact: str = _variable("str", "")
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
 

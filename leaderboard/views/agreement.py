@@ -44,8 +44,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         report = read_report(suite=shown, asked=asked)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
-    # A table of few answers would tell the labels of the one in hand.
-    pairs = [pair for pair in report.pairs if not hidden or pair.result.n >= LEAST_ITEMS]
+    pairs = open_pairs(report, hidden=hidden)
     whole = not (asked.binary or asked.first or asked.second or (hidden and asked.narrowed))
     context = {
         "suite": shown,
@@ -74,6 +73,14 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         ],
     }
     return render(request, "leaderboard/agreement.html", context)
+
+
+def open_pairs(report: Report, *, hidden: Collection[int]) -> list[RaterPair]:
+    """The pairs to show to somebody from whom ``hidden`` answers are hidden.
+
+    A table of few answers would tell the labels of the one in hand.
+    """
+    return [pair for pair in report.pairs if not hidden or pair.result.n >= LEAST_ITEMS]
 
 
 def _asked(params: QueryDict) -> Asked:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
+    from leaderboard.models import Notice
     from reviews.models import Case, TaskFlag
     from submissions.models import ApiToken, Endpoint, Submission, Upload
 
@@ -58,8 +59,8 @@ def owned(**arguments: Any) -> Address:
     return Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, arguments)
 
 
-def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str, Address]:
-    """What is expected of every named address; ``submission``, ``upload`` and the ``call`` are Alice's, and private."""
+def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Address]:
+    """What is expected of every named address; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
     case = submission.implementations.get().cases.get()
@@ -125,6 +126,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "compare_picture": nowhere({"suite": "small"}),
         "snapshot_archive": everybody(suite="small", number=1),
         "board_feed": everybody(suite="small"),
+        "answers_file": nowhere({"suite": "small"}),
         "badge": nowhere({"slug": submission.system.slug}),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
@@ -141,6 +143,10 @@ def entered(submission: Submission, upload: Upload, call: ModelCall) -> dict[str
         "maintain": maintaining(),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
+        "notices": signed_in(),
+        "notice_settings": signed_in(),
+        "notice": Address(SIGN_IN, NOT_THERE, ELSEWHERE, NOT_THERE, {"pk": notice.pk}),
+        "notice_off": nowhere({"token": "none"}),
         "client": everybody(),
         "api_root": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
         "api_viewer": everybody(),
@@ -253,6 +259,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
 
 
 ELSEWHERE_TESTED: Final = {
+    "tests/leaderboard/notices/test_pages.py": "notices_read",  # whoever is signed in sends it, each for their own
     "tests/leaderboard/test_status_page.py": "readyz",  # its answer depends on the queue
     "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",

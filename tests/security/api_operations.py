@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evaluator.models import ModelCall
+    from leaderboard.models import Notice
     from submissions.models import Submission, Upload
     from tests.leaderboard.api.asking import Program
 
@@ -70,8 +71,8 @@ def own(template: str, **arguments: Any) -> Operation:
     return Operation("GET", template, 401, 200, 200, 200, arguments)
 
 
-def entered_operations(submission: Submission, upload: Upload, call: ModelCall) -> dict[str, Operation]:
-    """What is expected of every operation; ``submission``, ``upload`` and the ``call`` are Alice's, and private."""
+def entered_operations(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Operation]:
+    """What is expected of every operation; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
     suite: dict[str, Any] = {"suite": "small"}
     task = {**suite, "paper": "alpha", "index": 1}
     one: dict[str, Any] = {"pk": submission.pk}
@@ -82,6 +83,9 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall) 
     run = call.answer_request.generation
     assert run.endpoint is not None
     endpoint, asked = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
+    answered = call.answer_request.implementation
+    paper = answered.revision.task.paper.slug
+    called = {**asked, "paper": paper, "index": answered.revision.task.index, "trial": answered.trial}
     order = {"suite": "small", "inputs": "paper_only"}
     of_task = "/suites/{suite}/tasks/{paper}/{index}"
 
@@ -144,11 +148,26 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall) 
         "resume_run": Operation(
             "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, asked, {}, facts=asking("paused")
         ),
+        "list_calls": private("/submissions/{pk}/answers/{paper}/{index}/{trial}/calls", published=False, **called),
+        "get_call": private("/submissions/{pk}/calls/{number}", published=False, **asked, number=call.pk),
+        "list_reevaluations": private("/submissions/{pk}/reevaluations", published=False, **one),
+        "list_all_judges": everybody("/judges"),
+        "get_judge": everybody("/judges/{slug}", slug="other"),
+        "get_agreement": everybody("/suites/{suite}/agreement", **suite),
         **_of_annotators(),
+        "list_notices": own("/notices"),
+        "read_notice": Operation("POST", "/notices/{pk}/read", 401, 404, 200, 404, {"pk": notice.pk}),
+        "read_notices": Operation("POST", "/notices/read", 401, 200, 200, 200, facts=lambda: _told_all(notice)),
         "list_cases": everybody("/cases", published=True),
         "get_case": Operation("GET", "/cases/{pk}", 404, 404, 404, 404, {"pk": case.pk}, published=True),
         "list_reported_cases": everybody("/reported-cases"),
     }
+
+
+def _told_all(notice: Notice) -> None:
+    """Everybody has a notice."""
+    for person in type(notice.recipient).objects.all():
+        type(notice).objects.create(recipient=person, kind="scored", key="another", made=notice.made)
 
 
 def _of_annotators() -> dict[str, Operation]:

@@ -15,7 +15,8 @@ from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.states import changes_of, note_change
 from leaderboard.comparing.ranks import rank_version
-from leaderboard.models import Entry, EntryMetric
+from leaderboard.models import Entry, EntryMetric, Notice
+from leaderboard.notices.making import note_scored
 from leaderboard.snapshots.freezing import freeze
 from reviews.cases.flags import flag_task
 from submissions.domain import tokens
@@ -100,14 +101,27 @@ def secret_call(alice: User) -> ModelCall:
 
 
 @pytest.fixture
-def addresses(secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall) -> dict[str, Address]:
+def secret_notice(secret_submission: Submission) -> Notice:
+    """Alice was told of her submission."""
+    note_scored(secret_submission)
+    return Notice.objects.get()
+
+
+@pytest.fixture
+def addresses(
+    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice
+) -> dict[str, Address]:
     """Every named address, and who gets what there."""
-    return entered(secret_submission, secret_upload, secret_call)
+    return entered(secret_submission, secret_upload, secret_call, secret_notice)
 
 
 @pytest.fixture
 def actions(
-    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, maintainer: User
+    secret_submission: Submission,
+    secret_upload: Upload,
+    secret_call: ModelCall,
+    secret_notice: Notice,
+    maintainer: User,
 ) -> dict[str, Act]:
     """Every named address that acts, and who may do it."""
     assert secret_call.answer_request is not None

@@ -17,6 +17,7 @@ from tests.security.test_every_address import body, everything
 
 if TYPE_CHECKING:
     from evaluator.models import ModelCall
+    from leaderboard.models import Notice
     from submissions.models import Upload
     from tests.security.api_operations import Operation
 
@@ -25,10 +26,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def operations(
-    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, settings: Any
+    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice, settings: Any
 ) -> dict[str, Operation]:
     """Every operation by its name."""
-    return entered_operations(secret_submission, secret_upload, secret_call)
+    return entered_operations(secret_submission, secret_upload, secret_call, secret_notice)
 
 
 def programs(alice: User, bob: User, maintainer: User, *scopes: str) -> dict[str, Program]:

@@ -74,7 +74,9 @@ def test_use_is_noted_once_a_minute(
 
 @pytest.mark.parametrize("facts", [{"scopes": []}, {"scopes": ["read", "rule"]}, {"days": 0}, {"days": 367}])
 def test_a_token_without_bounds_is_refused(alice: User, facts: dict[str, Any]) -> None:
-    with pytest.raises(NotAllowedError, match=r"at least one scope of read, submit, endpoints, label, and lasts 1 to"):
+    with pytest.raises(
+        NotAllowedError, match=r"at least one scope of read, submit, endpoints, label, notices, and lasts 1 to"
+    ):
         made(alice, **facts)
     assert (ApiToken.objects.count(), AuditEvent.objects.count()) == (0, 0)
 

@@ -25,7 +25,7 @@ from tests.leaderboard.api.asking import Program
 from tests.reviews.factories import ready
 from tests.reviews.labelling import held_by
 from tests.security.api_operations import entered_operations
-from tests.security.conftest import secret_call, secret_submission, secret_upload
+from tests.security.conftest import secret_call, secret_notice, secret_submission, secret_upload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from evaluator.models import ModelCall
+    from leaderboard.models import Notice
     from submissions.models import Submission, Upload, User
 
-__all__ = ["secret_call", "secret_submission", "secret_upload"]
+__all__ = ["secret_call", "secret_notice", "secret_submission", "secret_upload"]
 
 pytestmark = pytest.mark.django_db
 
@@ -65,11 +66,12 @@ def send(
     secret_submission: Submission,
     secret_upload: Upload,
     secret_call: ModelCall,
+    secret_notice: Notice,
 ) -> Iterator[Callable[[schemathesis.Case, bool], None]]:
     """Sends a case with a token of Alice's or an annotator's, half of them for what is theirs; looks at the answer."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, api_token_requests=10**6)
     settings.ALLOWED_HOSTS = ["*"]
-    operations = entered_operations(secret_submission, secret_upload, secret_call)
+    operations = entered_operations(secret_submission, secret_upload, secret_call, secret_notice)
     annotator = ready()
     item = held_by(annotator, secret_submission.implementations.get().revision)
     submitting, labelling = Program(alice).headers, Program(annotator.user).headers

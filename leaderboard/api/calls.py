@@ -1,0 +1,146 @@
+"""What a model was asked for an answer, and what it said; and how outcomes changed when answers were measured again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+
+from evaluator.models import ModelCall
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.submissions import visible
+from leaderboard.closing import require_open
+from leaderboard.operation import reevaluations
+from leaderboard.runs.generation_pages import calls_of
+from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.views import submissions as pages
+from submissions.enums import Source
+
+if TYPE_CHECKING:
+    from submissions.models import Submission
+
+router = Router(tags=["Submissions"])
+
+
+class CallOut(Schema):
+    """A request to a model. ``number`` counts how often the same was sent; in doubt: its answer may have been lost."""
+
+    id: int
+    step: int
+    number: int
+    state: str
+    message: str
+    model: str
+    returned_model: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    dollars: Decimal | None
+    started: datetime
+    ended: datetime | None
+    page: str
+
+
+class CallDetail(CallOut):
+    """With what was sent and what came back, as the provider's interface has it; null where nothing was stored."""
+
+    request: dict[str, Any]
+    response: Any
+
+
+class ChangeOut(Schema):
+    """An answer whose outcome is another one now, in words."""
+
+    name: str
+    before: str
+    after: str
+
+
+class ReevaluationOut(Schema):
+    """A time that answers were measured again. While ``applied`` is null, the results from before it count.
+
+    ``passed_before`` and ``passed_after`` are passed and counted tasks.
+    """
+
+    reason: str
+    state: str
+    begun: datetime
+    applied: datetime | None
+    from_version: int
+    to_version: int
+    done: int
+    total: int
+    why: list[str]
+    changed: list[ChangeOut]
+    passed_before: str | None
+    passed_after: str | None
+
+
+_ANSWER = "/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}"
+
+
+@router.get(f"{_ANSWER}/calls", response=Page[CallOut])
+def list_calls(
+    request: HttpRequest, pk: int, paper: str, index: int, trial: int, paging: Query[Paging]
+) -> dict[str, Any]:
+    """Every call that was made for one answer, in the order of sending, where its code may be seen."""
+    shown = _code_visible(request, pk)
+    _, answer = pages.open_answer(request, pk, paper, index, trial)
+    return paged(request, calls_of(answer), paging, lambda part: (_call(shown, each) for each in part))
+
+
+@router.get("/submissions/{int:pk}/calls/{int:number}", response=CallDetail)
+def get_call(request: HttpRequest, pk: int, number: int) -> dict[str, Any]:
+    """One call: what was sent, and what came back."""
+    shown = _code_visible(request, pk)
+    found = ModelCall.objects.select_related("answer_request__implementation__revision")
+    call = get_object_or_404(found, pk=number, answer_request__implementation__submission=shown)
+    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
+    require_open(request, answer=call.answer_request.implementation)
+    return {**_call(shown, call), "request": call.request, "response": call.response}
+
+
+@router.get("/submissions/{int:pk}/reevaluations", response=list[ReevaluationOut])
+def list_reevaluations(request: HttpRequest, pk: int) -> list[dict[str, Any]]:
+    """Every time that a submission was measured again, and what that changed; newest first."""
+    shown = visible(request, pk)
+    require_open(request, submission=shown)
+    return [_reevaluation(each) for each in reevaluations.of_submission(shown)]
+
+
+def _code_visible(request: HttpRequest, pk: int) -> Submission:
+    """The submission, whose calls are as open as its code. Raises Http404 as the page does."""
+    shown = visible(request, pk)
+    if shown.source != Source.ENDPOINT or not may_see_code(request.user, shown):
+        raise Http404
+    return shown
+
+
+def _call(shown: Submission, call: ModelCall) -> dict[str, Any]:
+    told = ("step", "number", "state", "message", "model", "returned_model", "started", "ended", "dollars")
+    tokens = ("input_tokens", "output_tokens", "cached_tokens")
+    about = {name: getattr(call, name) for name in (*told, *tokens)}
+    return {"id": call.pk, **about, "page": f"{shown.get_absolute_url()}calls/{call.pk}/"}
+
+
+def _reevaluation(shown: reevaluations.Shown) -> dict[str, Any]:
+    row, difference = shown.row, shown.difference
+    changed = difference.changed if difference else []
+    return {
+        "reason": row.reason,
+        "state": row.state,
+        "begun": row.created,
+        "applied": row.ended if difference else None,
+        "from_version": row.from_version.number,
+        "to_version": row.to_version.number,
+        "done": row.done,  # type: ignore[attr-defined]
+        "total": row.total,  # type: ignore[attr-defined]
+        "why": difference.reasons if difference else [],
+        "changed": [{"name": each.name, "before": each.before, "after": each.after} for each in changed],
+        "passed_before": difference.before if difference else None,
+        "passed_after": difference.after if difference else None,
+    }

@@ -1,0 +1,133 @@
+"""What is in the file: every column of a line with its type and meaning, and the words that stand beside the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import Suite
+
+
+class Column(NamedTuple):
+    """A member of each line of ``answers.jsonl``. ``empty`` says when it is null; empty where it never is."""
+
+    name: str
+    type: str
+    meaning: str
+    empty: str = ""
+
+
+_REPORTED: Final = "for reported rows"
+_NO_RUN: Final = "where no test result is known"
+_NO_JUDGE: Final = "where no judge of this site has decided, and for reported rows"
+
+COLUMNS: Final = (
+    Column("suite", "text", "the benchmark"),
+    Column("suite_version", "integer", "its version: a fixed set of tasks; versions are not comparable"),
+    Column("provenance", "text", "measured: evaluated by this site; reported: published by others, not re-run here"),
+    Column("source", "text", "who ran the system, in words"),
+    Column("kind", "text", "ranked, or calibration: a sample that checks the evaluation and is never ranked"),
+    Column("row", "text", "the row's key on the board: s and the submission's number, or r- and the reported run"),
+    Column("submission", "integer", "the submission's number", _REPORTED),
+    Column("system", "text", "what was evaluated: a model, and an agent around it if there is one"),
+    Column("system_slug", "text", "its name in addresses"),
+    Column("organisation", "text", "whose system it is", "where none was declared"),
+    Column("model", "text", "the backbone model", "where there is none"),
+    Column("agent", "text", "the scaffold around the model", "where there is none"),
+    Column("inputs", "text", "what the system was given: full, paper_only or paper_goal_file"),
+    Column("task", "text", "the task: paper and number"),
+    Column("category", "text", "the task's category, as it is called in addresses", "where the task has none"),
+    Column("revision", "integer", "the revision of the task that was answered", _REPORTED),
+    Column("counted", "boolean", "whether the task is in the denominator of percentages", _REPORTED),
+    Column("trial", "integer", "which trial, from 1", _REPORTED),
+    Column("trials", "integer", "how many trials the submission has", _REPORTED),
+    Column("attempted", "boolean", "whether there is an answer at all; none counts as failed", _REPORTED),
+    Column("licence", "text", "SPDX identifier of the licence of the code, chosen by its submitter", "if not stated"),
+    Column("code", "text", "the goal function or class as answered", "without one that applies, or a licence"),
+    Column("diff", "text", "the whole answer: unified difference to the masked repository", "as code"),
+    Column("error", "text", "why the answer could not be applied", "where it could, or without a licence to show it"),
+    Column("identical_to_reference", "boolean", "equal to the reference but for formatting and comments", "as code"),
+    Column("outcome", "text", "how the unit tests ended, such as wrong_output; reported: passed or failed", _NO_RUN),
+    Column("passed", "boolean", "whether the unit tests pass", "where there is no outcome"),
+    Column("reason", "text", "how the failing test run ended, in words", "where it passes, and as outcome"),
+    Column("private_passed", "integer", "how many private cases pass; nobody is shown which", _NO_RUN),
+    Column("private_total", "integer", "how many private cases there are", _NO_RUN),
+    Column("test_seconds", "number (seconds)", "time of the public cases", _NO_RUN),
+    Column("evaluator", "text", "version of the evaluator", _NO_RUN),
+    Column("environment", "text", "digest of what the tests ran in", _NO_RUN),
+    Column("grading", "text", "digest of the tests and their golden outputs", _NO_RUN),
+    Column("measured", "time (UTC)", "when the test run ended", _NO_RUN),
+    Column("input_tokens", "integer", "tokens that the system read for this answer", "where not declared or counted"),
+    Column("output_tokens", "integer", "tokens that it wrote", "where not declared or counted"),
+    Column("cost_usd", "number (US $)", "what they cost", "where not declared or counted"),
+    Column("system_seconds", "number (seconds)", "how long the system took", "where not declared or counted"),
+    Column("judge", "text", "the judge that the board shows; reported: the publication's", "where none has decided"),
+    Column("judge_model", "text", "the model that it asks", _NO_JUDGE),
+    Column("judge_digest", "text", "digest of the judge's configuration: model, prompt, answer format", _NO_JUDGE),
+    Column("judge_input_digest", "text", "digest of what the judge was shown", _NO_JUDGE),
+    Column("judge_label", "text", "CC, LC, LI, or abstained", "where none has decided"),
+    Column("annotators_label", "text", "what annotators gave: CC, LC or LI", "where they decided on none"),
+    Column("in_review", "boolean", "whether annotators are still to label it; then there is no final label", _REPORTED),
+    Column("final_label", "text", "the label that counts: CC, LC or LI", "where there is none yet; for reported rows"),
+    Column("final_source", "text", "whose it is: decision, agreed, single (annotator) or judge", "as final_label"),
+    Column("published", "time (UTC)", "when its owner published the submission", _REPORTED),
+    Column("page", "address", "the page of the answer, of a reported row its run's"),
+)  # fmt: skip
+
+_NOT_STATED: Final = "licence not stated, for reading and research of these results"
+
+
+def readme(suite: Suite, boards: list[tuple[str, str]], columns_of_boards: tuple[str, ...]) -> str:
+    """The data dictionary. ``boards`` are what precedes the columns of the board's own file, with their meanings."""
+    rows = "\n".join(f"| `{each.name}` | {each.type} | {each.meaning} | {each.empty or 'never'} |" for each in COLUMNS)
+    first = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in boards)
+    own = ", ".join(f"`{name}`" for name in columns_of_boards)
+    return f"""# Answers to {suite.title}
+
+Every public answer with its outcome and labels. Made by the site itself; what is not public, was withdrawn or
+hidden is not in it. The same data give the same bytes.
+
+- `answers.jsonl`: one JSON object a line for each answer (task and trial) of a published submission, and for each task
+  of a run that others reported. UTF-8.
+- `boards.csv`: the boards, overall and by category.
+- `LICENSE`: what may be done with it.
+
+CC is completely correct, LC logically correct, LI logically incorrect. Tests, judge and annotators are three raters:
+their labels are not mixed, but for the final label, which says whose it is.
+
+## answers.jsonl
+
+| Column | Type | Meaning | Null |
+|---|---|---|---|
+{rows}
+
+## boards.csv
+
+| Column | Meaning |
+|---|---|
+{first}
+
+The others are those of the board's own CSV file: {own}.
+Percentages have one decimal and stand for all counted tasks; what nobody said is empty.
+"""
+
+
+def licence(suite: Suite, data_licence: str) -> str:
+    """What may be done with code, with results, and with what others reported."""
+    results = (
+        f"The outcomes, judges' labels, final labels and boards that this site made: {data_licence}."
+        if data_licence
+        else f"The outcomes, judges' labels, final labels and boards that this site made: {_NOT_STATED}."
+    )
+    return f"""Three things are in this archive, under terms of their own.
+
+1. Code (columns code, diff, error of answers.jsonl). Each submitter licensed it to the public when publishing; the
+   column licence of each line names the licence by its SPDX identifier, system and organisation say whom to name.
+   A line without a licence holds no code: {_NOT_STATED}.
+2. {results}
+3. Results reported by others (provenance "reported"): facts from their publication, which the page of each run names;
+   {_NOT_STATED}.
+
+Differences quote lines of the papers' repositories, which keep their own licences. Licence of the suite {suite.slug}:
+{suite.licence or "not stated"}.
+"""

@@ -1,0 +1,30 @@
+"""The file of all public answers of a suite, which a job writes."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from benchmark_tasks.models import Suite
+
+
+class AnswersFile(models.Model):
+    """What everybody could see at change ``changed`` of the suite's boards, as a zip file.
+
+    ``entries`` are the ids of the rows whose answers are in it: once one of them is no longer visible, the file is not
+    given to anybody any more. ``digest`` (SHA-256) and ``size`` are those of the bytes.
+    """
+
+    suite = models.OneToOneField(Suite, primary_key=True, on_delete=models.CASCADE, related_name="answers_file")
+    changed = models.PositiveBigIntegerField()
+    entries = models.JSONField(default=list)
+    file = models.FileField(max_length=200)
+    digest = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField()
+    answers = models.PositiveIntegerField()
+    made = models.DateTimeField()
+
+    class Meta:
+        ordering = ["suite"]
+
+    def __str__(self) -> str:
+        return f"answers of {self.suite_id}"

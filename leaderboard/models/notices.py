@@ -1,0 +1,120 @@
+"""Notices to people, and which of them they want by e-mail as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from leaderboard.enums import NoticeKind
+from reviews.models import Case
+from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from submissions.models import User
+
+
+_MORE: Final = {
+    NoticeKind.SCORED: ": every answer has its outcome",
+    NoticeKind.HELD: ": errors outside its answers came too often, and its page says what happens next",
+    NoticeKind.JUDGED: ": the judges have labelled its answers",
+}
+
+
+class NoticeQuerySet(models.QuerySet["Notice"]):
+    """Notices, and which of them their recipient may still read."""
+
+    def shown_to(self, user: User) -> NoticeQuerySet:
+        """Those of ``user``, but not of what is theirs no more: a submission with another owner, a role that ended."""
+        own = Q(submission__owner=user)
+        if user.is_staff:
+            own |= Q(kind=NoticeKind.APPEAL)
+        labels = Q(kind=NoticeKind.REVIEW, recipient__reviewer__active=True)
+        return self.filter(own | labels, recipient=user)
+
+    def named(self) -> NoticeQuerySet:
+        """With all that their sentences name; not the code of an answer."""
+        answer = "case__implementation"
+        found = self.select_related(
+            "submission__system", "submission__suite_version__suite", f"{answer}__revision__task__paper"
+        )
+        return found.defer(
+            *(f"{answer}__{name}" for name in ("files", "diff", "goal_source", "raw_answer", "set_aside"))
+        )
+
+
+class Notice(models.Model):
+    """Something happened that concerns ``recipient``. ``key`` tells apart what may happen more than once.
+
+    ``submission`` is what it is about, but for reviews that wait; ``case`` the one in which an appeal was decided.
+    ``mail_due`` is when a letter is to be tried next: null where none is wanted, and once it is ``mailed`` or given up.
+    """
+
+    recipient = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
+    kind = models.CharField(max_length=10, choices=NoticeKind)
+    key = models.CharField(max_length=40)
+    submission = models.ForeignKey(Submission, null=True, on_delete=models.CASCADE, related_name="notices")
+    case = models.ForeignKey(Case, null=True, on_delete=models.CASCADE, related_name="notices")
+    made = models.DateTimeField()
+    read = models.DateTimeField(null=True, blank=True)
+    mail_due = models.DateTimeField(null=True, blank=True)
+    mail_tries = models.PositiveSmallIntegerField(default=0)
+    mailed = models.DateTimeField(null=True, blank=True)
+
+    objects = NoticeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-made", "-pk"]
+        constraints = [models.UniqueConstraint(fields=["recipient", "kind", "key"], name="one_notice_of_each_occasion")]
+        indexes = [
+            models.Index(fields=["recipient", "-made"], name="notices_of_somebody"),
+            models.Index(fields=["recipient"], condition=Q(read=None), name="unread_notices"),
+            models.Index(fields=["mail_due"], condition=Q(mail_due__isnull=False), name="notices_to_mail"),
+            models.Index(fields=["made"], name="notices_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key} for {self.recipient_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("notice", args=[self.pk])
+
+    @property
+    def title(self) -> str:
+        """What happened, as a letter's subject."""
+        about = " ".join(str(self.submission or "").split())
+        match NoticeKind(self.kind):
+            case NoticeKind.SCORED:
+                return f"{about} was scored"
+            case NoticeKind.HELD:
+                return f"{about} is held"
+            case NoticeKind.JUDGED:
+                return f"{about} was judged"
+            case NoticeKind.APPEAL:
+                task = self.case.implementation.revision.task.slug if self.case else "an answer"
+                return f"Your appeal about {task} of {about} was decided"
+            case NoticeKind.REVIEW:
+                return "Answers wait for your label"
+
+    @property
+    def text(self) -> str:
+        """The same as a sentence. In neither are marks, labels or code."""
+        more = _MORE.get(NoticeKind(self.kind), "")
+        return f"{self.title}{more}."
+
+
+class MailChoice(models.Model):
+    """``user`` wants notices of this kind by e-mail. Nobody gets any who has not chosen so."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mail_choices")
+    kind = models.CharField(max_length=10, choices=NoticeKind)
+
+    class Meta:
+        ordering = ["user", "kind"]
+        constraints = [models.UniqueConstraint(fields=["user", "kind"], name="one_mail_choice_of_each_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.user_id}"

@@ -1,0 +1,1 @@
+"""Notices: what happened to what somebody sent, appealed against or may label; on the site and by e-mail."""

@@ -1,0 +1,160 @@
+"""Make notices of what happened. Each function may be called again and again: one notice comes of each occasion.
+
+Receivers call them as things happen; the sweep calls :func:`catch_up`, which finds what a crash has lost.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+
+from evaluator.enums import WorkState
+from evaluator.models import Judgement
+from leaderboard.enums import NoticeKind
+from leaderboard.models import MailChoice, Notice
+from leaderboard.notices.mailing import is_offered, push_mails
+from leaderboard.notices.reading import mark_read
+from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind
+from reviews.labelling.claiming import workable
+from reviews.models import Case, Reviewer, Trigger
+from reviews.people.readiness import what_is_missing
+from submissions.enums import SubmissionState, Verb
+from submissions.models import AuditEvent, Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from typing import Any
+
+    from django.db.models import QuerySet
+
+KEPT: Final = timedelta(days=90)
+"""Older notices are removed."""
+LOOKED_BACK: Final = timedelta(days=2)
+"""How far the sweep looks for news that were lost: well below :data:`KEPT`, so that nothing is told twice."""
+_BETWEEN_LOOKS: Final = timedelta(minutes=5)
+_UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
+_GOES_ON: Final = (Verb.RETRIED, Verb.RESUMED)
+
+
+def note_scored(submission: Submission) -> None:
+    """Tell its owner that a submission was scored."""
+    _store([_about(submission, NoticeKind.SCORED)])
+
+
+def note_judged(submission_id: int) -> None:
+    """Tell its owner that a submission was judged, once no verdict on it is still to come."""
+    _store([_about(each, NoticeKind.JUDGED) for each in _judged([submission_id])])
+
+
+def note_appeal(case: Case) -> None:
+    """Tell whoever appealed that the case with the appeal was closed."""
+    _store(_decided_appeals([case.pk]))
+
+
+def catch_up() -> None:
+    """Make what was missed, tell what is held and who has answers to label; remove what is old; send letters."""
+    since = timezone.now() - LOOKED_BACK
+    told = Notice.objects.filter(submission=OuterRef("pk"))
+    scored = Submission.objects.filter(~Exists(told.filter(kind=NoticeKind.SCORED)), scored_at__gte=since)
+    newly = [_about(each, NoticeKind.SCORED) for each in scored]
+    rated = Judgement.objects.filter(finished__gte=since).order_by()
+    newly += [_about(each, NoticeKind.JUDGED) for each in _judged(rated.values("implementation__submission"))]
+    closed = Case.objects.filter(~Exists(Notice.objects.filter(case=OuterRef("pk"))), closed__gte=since)
+    newly += _decided_appeals(closed.values("pk"))
+    _store([*newly, *_held()])
+    if cache.add("notices-looked-after", True, int(_BETWEEN_LOOKS.total_seconds())):
+        _store(_waiting_reviews())
+        Notice.objects.filter(made__lt=timezone.now() - KEPT).delete()
+    push_mails()
+
+
+def _about(submission: Submission, kind: NoticeKind, key: str = "") -> Notice:
+    key = key or str(submission.pk)
+    return Notice(recipient_id=submission.owner_id, kind=kind, key=key, submission_id=submission.pk)
+
+
+def _judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]:
+    """Those of ``submissions`` on which every judge that was asked has decided, and whose owner was not told yet."""
+    verdicts = Judgement.objects.filter(implementation__submission=OuterRef("pk"))
+    told = Notice.objects.filter(submission=OuterRef("pk"), kind=NoticeKind.JUDGED)
+    found = Submission.objects.filter(
+        Exists(verdicts.filter(state=WorkState.DONE)),
+        ~Exists(verdicts.filter(state__in=_UNFINISHED)),
+        ~Exists(told),
+        pk__in=submissions,
+        state=SubmissionState.SCORED,
+    )
+    return list(found)
+
+
+def _decided_appeals(cases: Iterable[int] | QuerySet[Any, Any]) -> list[Notice]:
+    appeals = Trigger.objects.filter(
+        case__in=cases,
+        case__kind=CaseKind.REVIEW,
+        case__state__in=NEWEST_CLOSED,
+        kind=TriggerKind.APPEAL,
+        raised_by__isnull=False,
+    )
+    told = appeals.values_list("raised_by", "case", "case__implementation__submission")
+    return [
+        Notice(recipient_id=person, kind=NoticeKind.APPEAL, key=str(case), submission_id=submission, case_id=case)
+        for person, case, submission in told
+    ]
+
+
+def _held() -> list[Notice]:
+    """What is held now. Each time that it went on in between, it is told anew."""
+    held = list(Submission.objects.filter(state=SubmissionState.HELD))
+    if not held:
+        return []
+    again = AuditEvent.objects.filter(
+        subject_kind="submission", subject_id__in=[str(each.pk) for each in held], verb__in=_GOES_ON
+    )
+    rounds = dict(again.order_by().values_list("subject_id").annotate(Count("pk")))
+    notices = [_about(each, NoticeKind.HELD, f"{each.pk}:{rounds.get(str(each.pk), 0)}") for each in held]
+    told = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
+    known = set(told)
+    return [each for each in notices if (each.recipient_id, each.key) not in known]
+
+
+def _waiting_reviews() -> list[Notice]:
+    """One for each reviewer who has something to label, unless one is unread or was made within a day.
+
+    One that is unread and not true any more counts as read.
+    """
+    now = timezone.now()
+    told = Notice.objects.filter(kind=NoticeKind.REVIEW)
+    recent = set(told.filter(Q(read=None) | Q(made__gt=now - timedelta(days=1))).values_list("recipient", flat=True))
+    reviewers = Reviewer.objects.filter(active=True, user__is_active=True).select_related("user")
+    busy = {each.user_id for each in reviewers if each.user_id and _has_work(each)}
+    mark_read(told.exclude(recipient__in=busy))
+    return [
+        Notice(recipient_id=person, kind=NoticeKind.REVIEW, key=now.date().isoformat())
+        for person in sorted(busy - recent)
+    ]
+
+
+def _has_work(reviewer: Reviewer) -> bool:
+    """Whether something waits that this reviewer could take now."""
+    return any(workable(reviewer, role).exists() for role in Role) and not what_is_missing(reviewer)
+
+
+def _store(notices: Collection[Notice]) -> None:
+    """Store those that are new; letters about them are due for whoever wants them."""
+    if not notices:
+        return
+    now = timezone.now()
+    people = {each.recipient_id for each in notices}
+    wanted = set(MailChoice.objects.filter(user__in=people).values_list("user", "kind")) if is_offered() else set()
+    for each in notices:
+        each.made = now
+        each.mail_due = now if (each.recipient_id, each.kind) in wanted else None
+    Notice.objects.bulk_create(notices, ignore_conflicts=True)
+    if wanted:
+        transaction.on_commit(partial(push_mails))

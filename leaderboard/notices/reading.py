@@ -1,0 +1,43 @@
+"""Reading notices: how many are unread, the list, and marking them as read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.urls import reverse
+from django.utils import timezone
+
+from leaderboard.cases.case_pages import public_cases
+from leaderboard.enums import NoticeKind
+from leaderboard.models import Notice
+from submissions.models import User
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+    from leaderboard.models.notices import NoticeQuerySet
+
+
+def unread(user: User | AnonymousUser) -> int:
+    """How many notices ``user`` has not read. One query, none for strangers."""
+    return Notice.objects.shown_to(user).filter(read=None).count() if isinstance(user, User) else 0
+
+
+def listed(user: User) -> NoticeQuerySet:
+    """The notices that ``user`` may read, newest first, with all that their sentences name."""
+    return Notice.objects.shown_to(user).named()
+
+
+def mark_read(notices: NoticeQuerySet) -> int:
+    """Mark those of ``notices`` as read that are not; return how many. Letters about them are not sent any more."""
+    return notices.filter(read=None).update(read=timezone.now(), mail_due=None)
+
+
+def leads_to(notice: Notice) -> str:
+    """The page that a notice is about."""
+    if notice.kind == NoticeKind.REVIEW or notice.submission is None:
+        return reverse("reviews")
+    if notice.case is not None:
+        public = public_cases().filter(pk=notice.case.pk).exists()
+        return (notice.case if public else notice.case.implementation).get_absolute_url()
+    return notice.submission.get_absolute_url()

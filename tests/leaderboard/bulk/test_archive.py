@@ -1,0 +1,320 @@
+"""The file of all public answers: what is in it, what is not, and when it is written anew."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from evaluator.models import Reevaluation
+from evaluator.queue.queueing import opened
+from leaderboard.board.states import note_change
+from leaderboard.bulk import archive
+from leaderboard.bulk.dictionary import COLUMNS
+from leaderboard.models import AnswersFile
+from reviews.enums import CaseState, FinalSource
+from submissions.enums import Kind, Visibility
+from submissions.models import Implementation, Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.factories import ReportedResultFactory, measured, reported
+from tests.leaderboard.judging import JudgeFactory, judged, show
+from tests.reviews.factories import ReviewerFactory, case_of, reviewed
+from tests.submissions.factories import ImplementationFactory, SystemFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.models import Entry
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+DAY = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+SECRET = "S3CRET"
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Any, tmp_path: Path, redis_url: str) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    made: SuiteVersion = SuiteVersionFactory(
+        suite=SuiteFactory(slug="small", title="Small", position=1, licence="MIT"), tasks=2
+    )
+    note_change(made.pk)
+    return made
+
+
+def answered(version: SuiteVersion, *, answer: dict[str, Any] | None = None, **submission: Any) -> Implementation:
+    """The answer to the first task of a published submission."""
+    entry = measured(version, **submission)
+    made: Implementation = ImplementationFactory(
+        submission=entry.submission, revision=version.revisions.order_by("pk").first(), **(answer or {})
+    )
+    return made
+
+
+def written(version: SuiteVersion) -> zipfile.ZipFile:
+    made = archive.write_answers(version.suite)
+    content = Path(made.file.path).read_bytes()
+    assert (made.digest, made.size) == (hashlib.sha256(content).hexdigest(), len(content))
+    return zipfile.ZipFile(io.BytesIO(content))
+
+
+def lines(version: SuiteVersion) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written(version).read("answers.jsonl").decode().splitlines()]
+
+
+def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address="https://board.example.org")
+    judge = JudgeFactory(slug="careful")
+    show(version.suite, judge)
+    system = SystemFactory(name="Solver", slug="solver", organisation="Lab", scaffold="Agent 1")
+    usage = {"input_tokens": 10, "output_tokens": 2, "cost_usd": 0.5, "seconds": 3.5}
+    answer = answered(version, system=system, answer={"usage": usage})
+    Submission.objects.update(published_at=DAY)
+    cases = [
+        {"seed": 1, "index": 0, "public": True, "outcome": "passed"},
+        {"seed": None, "index": 0, "public": False, "outcome": "passed", "difference": SECRET, "error": SECRET},
+        {"seed": None, "index": 1, "public": False, "outcome": "raised", "difference": SECRET, "error": SECRET},
+    ]
+    run = TestRunFactory(
+        implementation=answer,
+        done="wrong_output",
+        reason="case 1 differs",
+        log=SECRET,
+        cases=cases,
+        seconds=1.5,
+        environment_digest="env",
+        finished=DAY,
+    )
+    judged(answer, judge, "LC", input_digest="shown")
+    judged(answer, JudgeFactory(), "CC")
+    case = case_of(answer, state=CaseState.AGREED, label="LI", source=FinalSource.AGREED, closed=timezone.now())
+    for _ in range(2):
+        reviewed(case, ReviewerFactory(), "LI", note=SECRET)
+    (line,) = lines(version)
+    revision = answer.revision
+    assert line == {
+        "suite": "small",
+        "suite_version": version.number,
+        "provenance": "measured",
+        "source": "self-declared bundle, evaluated here",
+        "kind": "ranked",
+        "row": f"s{answer.submission_id}",
+        "submission": answer.submission_id,
+        "system": "Solver",
+        "system_slug": "solver",
+        "organisation": "Lab",
+        "model": "alpha-2-2026-01",
+        "agent": "Agent 1",
+        "inputs": "full",
+        "task": revision.task.slug,
+        "category": revision.category.slug if revision.category else None,
+        "revision": revision.number,
+        "counted": not revision.why_left_out,
+        "trial": 1,
+        "trials": 1,
+        "attempted": True,
+        "licence": "MIT",
+        "code": answer.goal_source,
+        "diff": answer.diff,
+        "error": None,
+        "identical_to_reference": False,
+        "outcome": "wrong_output",
+        "passed": False,
+        "reason": "case 1 differs",
+        "private_passed": 1,
+        "private_total": 2,
+        "test_seconds": 1.5,
+        "evaluator": "1",
+        "environment": "env",
+        "grading": run.grading_hash,
+        "measured": "2026-05-04T03:02:01Z",
+        "input_tokens": 10,
+        "output_tokens": 2,
+        "cost_usd": 0.5,
+        "system_seconds": 3.5,
+        "judge": "careful",
+        "judge_model": "careful-2026-05",
+        "judge_digest": judge.digest,
+        "judge_input_digest": "shown",
+        "judge_label": "LC",
+        "annotators_label": "LI",
+        "in_review": False,
+        "final_label": "LI",
+        "final_source": "agreed",
+        "published": "2026-05-04T03:02:01Z",
+        "page": f"https://board.example.org{answer.get_absolute_url()}",
+    }
+    assert tuple(line) == tuple(column.name for column in COLUMNS)
+
+
+def test_a_reported_line_has_the_same_columns(version: SuiteVersion) -> None:
+    entry = reported(version, slug="gpt")
+    revision = version.revisions.order_by("pk").first()
+    assert revision is not None
+    ReportedResultFactory(
+        run=entry.reported_run, task=revision.task, tests_passed=False, judge_label="LI", human_label="CC"
+    )
+    (line,) = lines(version)
+    assert tuple(line) == tuple(column.name for column in COLUMNS)
+    known = {name: value for name, value in line.items() if value is not None}
+    assert (known["provenance"], known["row"], known["page"]) == ("reported", "r-gpt", "/reported/gpt/")
+    assert (known["outcome"], known["passed"], known["judge_label"], known["annotators_label"]) == (
+        *("failed", False),
+        *("LI", "CC"),
+    )
+    assert not {"licence", "code", "diff", "final_label", "measured"} & known.keys()
+
+
+@pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
+def test_what_is_not_public_is_in_no_part(version: SuiteVersion, visibility: Visibility) -> None:
+    answered(version, system=SystemFactory(name="Shown"))
+    hidden = answered(version, system=SystemFactory(name=SECRET), answer={"goal_source": SECRET, "diff": SECRET})
+    Submission.objects.filter(pk=hidden.submission_id).update(visibility=visibility)
+    made = written(version)
+    assert all(SECRET not in made.read(name).decode() for name in made.namelist())
+    assert [row["system"] for row in csv.DictReader(made.read("boards.csv").decode().splitlines())] == ["Shown"]
+
+
+def test_code_without_a_licence_and_answers_that_do_not_apply(version: SuiteVersion) -> None:
+    secret = {"goal_source": SECRET, "diff": SECRET, "raw_answer": SECRET}
+    answered(version, code_licence="", answer=secret)
+    broken = {"files": None, "goal_source": "", "diff": "", "answer_error": {"message": "no such file"}}
+    answered(version, answer=broken)
+    answered(version, answer={"attempted": False, "files": None, "goal_source": "", "diff": ""})
+    made = lines(version)
+    assert [(each["licence"], each["code"], each["diff"], each["error"], each["attempted"]) for each in made] == [
+        (None, None, None, None, True),
+        ("MIT", None, None, "no such file", True),
+        ("MIT", None, None, None, False),
+    ]
+
+
+def test_what_is_in_review_has_no_final_label_by_the_judge(version: SuiteVersion) -> None:
+    judge = JudgeFactory()
+    show(version.suite, judge)
+    answer, other = answered(version), answered(version)
+    for each in (answer, other):
+        judged(each, judge, "CC")
+    case = case_of(answer, state=CaseState.ONE_LABEL)
+    reviewed(case, ReviewerFactory(), "LI")
+    first, second = lines(version)
+    told = ("judge_label", "annotators_label", "final_label", "final_source", "in_review")
+    assert [first[name] for name in told] == ["CC", None, None, None, True]
+    assert [second[name] for name in told] == ["CC", None, "CC", "judge", False]
+
+
+def test_a_run_of_a_reevaluation_that_is_not_applied_is_not_in_it(version: SuiteVersion) -> None:
+    answer = answered(version)
+    counted = TestRunFactory(implementation=answer, done="passed")
+    again = Reevaluation.objects.create(
+        submission=answer.submission, reason="new", from_version=version, to_version=version
+    )
+    TestRunFactory(implementation=answer, done="raised", reevaluation=again, supersedes=counted)
+    assert lines(version)[0]["outcome"] in {"passed", None}
+
+
+def test_samples_are_marked(version: SuiteVersion) -> None:
+    answered(version, kind=Kind.CALIBRATION)
+    assert [line["kind"] for line in lines(version)] == ["calibration"]
+
+
+def test_the_same_data_give_the_same_bytes(version: SuiteVersion) -> None:
+    answered(version), reported(version)
+    first = archive.write_answers(version.suite).digest
+    note_change(version.pk)
+    assert archive.write_answers(version.suite).digest == first
+
+
+def test_every_column_is_in_the_dictionary(version: SuiteVersion) -> None:
+    answered(version)
+    made = written(version)
+    text = made.read("README.md").decode()
+    (line,) = [json.loads(each) for each in made.read("answers.jsonl").decode().splitlines()]
+    assert all(f"| `{name}` | " in text for name in line)
+    head = made.read("boards.csv").decode().splitlines()[0].replace('"', "").split(",")
+    assert all(f"`{name}`" in text for name in head)
+    assert made.namelist() == ["README.md", "LICENSE", "boards.csv", "answers.jsonl"]
+
+
+def test_the_licence_says_only_what_was_stated(version: SuiteVersion, settings: Any) -> None:
+    answered(version)
+    assert "this site made: licence not stated, for reading" in written(version).read("LICENSE").decode()
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, data_licence="CC-BY-4.0")
+    assert "this site made: CC-BY-4.0." in written(version).read("LICENSE").decode()
+
+
+class TestReplacing:
+    def jobs(self) -> list[str]:
+        with opened("audits") as queue:
+            found = [str(job.func_name) for job in queue.jobs]
+            queue.empty()  # type: ignore[no-untyped-call]
+        return found
+
+    def test_it_is_written_when_something_changed_and_not_all_the_time(self, version: SuiteVersion) -> None:
+        archive.push_stale()
+        assert self.jobs() == [], "nothing is published"
+        answered(version)
+        archive.push_stale()
+        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+        archive.write_answers(version.suite)
+        archive.push_stale()
+        note_change(version.pk)
+        archive.push_stale()
+        assert self.jobs() == [], "it has been written just now"
+        AnswersFile.objects.update(made=timezone.now() - archive.LEAST_PAUSE - timedelta(seconds=1))
+        archive.push_stale()
+        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+
+    def test_what_was_hidden_is_given_to_nobody_and_the_file_written_at_once(self, version: SuiteVersion) -> None:
+        answer = answered(version)
+        answered(version)
+        archive.write_answers(version.suite)
+        assert archive.current(version.suite) is not None
+        Submission.objects.filter(pk=answer.submission_id).update(visibility=Visibility.HIDDEN)
+        assert archive.current(version.suite) is None
+        note_change(version.pk)
+        archive.push_stale()
+        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+
+    def test_the_one_before_is_removed_and_a_failure_leaves_it(
+        self, version: SuiteVersion, media: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answered(version)
+        archive.write_answers(version.suite)
+        made = archive.write_answers(version.suite)
+        assert [path.name for path in media.rglob("*.zip")] == [Path(made.file.path).name]
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(archive, "_board_lines", full)
+        with pytest.raises(OSError, match="No space"):
+            archive.write_answers(version.suite)
+        assert [path.name for path in media.rglob("*.zip")] == [Path(made.file.path).name]
+        assert archive.current(version.suite) == made
+
+
+def test_queries_do_not_grow_with_the_answers(version: SuiteVersion) -> None:
+    asked = []
+    for _ in range(2):
+        made: list[Entry | Implementation] = [answered(version) for _ in range(4)]
+        with CaptureQueriesContext(connection) as queries:
+            archive.write_answers(version.suite)
+        asked.append(len(queries))
+        assert made
+    assert asked[1] <= asked[0] + 1, "the row before is asked for the second time"

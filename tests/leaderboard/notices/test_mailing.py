@@ -1,0 +1,193 @@
+"""Notices by e-mail: who gets which, what is in them, and what a mail server that fails costs."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from leaderboard.models import MailChoice, Notice
+from leaderboard.notices import mailing, making
+from submissions.models import Submission
+from tests.leaderboard.factories import measured
+from tests.submissions.factories import SystemFactory, UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from submissions.models import User
+
+pytestmark = pytest.mark.django_db
+SITE = "https://board.example.org"
+
+
+@pytest.fixture(autouse=True)
+def offered(settings: Any, redis_url: str) -> None:
+    """A mail server, and the site's address."""
+    settings.EMAIL_CONFIGURED = True
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address=SITE)
+
+
+@pytest.fixture
+def alice(alice: User) -> User:
+    """She has a verified address, and wants to know what was scored."""
+    EmailAddress.objects.create(user=alice, email=alice.email, verified=True, primary=True)
+    MailChoice.objects.create(user=alice, kind="scored")
+    return alice
+
+
+def scored(owner: User, name: str = "Solver") -> Notice:
+    """She was told of a submission."""
+    submission = measured(system=SystemFactory(name=name, owner=owner), owner=owner).submission
+    assert submission is not None
+    making.note_scored(submission)
+    return Notice.objects.get(submission=submission)
+
+
+def due(notice: Notice) -> float | None:
+    """In how many minutes a letter is tried next."""
+    notice.refresh_from_db()
+    return None if notice.mail_due is None else round((notice.mail_due - timezone.now()).total_seconds() / 60)
+
+
+def in_time(notice: Notice) -> None:
+    Notice.objects.filter(pk=notice.pk).update(mail_due=timezone.now() - timedelta(seconds=1))
+
+
+def test_the_letter(alice: User) -> None:
+    notice = scored(alice, "Solver\r\nBcc: eve@mail.example")
+    assert (mailing.send_due(), mailing.send_due()) == (1, 0)
+    (letter,) = mail.outbox
+    assert (letter.to, letter.cc, letter.bcc) == (["alice@mail.example"], [], [])
+    assert letter.subject.startswith("[LMR-Board] Solver Bcc: eve@mail.example on ")
+    assert letter.subject.endswith(" was scored")
+    off = letter.extra_headers["List-Unsubscribe"].strip("<>")
+    assert letter.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert letter.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
+    text = str(letter.body)
+    assert "was scored: every answer has its outcome." in text
+    assert [f"{SITE}/notices/{notice.pk}/" in text, off in text, f"{SITE}/accounts/notices/" in text] == [True] * 3
+    for mark in ("39.3", "11", "passed", "def "):
+        assert mark not in text.replace(off, "")
+    assert Notice.objects.get(mail_due=None, mailed__isnull=False) == notice
+
+
+@pytest.mark.parametrize("missing", ["choice", "server", "address of the site"])
+def test_nothing_unasked_or_without_a_server(alice: User, settings: Any, missing: str) -> None:
+    if missing == "choice":
+        MailChoice.objects.update(kind="held")
+    elif missing == "server":
+        settings.EMAIL_CONFIGURED = False
+    else:
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address="")
+    assert due(scored(alice)) is None
+    assert (mailing.send_due(), mail.outbox) == (0, [])
+
+
+@pytest.mark.parametrize("change", ["read", "owner", "inactive", "unverified", "chosen away"])
+def test_nothing_once_it_is_not_wanted_or_not_hers(alice: User, change: str) -> None:
+    notice = scored(alice)
+    if change == "read":
+        Notice.objects.update(read=timezone.now())
+    elif change == "owner":
+        Submission.objects.update(owner=UserFactory())
+    elif change == "inactive":
+        type(alice).objects.filter(pk=alice.pk).update(is_active=False)
+    elif change == "unverified":
+        EmailAddress.objects.update(verified=False)
+    else:
+        mailing.choose(user=alice, kinds=["held"])
+    assert (mailing.send_due(), mail.outbox, due(notice)) == (0, [], None)
+
+
+class _Letters(socketserver.StreamRequestHandler):
+    """Takes letters; refuses those to addresses that begin with "no"."""
+
+    def handle(self) -> None:
+        self.answer("220 here")
+        while line := self.rfile.readline().decode().strip():
+            verb = line.upper()
+            if verb == "DATA":
+                self.answer("354 go on")
+                while self.rfile.readline().strip() != b".":
+                    pass
+                self.server.taken += 1  # type: ignore[attr-defined]
+            self.answer("550 nobody" if verb.startswith("RCPT TO:<NO") else "221 bye" if verb == "QUIT" else "250 fine")
+
+    def answer(self, line: str) -> None:
+        self.wfile.write(f"{line}\r\n".encode())
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[Any]:
+    """A mail server on this machine."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Letters) as running:
+        running.taken = 0  # type: ignore[attr-defined]
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.server_address[1]
+        yield running
+        running.shutdown()
+
+
+def test_a_server_that_is_down_loses_nothing_and_is_asked_once(alice: User, server: Any, settings: Any) -> None:
+    first, second = scored(alice, "One"), scored(alice, "Two")
+    there = settings.EMAIL_PORT
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        settings.EMAIL_PORT = closed.getsockname()[1]
+        assert mailing.send_due() == 0
+        assert (due(first), first.mail_tries, due(second), second.mail_tries) == (1, 1, 0, 0)
+        for minutes in (2, 4):
+            in_time(first)
+            Notice.objects.filter(pk=second.pk).update(mail_due=timezone.now() + timedelta(minutes=1))
+            mailing.send_due()
+            assert due(first) == minutes
+    settings.EMAIL_PORT = there
+    in_time(first)
+    in_time(second)
+    assert (mailing.send_due(), server.taken) == (2, 2)
+
+
+def test_a_refused_address_is_given_up_and_delays_nobody(alice: User, server: Any) -> None:
+    nobody = UserFactory(username="nobody")
+    EmailAddress.objects.create(user=nobody, email="nobody@mail.example", verified=True, primary=True)
+    MailChoice.objects.create(user=nobody, kind="scored")
+    refused, taken = scored(nobody), scored(alice)
+    assert (mailing.send_due(), server.taken, due(refused), due(taken)) == (1, 1, None, None)
+    refused.refresh_from_db()
+    assert refused.mailed is None
+
+
+def test_a_letter_taken_by_another_worker_is_left_alone(alice: User) -> None:
+    notice = scored(alice)
+    assert [mailing._take(notice), mailing._take(notice), due(notice)] == [True, False, 10]
+
+
+class TestTurningOff:
+    def test_by_the_link_without_signing_in(self, alice: User) -> None:
+        MailChoice.objects.create(user=alice, kind="held")
+        address = f"/notices/off/{mailing.off_token(scored(alice))}/"
+        client = Client(enforce_csrf_checks=True)
+        page = client.get(address).content.decode()
+        assert "Send no more of these" in page
+        assert alice.username not in page
+        assert MailChoice.objects.count() == 2, "a link is followed by programs as well"
+        done = client.post(address, {"List-Unsubscribe": "One-Click"})
+        assert (done.status_code, list(MailChoice.objects.values_list("kind", flat=True))) == (200, ["held"])
+        assert client.post(address).status_code == 200
+
+    def test_not_by_another_link(self, alice: User) -> None:
+        token = mailing.off_token(scored(alice))
+        for wrong in ("x", token[:-1], token.swapcase()):
+            assert Client().post(f"/notices/off/{wrong}/").status_code == 404
+        assert MailChoice.objects.count() == 1

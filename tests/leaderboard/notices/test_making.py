@@ -1,0 +1,219 @@
+"""Which notices are made of what happens: to whom, and how often."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from evaluator.enums import WorkState
+from evaluator.models import Judgement, TestRun
+from evaluator.queue.finalising import finalise
+from evaluator.queue.results import retry_held
+from evaluator.signals import implementation_rated, reconciled
+from leaderboard.models import Notice
+from leaderboard.notices import making
+from reviews.cases import states
+from reviews.cases.appeals import appeal
+from reviews.cases.closing import close_if_labelled
+from reviews.enums import CaseState
+from reviews.models import Case
+from submissions.enums import SubmissionState
+from submissions.models import Implementation, Submission
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.judging import JudgeFactory, judged
+from tests.reviews.factories import ReviewerFactory, answers, case_of, ready, reviewed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from submissions.models import User
+
+    Commits = Callable[..., AbstractContextManager[object]]
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+EVIDENCE = "Line 3 of the paper's algorithm 1 takes the mean, not the sum."
+
+
+@pytest.fixture(autouse=True)
+def _looked_at_anew() -> None:
+    cache.clear()
+
+
+def told(kind: str) -> list[str]:
+    """Who was told of such a thing, in order."""
+    return list(Notice.objects.filter(kind=kind).order_by("pk").values_list("recipient__username", flat=True))
+
+
+def sent(owner: User, **facts: Any) -> Implementation:
+    (made,) = answers(owner=owner, **facts)
+    return made
+
+
+class TestScored:
+    def test_the_owner_is_told_once(
+        self, alice: User, bob: User, django_capture_on_commit_callbacks: Commits, redis_url: str
+    ) -> None:
+        answer = sent(alice, state=SubmissionState.RUNNING, published=False)
+        TestRunFactory(implementation=answer, done="passed")
+        with django_capture_on_commit_callbacks(execute=True):
+            finalise(answer.submission_id)
+        assert told("scored") == ["alice"]
+        making.note_scored(answer.submission)
+        making.catch_up()
+        assert told("scored") == ["alice"]
+
+    def test_the_sweep_tells_what_a_crash_lost_and_nothing_older(self, alice: User, redis_url: str) -> None:
+        for days in (1, 3):
+            sent(alice, scored_at=timezone.now() - timedelta(days=days))
+        reconciled.send_robust(sender=object)
+        reconciled.send_robust(sender=object)
+        assert told("scored") == ["alice"]
+
+
+class TestHeld:
+    def test_each_time_anew(self, alice: User, maintainer: User, redis_url: str) -> None:
+        answer = sent(alice, state=SubmissionState.RUNNING, published=False)
+        TestRunFactory(implementation=answer, state=WorkState.HELD, reason="no disk")
+        finalise(answer.submission_id)
+        making.catch_up()
+        making.catch_up()
+        assert told("held") == ["alice"]
+        retry_held(submission=answer.submission, actor=maintainer)
+        making.catch_up()
+        TestRun.objects.update(state=WorkState.HELD)
+        Submission.objects.update(state=SubmissionState.HELD)
+        making.catch_up()
+        making.catch_up()
+        assert told("held") == ["alice", "alice"]
+
+
+class TestJudged:
+    def test_once_the_last_verdict_is_there(
+        self, alice: User, django_capture_on_commit_callbacks: Commits, redis_url: str
+    ) -> None:
+        answer = sent(alice)
+        judged(answer, JudgeFactory(), "CC")
+        late = judged(answer, JudgeFactory(), state=WorkState.QUEUED, finished=None, abstained=False)
+        for state in (WorkState.QUEUED, WorkState.HELD, WorkState.DONE, WorkState.DONE):
+            Judgement.objects.filter(pk=late.pk).update(state=state)
+            with django_capture_on_commit_callbacks(execute=True):
+                implementation_rated.send(sender=Implementation, implementation=answer)
+            making.catch_up()
+            assert told("judged") == (["alice"] if state == WorkState.DONE else [])
+
+    def test_nothing_while_it_is_not_scored_or_nobody_judged(self, alice: User, redis_url: str) -> None:
+        judged(sent(alice, state=SubmissionState.RUNNING), JudgeFactory(), "CC")
+        making.note_judged(sent(alice).submission_id)
+        making.catch_up()
+        assert told("judged") == []
+
+
+class TestAppeal:
+    def test_whoever_appealed_is_told_when_the_case_is_closed(
+        self, alice: User, django_capture_on_commit_callbacks: Commits, redis_url: str
+    ) -> None:
+        answer = sent(alice)
+        TestRunFactory(implementation=answer, done="passed")
+        case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
+        making.note_appeal(case)
+        making.catch_up()
+        assert told("appeal") == []
+        for _ in range(2):
+            reviewed(case, ReviewerFactory(), "CC")
+        with django_capture_on_commit_callbacks(execute=True):
+            close_if_labelled(case)
+        # The labels agree, but an appeal may still send them to an adjudicator: then nothing is decided yet.
+        Case.objects.filter(pk=case.pk).update(state=CaseState.FINAL, closed=timezone.now())
+        with django_capture_on_commit_callbacks(execute=True):
+            states.announce(Case.objects.get(pk=case.pk))
+        making.catch_up()
+        assert told("appeal") == ["alice"]
+
+    @pytest.mark.parametrize("state", [CaseState.DISPUTED, CaseState.VOID, CaseState.REOPENED])
+    def test_not_for_a_case_that_was_not_decided(self, alice: User, redis_url: str, state: CaseState) -> None:
+        answer = sent(alice)
+        TestRunFactory(implementation=answer, done="passed")
+        case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
+        Case.objects.filter(pk=case.pk).update(state=state, closed=timezone.now())
+        making.note_appeal(case)
+        making.catch_up()
+        assert told("appeal") == []
+
+    def test_not_for_a_case_without_an_appeal(self, alice: User, redis_url: str) -> None:
+        case = case_of(sent(alice), state=CaseState.FINAL, label="CC", closed=timezone.now())
+        making.note_appeal(case)
+        making.catch_up()
+        assert told("appeal") == []
+
+
+class TestReview:
+    def later(self, **time: float) -> None:
+        """Let so much time pass for the notices, and the sweep look again."""
+        for each in Notice.objects.all():
+            made = each.made - timedelta(**time)
+            Notice.objects.filter(pk=each.pk).update(made=made, key=made.date().isoformat())
+        cache.clear()
+        making.catch_up()
+
+    def test_one_unread_and_one_a_day(self, alice: User, redis_url: str) -> None:
+        reviewer = ready(user=alice)
+        case_of(), case_of()
+        self.later()
+        self.later()
+        assert told("review") == ["alice"]
+        self.later(days=2)
+        assert told("review") == ["alice"], "the first is unread"
+        Notice.objects.update(read=timezone.now())
+        self.later(days=2)
+        assert told("review") == ["alice", "alice"]
+        Notice.objects.update(read=timezone.now())
+        self.later(hours=20)
+        assert told("review") == ["alice", "alice"], "a day has not passed"
+        assert reviewer.active
+
+    def test_not_without_work_role_or_what_is_to_be_done_first(self, alice: User, bob: User, redis_url: str) -> None:
+        ready(user=alice)
+        self.later()
+        case_of()
+        ReviewerFactory(user=bob)  # has not read the guidelines
+        ready(active=False)
+        ready(annotator=False)
+        self.later()
+        assert told("review") == ["alice"]
+
+    def test_what_is_not_true_any_more_counts_as_read(self, alice: User, redis_url: str) -> None:
+        ready(user=alice)
+        case = case_of()
+        self.later()
+        Case.objects.filter(pk=case.pk).update(state=CaseState.FINAL)
+        self.later()
+        assert Notice.objects.get(kind="review").read is not None
+
+
+def test_old_ones_are_removed(alice: User, redis_url: str) -> None:
+    submission = sent(alice).submission
+    for days in (89, 91):
+        made = timezone.now() - timedelta(days=days)
+        Notice.objects.create(recipient=alice, kind="scored", key=str(days), submission=submission, made=made)
+    making.catch_up()
+    assert list(Notice.objects.values_list("key", flat=True)) == ["89"]
+
+
+def test_the_sweep_asks_the_same_number_of_queries(alice: User, redis_url: str) -> None:
+    asked = []
+    for _ in range(2):
+        for _ in range(3):
+            sent(alice, scored_at=timezone.now())
+            sent(alice, state=SubmissionState.HELD)
+        making.catch_up()
+        with CaptureQueriesContext(connection) as queries:
+            making.catch_up()
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
