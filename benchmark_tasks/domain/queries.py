@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
@@ -34,6 +36,12 @@ def revisions_of(version: SuiteVersion) -> QuerySet[TaskRevision]:
         .select_related("task__suite", "task__paper", "category")
         .order_by("task__paper__folder_name", "task__index")
     )
+
+
+def digest_of(version: SuiteVersion) -> str:
+    """SHA-256 (hexadecimal) of what ``version`` asks and grades: the digests of its revisions (one query)."""
+    facts = revisions_of(version).values_list("task__slug", "statement_hash", "repository_hash", "grading_hash")
+    return hashlib.sha256(json.dumps(list(map(list, facts))).encode()).hexdigest()
 
 
 def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
