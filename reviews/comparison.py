@@ -110,7 +110,8 @@ def side_by_side(
     texts = [left, right]
     numbers: list[Sequence[int]] = [range(1, len(lines_of(text)) + 1) for text in texts]
     if fold_docstrings:
-        texts, numbers = map(list, zip(*map(_short_docstrings, texts, languages), strict=True))  # type: ignore[arg-type]
+        short = [_short_docstrings(text, language) for text, language in zip(texts, languages, strict=True)]
+        texts, numbers = [text for text, _ in short], [places for _, places in short]
     sides = [lines_of(text) for text in texts]
     rows = compare(*("\n".join(side[:MOST_LINES]) for side in sides), ignore_whitespace=ignore_whitespace)
     for lines, language, places in (

@@ -31,11 +31,13 @@ def current_version(suite: Suite) -> SuiteVersion | None:
 
 def revisions_of(version: SuiteVersion) -> QuerySet[TaskRevision]:
     """The version's task revisions in the benchmark's order, with task, paper and category at hand (one query)."""
-    return (
-        TaskRevision.objects.filter(suite_versions=version)
-        .select_related("task__suite", "task__paper", "category")
-        .order_by("task__paper__folder_name", "task__index")
-    )
+    return in_order(TaskRevision.objects.filter(suite_versions=version))
+
+
+def in_order(revisions: QuerySet[TaskRevision]) -> QuerySet[TaskRevision]:
+    """``revisions`` in the benchmark's order, with task, paper and category at hand."""
+    found = revisions.select_related("task__suite", "task__paper", "category")
+    return found.order_by("task__paper__folder_name", "task__index")
 
 
 def digest_of(version: SuiteVersion) -> str:

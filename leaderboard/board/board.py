@@ -197,7 +197,7 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
-def board_metrics(version: SuiteVersion, category: Category | None = None) -> QuerySet[EntryMetric]:
+def board_metrics(version: SuiteVersion | OuterRef, category: Category | None = None) -> QuerySet[EntryMetric]:
     """The rows of a board that everybody may see, with their numbers in a category (None: overall), unordered."""
     shown = Q(entry__reported_run__isnull=False) | Q(
         entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED

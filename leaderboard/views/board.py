@@ -113,7 +113,7 @@ def _board(request: HttpRequest, suite: Suite, template: str) -> HttpResponse:
     rows = without_closed(request, board_rows(list(page.object_list), version, category))
     calibration = sorted_metrics(metrics.filter(entry__kind=Kind.CALIBRATION), sort)
     samples = without_closed(request, board_rows(list(calibration), version, category))
-    columns = asked_columns(request.GET, without=_unused([*rows, *samples]))
+    columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "tasks": tasks,
@@ -216,7 +216,7 @@ def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
     ]
 
 
-def _unused(rows: list[BoardRow]) -> set[str]:
+def unused_columns(rows: list[BoardRow]) -> set[str]:
     """Columns that would say nothing of any of the rows."""
     said = {
         "rank": any(row.rank for row in rows),
