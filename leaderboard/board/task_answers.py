@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from django.db.models import Exists, F, FloatField, OuterRef, Q, Value
+from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, Value, When
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Lower, NullIf
 from django.urls import reverse
@@ -18,6 +18,7 @@ from evaluator.testing.types import Outcome
 from leaderboard.board.board import TestsCell, board_row, visible_entries
 from leaderboard.board.matrix import cells, said_of
 from leaderboard.models import Entry, ReportedResult
+from leaderboard.models.board import Marks
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -75,23 +76,30 @@ class Difficulty:
     human: tuple[tuple[str, int, float], ...]
 
 
-def answers_to(version: SuiteVersion, task: Task, *, without: Collection[int] = ()) -> QuerySet[Entry]:
-    """The rows of ``version`` that answer ``task``, but for those of the submissions ``without``."""
+def answers_to(version: SuiteVersion, task: Task) -> QuerySet[Entry]:
+    """The rows of ``version`` that answer ``task``."""
     told = ReportedResult.objects.filter(run=OuterRef("reported_run"), task=task)
     answering = Q(submission__isnull=False) | Q(Exists(told))
-    return visible_entries().filter(answering, suite_version=version).exclude(submission__in=without)
+    return visible_entries().filter(answering, suite_version=version)
 
 
-def in_order(entries: QuerySet[Entry], place: MatrixTask, sort: str) -> QuerySet[Entry]:
-    """``entries`` by one of :data:`SORTS`, samples last, then by name; what is not known is last either way."""
+def in_order(
+    entries: QuerySet[Entry], place: MatrixTask, sort: str, *, hidden: Collection[int] = ()
+) -> QuerySet[Entry]:
+    """``entries`` by one of :data:`SORTS`, samples last, then by name; what is not known is last either way.
+
+    What raters say of the submissions ``hidden`` does not decide their place.
+    """
     name = Lower("system__name")
-    value = name if sort.removeprefix("-") == "system" else _value(sort.removeprefix("-"), place)
+    value: F | Func | Case = name if sort.removeprefix("-") == "system" else _value(sort.removeprefix("-"), place)
+    if hidden and sort.removeprefix("-") in {"tests", "judge", "human"}:
+        value = Case(When(submission__in=hidden, then=Value(None)), default=value)
     asked = value.desc(nulls_last=True) if sort.startswith("-") else value.asc(nulls_last=True)
     rows = entries.select_related("system", "submission", "reported_run")
     return rows.order_by(F("kind").desc(), asked, name, "pk")
 
 
-def _value(key: str, place: MatrixTask) -> F | Func:
+def _value(key: str, place: MatrixTask) -> F | Func | Case:
     if key in {"inputs", "date"}:
         return F(key)
     said = KT(f"marks__{key}__{place.place}")
@@ -99,8 +107,10 @@ def _value(key: str, place: MatrixTask) -> F | Func:
     return Cast(NullIf(said, Value("null")), FloatField()) if key == "tests" else NullIf(said, Value(""))
 
 
-def task_answers(entries: Iterable[Entry], place: MatrixTask, task: Task) -> list[TaskAnswer]:
-    """What pages show of some rows. Two queries."""
+def task_answers(
+    entries: Iterable[Entry], place: MatrixTask, task: Task, *, hidden: Collection[int] = ()
+) -> list[TaskAnswer]:
+    """What pages show of some rows; of the submissions ``hidden`` no more than where the answers are. Two queries."""
     listed = list(entries)
     trials = _outcomes(task, [entry.submission_id for entry in listed if entry.submission_id])
     told = ReportedResult.objects.filter(task=task, run__in=[each.reported_run_id for each in listed])
@@ -108,6 +118,8 @@ def task_answers(entries: Iterable[Entry], place: MatrixTask, task: Task) -> lis
     found = []
     for entry in listed:
         row = board_row(entry, None, 0)
+        if row.submission in hidden:
+            row = replace(row, marks=Marks(), closed=True)
         marked = cells(row, [place])
         _, judge, human = said_of(row, place)
         result = reported.get(entry.reported_run_id or 0)

@@ -123,13 +123,12 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
     sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
     # What a submission passes elsewhere tells, with its total, what it does here: who labels it sees none of it.
     hidden = closed_submissions(request)
-    entries = answers_to(version, task, without=hidden)
-    page = Paginator(in_order(entries, place, sort), PAGE_SIZE).get_page(request.GET.get("page"))
+    entries = answers_to(version, task)
+    page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
     return {
         "closed": [],
-        "left_out_while_labelling": bool(hidden),
         "version": version,
-        "answers": task_answers(page.object_list, place, task),
+        "answers": task_answers(page.object_list, place, task, hidden=hidden),
         "page": page,
         "columns": sort_columns(request.GET, SORTS, DEFAULT_SORT, ascending=("system", "inputs", "judge", "human")),
         # How many pass a task tells of few rows what each does.
