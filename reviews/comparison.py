@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.utils.safestring import SafeString, mark_safe
 
-from submissions.highlighting import Piece, code_with_visible_marks, span, tokens_by_line
+from submissions.highlighting import Piece, code_with_visible_marks, pieces_of, span, tokens_by_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +29,7 @@ _LARGEST_BLOCK: Final = 2_500
 """Removed lines times added lines of one place: beyond it they are paired in their order."""
 _ALIKE: Final = 0.4
 """Lines that share less are not taken for versions of each other."""
+_DOCSTRING: Final = '"""\N{HORIZONTAL ELLIPSIS}"""'
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -98,19 +99,46 @@ def lines_of(text: str) -> list[str]:
 
 
 def side_by_side(
-    left: str, right: str, *, ignore_whitespace: bool = False, languages: tuple[str, str] = ("python", "python")
+    left: str,
+    right: str,
+    *,
+    ignore_whitespace: bool = False,
+    languages: tuple[str, str] = ("python", "python"),
+    fold_docstrings: bool = False,
 ) -> Comparison:
-    """``left`` beside ``right``, coloured, long unchanged runs folded."""
-    sides = (lines_of(left), lines_of(right))
+    """``left`` beside ``right``, coloured, long unchanged runs folded; on request each docstring as a single line."""
+    texts = [left, right]
+    numbers: list[Sequence[int]] = [range(1, len(lines_of(text)) + 1) for text in texts]
+    if fold_docstrings:
+        short = [_short_docstrings(text, language) for text, language in zip(texts, languages, strict=True)]
+        texts, numbers = [text for text, _ in short], [places for _, places in short]
+    sides = [lines_of(text) for text in texts]
     rows = compare(*("\n".join(side[:MOST_LINES]) for side in sides), ignore_whitespace=ignore_whitespace)
-    _colour([row.left for row in rows if row.left], languages[0])
-    _colour([row.right for row in rows if row.right], languages[1])
+    for lines, language, places in (
+        ([row.left for row in rows if row.left], languages[0], numbers[0]),
+        ([row.right for row in rows if row.right], languages[1], numbers[1]),
+    ):
+        _colour(lines, language)
+        for line in lines:
+            line.number = places[line.number - 1]
     rest = tuple(
-        (name, MOST_LINES + 1, "\n".join(side[MOST_LINES:]))
-        for name, side in zip(("left", "right"), sides, strict=True)
+        (name, places[MOST_LINES], "\n".join(side[MOST_LINES:]))
+        for name, side, places in zip(("left", "right"), sides, numbers, strict=True)
         if len(side) > MOST_LINES
     )
     return Comparison(tuple(_blocks(rows)), rest)
+
+
+def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
+    """``text`` with one line in the place of each docstring, and for each line the number that it had."""
+    shown, numbers, line = "", [1], 1
+    for kind, group in groupby(pieces_of(text, language), key=lambda piece: piece[0]):
+        source = "".join(piece for _, piece in group)
+        shown += _DOCSTRING if kind == "sd" else source
+        if kind != "sd":
+            numbers += range(line + 1, line + 1 + source.count("\n"))
+        line += source.count("\n")
+    return shown, numbers
 
 
 def numbered(text: str) -> list[Line]:

@@ -96,14 +96,19 @@ def highlighted(source: str, language: str, *, first_line: int | None = None) ->
     return f'<div class="code"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
-def tokens_by_line(source: str, language: str) -> list[list[Piece]]:
-    """For each line of ``source`` its pieces; joined they are the line.
+def pieces_of(source: str, language: str) -> Iterator[Piece]:
+    """``source`` in pieces, each with its class; docstrings have ``sd``.
 
     ``language`` is a name or a file's ending; one that is not known, and a text that is too long, is plain.
     """
     scan = _SCANNERS.get(language, _plain) if len(source) <= LONGEST_HIGHLIGHTED else _plain
+    return scan(source)
+
+
+def tokens_by_line(source: str, language: str) -> list[list[Piece]]:
+    """For each line of ``source`` its pieces; joined they are the line."""
     lines: list[list[Piece]] = [[]]
-    for kind, text in scan(source):
+    for kind, text in pieces_of(source, language):
         first, *others = text.split("\n")
         if first:
             lines[-1].append((kind, first))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
@@ -29,11 +31,19 @@ def current_version(suite: Suite) -> SuiteVersion | None:
 
 def revisions_of(version: SuiteVersion) -> QuerySet[TaskRevision]:
     """The version's task revisions in the benchmark's order, with task, paper and category at hand (one query)."""
-    return (
-        TaskRevision.objects.filter(suite_versions=version)
-        .select_related("task__suite", "task__paper", "category")
-        .order_by("task__paper__folder_name", "task__index")
-    )
+    return in_order(TaskRevision.objects.filter(suite_versions=version))
+
+
+def in_order(revisions: QuerySet[TaskRevision]) -> QuerySet[TaskRevision]:
+    """``revisions`` in the benchmark's order, with task, paper and category at hand."""
+    found = revisions.select_related("task__suite", "task__paper", "category")
+    return found.order_by("task__paper__folder_name", "task__index")
+
+
+def digest_of(version: SuiteVersion) -> str:
+    """SHA-256 (hexadecimal) of what ``version`` asks and grades: the digests of its revisions (one query)."""
+    facts = revisions_of(version).values_list("task__slug", "statement_hash", "repository_hash", "grading_hash")
+    return hashlib.sha256(json.dumps(list(map(list, facts))).encode()).hexdigest()
 
 
 def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:

@@ -24,7 +24,7 @@ from leaderboard.views.board import without_closed
 from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from django.db.models import QuerySet
 
@@ -135,7 +135,11 @@ def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Qu
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
-    return paged(request, metrics, paging, lambda part: map(row_out, board_rows(part, version, category)))
+
+    def shown(part: Any) -> Iterable[dict[str, Any]]:
+        return map(row_out, without_closed(request, board_rows(part, version, category), category))
+
+    return paged(request, metrics, paging, shown)
 
 
 @router.get("/suites/{slug:suite}/matrix", response=Page[TaskRowOut])
@@ -148,7 +152,7 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     tasks = arranged(surroundings(version, state_of(version)).tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
-        rows = without_closed(request, board_rows(part, version, category))
+        rows = without_closed(request, board_rows(part, version, category), category)
         return [
             {"key": row.key, "system": row.system, "inputs": row.inputs, "marks": _marks(row, tasks)} for row in rows
         ]

@@ -220,8 +220,15 @@ def visible_entries() -> QuerySet[Entry]:
     return Entry.objects.filter(shown, published=True)
 
 
+SHOWN: Final = Q(entry__published=True) & (
+    Q(entry__reported_run__isnull=False)
+    | Q(entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED)
+)
+"""Of metrics, the same."""
+
+
 def board_metrics(
-    version: SuiteVersion, category: Category | None = None, kind: Kind | None = None
+    version: SuiteVersion | OuterRef, category: Category | None = None, kind: Kind | None = None
 ) -> QuerySet[EntryMetric]:
     """The rows of a board with their numbers in a category (None: overall), to be filtered, sorted and cut.
 
@@ -236,10 +243,7 @@ def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
 
     They are found by one index first, so that a page reads its own rows of 100,000 and no more.
     """
-    shown = Q(entry__reported_run__isnull=False) | Q(
-        entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED
-    )
-    found = EntryMetric.objects.filter(shown, entry__published=True, pk__in=listed.values("pk"))
+    found = EntryMetric.objects.filter(SHOWN, pk__in=listed.values("pk"))
     return found.order_by(*listed.query.order_by)
 
 
@@ -260,25 +264,6 @@ def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: C
         )
         for each in metrics
     ]
-
-
-def facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
-    """The agents, backbones and organisations of a board's ranked rows, as choices with their numbers. One query."""
-    rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
-    fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
-    systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))
-    found: dict[str, Counter[str]] = {facet: Counter() for facet in fields}
-    for *values, number in systems:
-        for facet, value in zip(fields, values, strict=True):
-            found[facet][value] += number
-    return {
-        facet: [
-            (value, f"{'no agent' if facet == 'agent' and value == NONE else value} ({number})")
-            for value, number in sorted(numbers.items(), key=lambda each: each[0].casefold())
-            if value
-        ]
-        for facet, numbers in found.items()
-    }
 
 
 def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import F
 from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.queries import in_order, revisions_of
+from benchmark_tasks.models import TaskRevision
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.board import BoardRow
@@ -51,7 +53,20 @@ class MatrixTask:
 
 def tasks_of(version: SuiteVersion) -> list[MatrixTask]:
     """The tasks of a suite version by category, in the paper's order. One query."""
-    placed = list(enumerate(revisions_of(version)))
+    return _by_category(revisions_of(version))
+
+
+def tasks_by_version(versions: Collection[int]) -> dict[int, list[MatrixTask]]:
+    """The same for several suite versions, by their ids. One query."""
+    found = TaskRevision.objects.filter(suite_versions__in=versions).annotate(version=F("suite_versions"))
+    revisions: dict[int, list[TaskRevision]] = {version: [] for version in versions}
+    for revision in in_order(found):
+        revisions[revision.version].append(revision)  # type: ignore[attr-defined]
+    return {version: _by_category(listed) for version, listed in revisions.items()}
+
+
+def _by_category(revisions: Iterable[TaskRevision]) -> list[MatrixTask]:
+    placed = list(enumerate(revisions))
     placed.sort(key=lambda each: (each[1].category.position if each[1].category else 1_000, each[0]))
     return [
         MatrixTask(

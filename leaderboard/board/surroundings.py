@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from django.core.cache import caches
+from django.db.models import Count
 
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite, SuiteVersion
-from leaderboard.board.board import categories_of, facets_of, visible_entries
+from leaderboard.board.board import NONE, categories_of, visible_entries
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
@@ -71,7 +73,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
-        return Published(facets_of(version), numbers, has_trajectories(version), samples.exists())
+        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists())
 
     key = f"published-{version.pk}-{state.surroundings}-{state.results}"
     return cast("Published", caches[PAGES].get_or_set(key, read))
@@ -83,6 +85,25 @@ def filter_choices(around: Surroundings, published: Published) -> dict[str, list
         **published.facets,
         "category": [(each.slug, each.title) for each in around.categories],
         "papers": month_choices(around.tasks),
+    }
+
+
+def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
+    """The agents, backbones and organisations of a board's ranked rows, as choices with their numbers. One query."""
+    rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
+    fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
+    systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))
+    found: dict[str, Counter[str]] = {facet: Counter() for facet in fields}
+    for *values, number in systems:
+        for facet, value in zip(fields, values, strict=True):
+            found[facet][value] += number
+    return {
+        facet: [
+            (value, f"{'no agent' if facet == 'agent' and value == NONE else value} ({number})")
+            for value, number in sorted(numbers.items(), key=lambda each: each[0].casefold())
+            if value
+        ]
+        for facet, numbers in found.items()
     }
 
 

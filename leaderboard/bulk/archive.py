@@ -17,11 +17,11 @@ from django.utils import timezone
 from benchmark_tasks.models import Suite
 from evaluator.queue.queueing import AUDITS, push_once
 from leaderboard.board.board import board_metrics, board_rows, categories_of, visible_entries
-from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, file_row, sorted_metrics
+from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_MEANINGS, file_row, sorted_metrics
 from leaderboard.board.states import changes_of
 from leaderboard.bulk.dictionary import licence, readme
 from leaderboard.bulk.lines import measured_lines, reported_lines
-from leaderboard.models import AnswersFile, EntryMetric
+from leaderboard.models import AnswersFile
 from reviews.record.exporting import as_cell, csv_line
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _write(path: Path, suite: Suite, entries: set[int]) -> int:
     site = settings.ENVIRONMENT.site_address
     count = 0
     with zipfile.ZipFile(path, "x") as archive:
-        archive.writestr(_member("README.md"), readme(suite, _BOARDS, FILE_COLUMNS))
+        archive.writestr(_member("README.md"), readme(suite, _BOARDS, FILE_MEANINGS))
         archive.writestr(_member("LICENSE"), licence(suite, settings.ENVIRONMENT.data_licence))
         with archive.open(_member("boards.csv"), "w", force_zip64=True) as file:
             file.writelines(line.encode() for line in _board_lines(suite, entries, site))
@@ -121,9 +121,8 @@ def _board_lines(suite: Suite, entries: set[int], site: str) -> Iterator[str]:
             metrics = sorted_metrics(board_metrics(version, category).filter(entry__in=entries), DEFAULT_SORT)
             ids = list(metrics.values_list("pk", flat=True))
             for first in range(0, len(ids), _ROWS_AT_ONCE):
-                part = board_metrics(version, category).in_bulk(ids[first : first + _ROWS_AT_ONCE])
-                found: list[EntryMetric] = [part[pk] for pk in ids[first : first + _ROWS_AT_ONCE] if pk in part]
-                for row in board_rows(found, version, category):
+                part = board_metrics(version, category).filter(pk__in=ids[first : first + _ROWS_AT_ONCE])
+                for row in board_rows(sorted_metrics(part, DEFAULT_SORT), version, category):
                     kind = "calibration" if row.calibration else "ranked"
                     about = [version.number, kind, category.slug if category else None]
                     yield csv_line(map(as_cell, [*about, *file_row(row, site)]))

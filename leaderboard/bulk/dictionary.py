@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from benchmark_tasks.models import Suite
 
 
@@ -34,9 +36,12 @@ COLUMNS: Final = (
     Column("organisation", "text", "whose system it is", "where none was declared"),
     Column("model", "text", "the backbone model", "where there is none"),
     Column("agent", "text", "the scaffold around the model", "where there is none"),
+    Column("weights", "text", "open or closed: whether anybody may have the model's weights", "where not said"),
+    Column("knowledge_cutoff", "text", "the month up to which the model knows texts, by its vendor", "where not said"),
     Column("inputs", "text", "what the system was given: full, paper_only or paper_goal_file"),
     Column("task", "text", "the task: paper and number"),
     Column("category", "text", "the task's category, as it is called in addresses", "where the task has none"),
+    Column("paper_first_public", "text", "the month, or year, in which the task's paper was first public", "if not known"),
     Column("revision", "integer", "the revision of the task that was answered", _REPORTED),
     Column("counted", "boolean", "whether the task is in the denominator of percentages", _REPORTED),
     Column("trial", "integer", "which trial, from 1", _REPORTED),
@@ -47,6 +52,8 @@ COLUMNS: Final = (
     Column("diff", "text", "the whole answer: unified difference to the masked repository", "as code"),
     Column("error", "text", "why the answer could not be applied", "where it could, or without a licence to show it"),
     Column("identical_to_reference", "boolean", "equal to the reference but for formatting and comments", "as code"),
+    Column("similarity_tokens", "number (0 to 1)", "of the code to the golden function, by runs of tokens", "as code"),
+    Column("similarity_tree", "number (0 to 1)", "the same by nodes of the syntax tree", "as code"),
     Column("outcome", "text", "how the unit tests ended, such as wrong_output; reported: passed or failed", _NO_RUN),
     Column("passed", "boolean", "whether the unit tests pass", "where there is no outcome"),
     Column("reason", "text", "how the failing test run ended, in words", "where it passes, and as outcome"),
@@ -77,11 +84,11 @@ COLUMNS: Final = (
 _NOT_STATED: Final = "licence not stated, for reading and research of these results"
 
 
-def readme(suite: Suite, boards: list[tuple[str, str]], columns_of_boards: tuple[str, ...]) -> str:
+def readme(suite: Suite, boards: list[tuple[str, str]], columns_of_boards: Mapping[str, tuple[str, str]]) -> str:
     """The data dictionary. ``boards`` are what precedes the columns of the board's own file, with their meanings."""
     rows = "\n".join(f"| `{each.name}` | {each.type} | {each.meaning} | {each.empty or 'never'} |" for each in COLUMNS)
     first = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in boards)
-    own = ", ".join(f"`{name}`" for name in columns_of_boards)
+    own = "\n".join(f"| `{name}` | {meaning} |" for name, (_, meaning) in columns_of_boards.items())
     return f"""# Answers to {suite.title}
 
 Every public answer with its outcome and labels. Made by the site itself; what is not public, was withdrawn or
@@ -106,8 +113,8 @@ their labels are not mixed, but for the final label, which says whose it is.
 | Column | Meaning |
 |---|---|
 {first}
+{own}
 
-The others are those of the board's own CSV file: {own}.
 Percentages have one decimal and stand for all counted tasks; what nobody said is empty.
 """
 

@@ -97,6 +97,7 @@ def _of_answer(answer: Implementation) -> dict[str, Any]:
         "inputs": submission.inputs,
         "task": revision.task.slug,
         "category": revision.category.slug if revision.category else None,
+        "paper_first_public": revision.task.paper.first_public or None,
         "revision": revision.number,
         "counted": not revision.why_left_out,
         "trial": answer.trial,
@@ -112,6 +113,8 @@ def _of_system(system: System) -> dict[str, Any]:
         "organisation": system.organisation or None,
         "model": None if system.backbone == NONE else system.backbone,
         "agent": None if system.scaffold in {"", NONE} else system.scaffold,
+        "weights": system.weights or None,
+        "knowledge_cutoff": system.knowledge_cutoff or None,
     }
 
 
@@ -126,6 +129,8 @@ def _of_code(answer: Implementation) -> dict[str, Any]:
         "diff": answer.diff if applies else None,
         "error": answer.answer_error.get("message") if shown else None,
         "identical_to_reference": answer.identical_to_reference if applies else None,
+        "similarity_tokens": (answer.similarity or {}).get("tokens") if applies else None,
+        "similarity_tree": (answer.similarity or {}).get("tree") if applies else None,
     }
 
 
@@ -197,7 +202,9 @@ def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
             continue
         revisions = entry.suite_version.revisions.values_list("task", "category__slug")
         categories = dict(revisions)
-        results = ReportedResult.objects.filter(run=run).select_related("task").defer("judge_text", "human_comment")
+        results = (
+            ReportedResult.objects.filter(run=run).select_related("task__paper").defer("judge_text", "human_comment")
+        )
         for result in results.order_by("task__paper__folder_name", "task__index"):
             yield {
                 **dict.fromkeys(column.name for column in COLUMNS),
@@ -211,6 +218,7 @@ def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
                 "inputs": run.inputs,
                 "task": result.task.slug,
                 "category": categories.get(result.task_id),
+                "paper_first_public": result.task.paper.first_public or None,
                 "outcome": _passed(result.tests_passed),
                 "passed": result.tests_passed,
                 "reason": result.tests_note or None,

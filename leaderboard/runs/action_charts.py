@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.models import Entry
+    from submissions.models import Implementation
 
 ACTIONS: Final = tuple(action.value for action in Action)
 
@@ -56,6 +57,12 @@ def has_trajectories(version: SuiteVersion) -> bool:
 
 def _published(version: SuiteVersion) -> QuerySet[Entry]:
     return visible_entries().filter(suite_version=version)
+
+
+def steps_of(answer: Implementation) -> Bar | None:
+    """What the agent of one answer did, in shares; None without steps. One query."""
+    counts = list(Trajectory.objects.filter(implementation=answer).values_list("counts", flat=True))
+    return _bar("What the agent did", "", counts, per=_actions(counts) / 100) if counts else None
 
 
 def of_submission(submission: Submission) -> ActionCharts:

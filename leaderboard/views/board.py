@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse, QueryDict
 
+    from benchmark_tasks.models import Category
     from leaderboard.board.board import BoardRow
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
@@ -117,7 +118,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
 
     def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
         some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
-        rows = without_closed(request, kept_rows(some, state, category))
+        rows = without_closed(request, kept_rows(some, state, category), category)
         return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
 
     if file_asked(request):
@@ -131,7 +132,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
     samples = read(calibration) if published.has_samples else []
-    columns = asked_columns(request.GET, without=unused([*rows, *samples]))
+    columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "tasks": tasks,
@@ -201,13 +202,20 @@ def _key(*made_from: object) -> str:
     return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
 
 
-def without_closed(request: HttpRequest, rows: list[BoardRow]) -> list[BoardRow]:
+def without_closed(request: HttpRequest, rows: list[BoardRow], category: Category | None = None) -> list[BoardRow]:
     """The rows, without the marks of submissions of which whoever asks is labelling an answer.
 
-    Not only that answer's: it is what the total has more than the others show.
+    Not only that answer's: it is what the total has more than the others show. Of a category, where a total may be of
+    one task, not the numbers either; and such rows stand last, since their places would tell them.
     """
     hidden = closed_submissions(request)
-    return [replace(row, marks=Marks(), closed=True) if row.submission in hidden else row for row in rows]
+    rows = [replace(row, marks=Marks(), closed=True) if row.submission in hidden else row for row in rows]
+    if category is None:
+        return rows
+    closed_ones = [
+        replace(row, tests=None, judge=None, human=None, final=None, rank=None) for row in rows if row.closed
+    ]
+    return [*(row for row in rows if not row.closed), *closed_ones]
 
 
 def _file(
@@ -235,7 +243,7 @@ def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
     ]
 
 
-def unused(rows: list[BoardRow]) -> set[str]:
+def unused_columns(rows: list[BoardRow]) -> set[str]:
     """Columns that would say nothing of any of the rows."""
     said = {
         "rank": any(row.rank for row in rows),

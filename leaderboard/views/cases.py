@@ -33,7 +33,7 @@ from submissions.views.acting import action, perform
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 
 
 @never_cache

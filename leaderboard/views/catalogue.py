@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django.core.paginator import Paginator
 from django.http import FileResponse, Http404
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import get_conditional_response
@@ -19,9 +20,10 @@ from benchmark_tasks.domain.queries import current_version, has_code, revisions_
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.board.board import titles_told_apart, visible_entries
-from leaderboard.board.results import results_of_task
-from leaderboard.closing import closed
-from leaderboard.http import asked_version
+from leaderboard.board.matrix import tasks_of
+from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, answers_to, difficulty_of, in_order, task_answers
+from leaderboard.closing import closed, closed_submissions
+from leaderboard.http import asked_sort, asked_version, sort_columns
 from leaderboard.operation.task_state import environment_states, may_see_reference, why_outdated
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
     from benchmark_tasks.models import Category
+
+PAGE_SIZE = 50
 
 
 @require_safe
@@ -91,22 +95,45 @@ def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
 
 @require_safe
 def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
-    """One task: its paper, instruction, masked code, protocol, audit, and who solves it."""
+    """One task: how hard it is, every answer, its paper, instruction, masked code, protocol, audit."""
     revision, is_current = asked_revision(request, suite, paper, index)
     context = {
+        **_answers(request, revision),
         "suite": revision.task.suite,
         "task": revision.task,
         "paper": revision.task.paper,
         "revision": revision,
         "is_current": is_current,
-        "results": results_of_task(revision.task),
-        "closed": closed(request, task=revision.task),
         "audit": revision.audit,
         "audit_outdated": why_outdated(revision),
         "shows_reference": may_see_reference(revision, request.user),
         "environments": environment_states([revision], maintainer=request.user.is_staff),
     }
     return render(request, "leaderboard/task.html", context)
+
+
+def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
+    """Every answer to a task on the shown version (else on the newest that has it), a page of them."""
+    task = revision.task
+    versions = revision.suite_versions.order_by("-number")
+    version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
+    place = next((each for each in tasks_of(version) if each.slug == task.slug), None) if version else None
+    if version is None or place is None or closed(request, task=task):
+        return {"closed": closed(request, task=task), "answers": [], "difficulty": None, "version": version}
+    sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
+    # What a submission passes elsewhere tells, with its total, what it does here: who labels it sees none of it.
+    hidden = closed_submissions(request)
+    entries = answers_to(version, task)
+    page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
+    return {
+        "closed": [],
+        "version": version,
+        "answers": task_answers(page.object_list, place, task, hidden=hidden),
+        "page": page,
+        "columns": sort_columns(request.GET, SORTS, DEFAULT_SORT, ascending=("system", "inputs", "judge", "human")),
+        # How many pass a task tells of few rows what each does.
+        "difficulty": None if closed(request) else difficulty_of(entries, place),
+    }
 
 
 @require_safe

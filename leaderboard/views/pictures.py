@@ -58,10 +58,10 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
     version = asked_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
-    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
-    best = board_rows(list(sorted_metrics(metrics, DEFAULT_SORT)[:MOST_BARS]), version, None)
+    ranked = board_metrics(version, kind=Kind.RANKED)
+    best = board_rows(sorted_metrics(ranked, DEFAULT_SORT)[:MOST_BARS], version, None)
     tasks = version.revisions.count()
-    return _drawn(request, lambda: board_card(f"{shown.title} board", best, number=metrics.count(), tasks=tasks))
+    return _drawn(request, lambda: board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks))
 
 
 @require_safe
@@ -98,8 +98,7 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         raise Http404("This suite has no version yet.")
-    metrics = board_metrics(version).filter(entry__kind=Kind.RANKED)
-    found = board_rows(rows_named(metrics, request.GET.getlist("row")[: MOST * 2])[:MOST], version, None)
+    found = rows_named(version, request.GET.getlist("row")[: MOST * 2])[:MOST]
     if len(found) < FEWEST:
         raise Http404("Name two to four published rows: ?row=s12&row=s15.")
     rows, tasks = without_closed(request, found), tasks_of(version)

@@ -33,7 +33,7 @@ from leaderboard.snapshots.changes import changes_since, gone_since
 from leaderboard.snapshots.citation import citation
 from leaderboard.snapshots.document import rows_of, tasks_of
 from leaderboard.snapshots.freezing import freeze
-from leaderboard.views.board import data_version, unused, without_closed
+from leaderboard.views.board import data_version, unused_columns, without_closed
 from reviews.models import GuidelineRevision
 from reviews.views.guards import maintainers_only, user_of
 from submissions.enums import Kind
@@ -124,7 +124,7 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
         "suite": shown.suite,
         "page": page,
         "rows": [(row, cells(row, tasks)) for row in page.object_list],
-        "columns": {*SHOWN} - unused(rows),
+        "columns": {*SHOWN} - unused_columns(rows),
         "labels": list(Label),
         "tasks": tasks,
         "left_out": next((row.left_out for row in rows if row.left_out), ()),

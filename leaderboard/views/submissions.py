@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import FileResponse, Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.enums import ReevaluationState
-from evaluator.models import AnswerRequest, Judgement, TestRun, Trajectory
+from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from leaderboard.board.board import tests_cell
@@ -24,12 +25,14 @@ from leaderboard.cases.case_pages import may_appeal, review_of
 from leaderboard.closing import closed, closes, require_open
 from leaderboard.filters import OwnSubmissionFilter
 from leaderboard.forms import AppealForm
-from leaderboard.http import asked_sort, sort_columns
+from leaderboard.http import asked_sort, query_with, sort_columns
 from leaderboard.models import EntryMetric
 from leaderboard.operation import reevaluations
 from leaderboard.operation.queue_state import held_in_full
 from leaderboard.operation.task_state import reference_is_shipped
+from leaderboard.runs.action_charts import steps_of
 from leaderboard.runs.generation_pages import generation_context
+from leaderboard.runs.receipts import can_be_repeated, receipt_of
 from leaderboard.runs.submission_pages import (
     DEFAULT_SORT,
     OPEN_STATES,
@@ -39,6 +42,7 @@ from leaderboard.runs.submission_pages import (
     progress_of,
     public_trace,
     short_digests,
+    shown_similarity,
     taken_away,
     task_row,
     task_rows,
@@ -46,6 +50,7 @@ from leaderboard.runs.submission_pages import (
     without_outcomes,
 )
 from reviews.comparison import side_by_side
+from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.views.guards import user_of
 from submissions.domain import quotas
 from submissions.domain.access import may_manage, visible_to
@@ -58,6 +63,8 @@ from submissions.models import Implementation, Submission, Upload
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
+
+    from reviews.comparison import Comparison
 
 PAGE_SIZE = 25
 LONGEST_DIFF = 400_000
@@ -165,7 +172,7 @@ def _held_in_full(request: HttpRequest, shown: Submission) -> str:
 @require_safe
 @closes
 def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """One answer: its outcome, cases, log, difference to the masked repository, and how it was measured."""
+    """One answer: its outcome, cases, log, differences, and how it was measured; ``?format=json`` is its receipt."""
     shown, answer = open_answer(request, pk, paper, index, trial)
     return answer_page(request, shown, answer)
 
@@ -199,7 +206,24 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
+    judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
+    receipt = receipt_of(
+        answer,
+        run=run,
+        judges=judges,
+        review=review,
+        address=request.build_absolute_uri(_address_of(answer, request)),
+        sees_code=sees_code,
+    )
+    if request.GET.get("format") == "json":
+        return JsonResponse(asdict(receipt), json_dumps_params={"indent": 1})
+    folds = request.GET.get("docstrings") != "shown"
     context = {
+        "receipt": receipt,
+        "repeatable": can_be_repeated(receipt),
+        "folds_docstrings": folds,
+        "docstrings_query": query_with(request.GET, docstrings="shown" if folds else None),
+        "golden": _beside_golden(answer, folds=folds) if sees_code else None,
         "submission": shown,
         "suite": shown.suite_version.suite,
         "answer": answer,
@@ -216,13 +240,14 @@ def answer_page(
         "sees_code": sees_code,
         "asked": _asked_for(answer) if sees_code else None,
         "reference_is_shipped": reference_is_shipped(answer.revision),
-        "files": _difference(answer) if sees_code else [],
+        "similarity": shown_similarity(answer) if sees_code else None,
+        "files": _difference(answer, folds=folds) if sees_code else [],
         "changes_more": sees_code and changes_more(answer),
         "previous": previous,
         "following": following,
-        "judges": list(Judgement.objects.of_answer(answer)),
-        "has_steps": sees_code and Trajectory.objects.filter(implementation=answer).exists(),
-        "review": review_of(answer),
+        "judges": judges,
+        "steps": steps_of(answer) if sees_code else None,
+        "review": review,
         "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),
     }
     return render(request, "leaderboard/implementation.html", context, status=status)
@@ -253,7 +278,19 @@ def _asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
     raise Http404("This answer has no such run.")
 
 
-def _difference(answer: Implementation) -> list[dict[str, Any]]:
+def _address_of(answer: Implementation, request: HttpRequest) -> str:
+    """The page's address, with the run that it shows."""
+    number = request.GET.get("run", "")
+    return f"{answer.get_absolute_url()}?run={number}" if number else answer.get_absolute_url()
+
+
+def _beside_golden(answer: Implementation, *, folds: bool) -> Comparison | None:
+    """The golden function beside the goal as answered, where everybody may see it; None where there are not both."""
+    golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) and answer.goal_source else ""
+    return side_by_side(golden, shown_candidate(answer), fold_docstrings=folds) if golden else None
+
+
+def _difference(answer: Implementation, *, folds: bool) -> list[dict[str, Any]]:
     """Each changed file beside the masked one; empty where these are not here or too long to compare."""
     new = answer.files or {}
     paths = sorted({*new, *answer.deleted})
@@ -272,6 +309,7 @@ def _difference(answer: Implementation) -> list[dict[str, Any]]:
             "comparison": side_by_side(
                 *(code_with_visible_marks(files.get(path, "").replace("\r\n", "\n")) for files in (old, new)),
                 languages=(path.rpartition(".")[2], path.rpartition(".")[2]),
+                fold_docstrings=folds,
             ),
         }
         for path in paths

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlencode
 
+from django.db.models import OuterRef, Subquery
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
-from leaderboard.board.board import board_row, visible_entries
+from leaderboard.board.board import SHOWN, board_metrics, board_row, visible_entries
+from leaderboard.board.columns import COLUMNS
+from leaderboard.board.histories import history_of
+from leaderboard.board.matrix import cells, tasks_by_version
 from leaderboard.board.results import (
     category_numbers,
     confusion,
     runs_of_system,
 )
-from leaderboard.models import ReportedRun
+from leaderboard.models import EntryMetric, ReportedRun
+from leaderboard.views.board import unused_columns, without_closed
+from submissions.enums import Kind
 from submissions.models import System
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django.http import HttpRequest, HttpResponse
+    from django.utils.safestring import SafeString
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.board import BoardRow
+    from leaderboard.board.columns import Column
+    from leaderboard.board.histories import History
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.results import SystemRun
+
+_SHOWN: Final = {
+    *("rank", "system", "inputs", "tests", "judge", "human", "final", "marks", "cost", "tokens", "date", "source")
+}
+_CLOSE: Final = 1e-9
+
+
+class Neighbour(NamedTuple):
+    """A row beside the best one of a system, where it stands, and the query that compares the two."""
+
+    word: str
+    row: BoardRow
+    query: str
+
+
+class SuiteRuns(NamedTuple):
+    """A system's rows on one suite version, newest first, and what stands beside the best of them on the board.
+
+    ``runs`` are rows as HTML needs them: the row, its marks, its numbers by category.
+    """
+
+    version: SuiteVersion
+    runs: list[tuple[BoardRow, list[tuple[MatrixTask, SafeString]], list[dict[str, Any]]]]
+    columns: list[Column]
+    history: History | None
+    neighbours: list[Neighbour]
+
+    @property
+    def column_keys(self) -> set[str]:
+        """The names of the columns."""
+        return {column.key for column in self.columns}
 
 
 @require_safe
@@ -31,13 +80,73 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
     if not runs and not is_own:
         # As for a system that does not exist: its name is not public before something of it is.
         raise Http404
+    by_version = [
+        list(group)
+        for sample in (False, True)
+        for _, group in groupby(
+            (run for run in runs if run.row.calibration == sample), key=lambda run: run.entry.suite_version_id
+        )
+    ]
+    tasks = tasks_by_version({run.entry.suite_version_id for run in runs})
+    neighbours = _neighbours(runs)
+    groups = [_on_suite(request, group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
     context = {
         "system": shown,
-        "runs": [run for run in runs if not run.row.calibration],
-        "samples": [run for run in runs if run.row.calibration],
+        "groups": groups,
         "is_own": is_own,
+        "ranked": any(not run.row.calibration for run in runs),
     }
     return render(request, "leaderboard/system.html", context)
+
+
+def _on_suite(
+    request: HttpRequest, runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mapping[int, list[Neighbour]]
+) -> SuiteRuns:
+    version = runs[0].entry.suite_version
+    rows = without_closed(request, [run.row for run in runs])
+    # In a category of a few tasks the numbers say what single answers did.
+    told = [(row, cells(row, tasks), [] if row.closed else run.categories) for row, run in zip(rows, runs, strict=True)]
+    told.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
+    unused = unused_columns(rows)
+    return SuiteRuns(
+        version=version,
+        runs=told,
+        columns=[column for column in COLUMNS if column.key in _SHOWN and column.key not in unused],
+        history=history_of(rows) if not rows[0].calibration else None,
+        neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
+    )
+
+
+def _neighbours(runs: list[SystemRun]) -> dict[int, list[Neighbour]]:
+    """For each suite version the rows of other systems beside the best of ``runs`` on its board. Two queries."""
+    best: dict[int, SystemRun] = {}
+    for run in runs:
+        there = best.get(run.entry.suite_version_id)
+        if run.row.tests and not run.row.calibration and (there is None or _percent(run) > _percent(there)):
+            best[run.entry.suite_version_id] = run
+    own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
+    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(SHOWN)
+    others = others.exclude(entry__system=OuterRef("entry__system"))
+    above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
+    below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
+    pairs = own.annotate(above=Subquery(above), below=Subquery(below)).values_list(
+        "entry__suite_version", "above", "below"
+    )
+    beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
+    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run")
+    metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
+    return {version: [_neighbour(best[version], metrics[pk]) for pk in found] for version, found in beside.items()}
+
+
+def _percent(run: SystemRun) -> float:
+    return run.row.tests.percent if run.row.tests else -1.0
+
+
+def _neighbour(best: SystemRun, metric: EntryMetric) -> Neighbour:
+    row = board_row(metric.entry, metric, 0)
+    difference = 100 * (metric.tests_rate or 0) - _percent(best)
+    word = "next above" if difference > _CLOSE else "next below" if difference < -_CLOSE else "level with it"
+    return Neighbour(word, row, urlencode([("row", best.row.key), ("row", row.key)]))
 
 
 @require_safe

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -170,6 +172,12 @@ class Implementation(models.Model):
     def get_absolute_url(self) -> str:
         task = self.revision.task
         return reverse("implementation", args=[self.submission_id, task.paper.slug, task.index, self.trial])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hexadecimal) of the code that is measured: changed files and deleted paths."""
+        code = {"files": self.files or {}, "deleted": sorted(self.deleted)}
+        return hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
 
     def take(self, applied: AppliedAnswer) -> None:
         """Set the code, and whether it is the reference's. Does not save."""

@@ -88,6 +88,27 @@ def test_without_consent_the_code_stays_with_its_owner(client: Client, alice: Us
     assert 'class="k">return</span>' in page(client, implementation, alice)
 
 
+def test_similarity_is_told_of_published_code_only(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice)
+    Implementation.objects.update(similarity={"tokens": 0.126, "tree": 0.5})
+    said = "0.13 by tokens, 0.50 by syntax tree"
+    assert said not in page(client, implementation, alice), "many private tries would tell what the golden function is"
+    Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="MIT")
+    client.logout()
+    assert said in page(client, implementation)
+    Submission.objects.update(code_licence="")
+    assert said not in page(client, implementation)
+
+
+def test_when_the_paper_was_public_stands_beside_the_models_knowledge_cutoff(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, published=True)
+    paper = implementation.revision.task.paper
+    type(paper).objects.filter(pk=paper.pk).update(address="https://arxiv.org/abs/2401.04925")
+    system = implementation.submission.system
+    type(system).objects.filter(pk=system.pk).update(knowledge_cutoff="2023-10")
+    assert "2024-01; the model knows texts up to 2023-10" in page(client, implementation)
+
+
 def test_an_answer_that_is_the_reference_is_flagged_to_whoever_sees_the_code(client: Client, alice: User) -> None:
     implementation, _ = measured(alice)
     assert "identical to the reference" not in page(client, implementation, alice)

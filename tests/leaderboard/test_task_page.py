@@ -276,3 +276,26 @@ def test_a_task_outside_the_version_says_so(client: Client) -> None:
     SuiteVersionFactory(suite=old.suite, number=2, seed_epoch=old.seed_epoch, tasks=1)
     assert "not part of the shown suite version" in client.get(ADDRESS).content.decode()
     assert "not part of the shown suite version" not in client.get(f"{ADDRESS}?version=1").content.decode()
+
+
+def test_answers_are_sorted_by_what_a_rater_says_and_difficulty_counts_ranked_rows(client: Client) -> None:
+    version = one_task()
+    said = {"Best": (1.0, "LC"), "Half": (0.5, "CC"), "Unknown": (None, ""), "None": (0.0, "LI")}
+    for name, (share, label) in said.items():
+        entry = measured(version, system=SystemFactory(name=name))
+        entry.marks = {"tests": [share], "judge": [label]}
+        entry.save()
+    sample = measured(version, system=SystemFactory(name="A sample"), kind=Kind.CALIBRATION)
+    sample.marks = {"tests": [1.0]}
+    sample.save()
+
+    def listed(sort: str) -> list[str]:
+        return [each.row.system for each in client.get(f"{ADDRESS}?sort={sort}").context["answers"]]
+
+    assert listed("-tests") == ["Best", "Half", "None", "Unknown", "A sample"]
+    assert listed("tests") == ["None", "Half", "Best", "Unknown", "A sample"]
+    assert listed("judge") == ["Half", "Best", "None", "Unknown", "A sample"]
+    difficulty = client.get(ADDRESS).context["difficulty"]
+    assert (difficulty.tests.passed, difficulty.tests.tasks) == (1.5, 3)
+    assert [(label, number) for label, number, _ in difficulty.judge] == [("CC", 1), ("LC", 1), ("LI", 1)]
+    assert difficulty.human == ()

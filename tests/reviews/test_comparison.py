@@ -159,3 +159,17 @@ def test_numbered_lines_are_the_files_and_hide_no_code_behind_a_carriage_return(
     assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]
     (line,) = numbered("# fine\rx = 1\r\n")
     assert re.sub("<[^>]+>", "", line.html) == "# fine\u2039U+000D\u203ax = 1"
+
+
+def test_docstrings_are_folded_to_a_line_and_the_others_keep_their_numbers() -> None:
+    text = '"""Module.\n\nMore."""\nx = 1\ndef f():\n    """One.\n\n    Two.\n    """\n    return 1\n'
+    folded = side_by_side(text, text.replace("Two", "Three").replace("return 1", "return 2"), fold_docstrings=True)
+    rows = [(row.kind, row.left.number, row.left.text) for row in folded.rows if row.left]
+    assert rows == [
+        ("equal", 1, '"""…"""'),
+        ("equal", 4, "x = 1"),
+        ("equal", 5, "def f():"),
+        ("equal", 6, '    """…"""'),
+        ("changed", 10, "    return 1"),
+        ("equal", 11, ""),
+    ]

@@ -73,6 +73,9 @@ def written(version: SuiteVersion) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(content))
 
 
+FACTS = {"weights": "open", "knowledge_cutoff": "2024-06"}
+
+
 def lines(version: SuiteVersion) -> list[dict[str, Any]]:
     return [json.loads(line) for line in written(version).read("answers.jsonl").decode().splitlines()]
 
@@ -81,9 +84,10 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address="https://board.example.org")
     judge = JudgeFactory(slug="careful")
     show(version.suite, judge)
-    system = SystemFactory(name="Solver", slug="solver", organisation="Lab", scaffold="Agent 1")
+    system = SystemFactory(name="Solver", slug="solver", organisation="Lab", scaffold="Agent 1", **FACTS)
+    similarity = {"tokens": 0.25, "tree": 0.5}
     usage = {"input_tokens": 10, "output_tokens": 2, "cost_usd": 0.5, "seconds": 3.5}
-    answer = answered(version, system=system, answer={"usage": usage})
+    answer = answered(version, system=system, answer={"usage": usage, "similarity": similarity})
     Submission.objects.update(published_at=DAY)
     cases = [
         {"seed": 1, "index": 0, "public": True, "outcome": "passed"},
@@ -120,9 +124,12 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         "organisation": "Lab",
         "model": "alpha-2-2026-01",
         "agent": "Agent 1",
+        "weights": "open",
+        "knowledge_cutoff": "2024-06",
         "inputs": "full",
         "task": revision.task.slug,
         "category": revision.category.slug if revision.category else None,
+        "paper_first_public": revision.task.paper.first_public,
         "revision": revision.number,
         "counted": not revision.why_left_out,
         "trial": 1,
@@ -133,6 +140,8 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         "diff": answer.diff,
         "error": None,
         "identical_to_reference": False,
+        "similarity_tokens": 0.25,
+        "similarity_tree": 0.5,
         "outcome": "wrong_output",
         "passed": False,
         "reason": "case 1 differs",

@@ -1,0 +1,142 @@
+"""Repeat the test run of an answer from its receipt, on whatever machine, and say where the result differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.repeating.receipts import ReceiptError
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.testing.evaluate import candidate_tree
+from evaluator.testing.graders import Grader, retried
+from evaluator.testing.types import Outcome
+from submissions.answers.limited import apply_limited
+from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
+from submissions.domain.uploads import files_of
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from evaluator.repeating.receipts import Receipt, RunFacts, TaskFacts
+    from evaluator.testing.types import Verdict
+
+_MOST_CASES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What came out here. ``differences`` are empty where it is what the receipt says.
+
+    ``remarks`` are conditions that are not the same, by which a difference may be explained.
+    """
+
+    outcome: str
+    passed: int
+    cases: int
+    private_passed: int
+    private_total: int
+    sandbox: str
+    differences: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def repeat(receipt: Receipt) -> Repeated:
+    """Measure the answer of ``receipt`` as a worker would; nothing is stored.
+
+    Raises ReceiptError where it cannot be repeated here, ``SandboxError`` for infrastructure errors.
+    """
+    run = receipt.run
+    if run is None or not run.outcome:
+        raise ReceiptError("This answer's test run has not ended yet, so there is nothing to repeat.")
+    if not receipt.answer.attempted or run.outcome in {Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH}:
+        raise ReceiptError(f"No test was run: the outcome is “{Outcome(run.outcome).words}”.")
+    if receipt.answer.diff is None:
+        raise ReceiptError("The receipt holds no code: its owner has not published it.")
+    given, graded = _revisions(receipt.task)
+    version = graded.suite_versions.select_related("seed_epoch").order_by("-number").first()
+    if version is None:
+        raise ReceiptError(f"No suite version here has {graded}.")
+    answer = _applied(receipt, given)
+    grader = Grader(graded, version.seed_epoch)
+    sandbox = configured_sandbox()
+    with candidate_tree(answer) as tree:
+        verdict = retried(lambda: grader.grade(tree, label="repeat", sandbox=sandbox))
+    private = [case.outcome == Outcome.PASSED for case in verdict.cases if not case.public]
+    public = [case.outcome == Outcome.PASSED for case in verdict.cases if case.public]
+    return Repeated(
+        outcome=verdict.outcome.value,
+        passed=sum(public),
+        cases=len(public),
+        private_passed=sum(private),
+        private_total=len(private),
+        sandbox=sandbox.name,
+        differences=_differences(run, verdict),
+        remarks=_remarks(run, sandbox.name, grader.environment_digest(), (sum(private), len(private))),
+    )
+
+
+def _revisions(task: TaskFacts) -> tuple[TaskRevision, TaskRevision]:
+    """The revision that was answered and the one whose tests decide; mostly they are the same."""
+    known = TaskRevision.objects.filter(task__slug=task.task).select_related("task__suite", "task__paper", "category")
+    given = known.filter(repository_hash=task.repository_digest).order_by("-number").first()
+    graded = known.filter(grading_hash=task.grading_digest).order_by("-number").first()
+    if given is None or graded is None:
+        what = "tests" if given else "masked repository"
+        raise ReceiptError(
+            f"No suite here has {task.task} with the {what} of {task.suite} version {task.suite_version}. "
+            "Import that version of the suite first (manage.py import_suite; manage.py setup for the shipped one)."
+        )
+    return given, graded
+
+
+def _applied(receipt: Receipt, revision: TaskRevision) -> Implementation:
+    """The answer as it was measured. Raises ReceiptError where its digest is not the receipt's."""
+    content = (receipt.answer.diff or "").encode()
+    raw = RawAnswer(receipt.task.task, receipt.answer.trial, AnswerKind.DIFF, content, "the receipt")
+    answer = Implementation(revision=revision, trial=receipt.answer.trial, attempted=True)
+    try:
+        answer.take(apply_limited(raw, files_of(revision)))
+    except AnswerError as error:
+        raise ReceiptError(f"The receipt's difference does not apply to the masked repository: {error}") from None
+    if answer.digest != receipt.answer.digest:
+        raise ReceiptError(
+            f"The receipt's difference makes an answer {answer.digest[:12]}, and the one that was measured is "
+            f"{(receipt.answer.digest or 'none')[:12]}: the receipt was changed or is damaged."
+        )
+    return answer
+
+
+def _differences(run: RunFacts, verdict: Verdict) -> tuple[str, ...]:
+    found = []
+    if verdict.outcome != run.outcome:
+        found.append(f"outcome: stored “{Outcome(run.outcome).words}”, here “{verdict.outcome.words}”")
+    stored = {(case.seed, case.number, case.name): case.outcome for case in run.cases}
+    here = {(case.seed, case.index, case.name): case.outcome.value for case in verdict.cases if case.public}
+    for key in [*stored, *(key for key in here if key not in stored)]:
+        if stored.get(key) != here.get(key):
+            seed, number, name = key
+            what = f"test {name}" if name else f"seed {seed}, case {number}"
+            found.append(f"{what}: stored {_words(stored.get(key))}, here {_words(here.get(key))}")
+    more = len(found) - _MOST_CASES
+    return tuple(found[:_MOST_CASES] + ([f"and {more} more"] if more > 0 else []))
+
+
+def _words(outcome: str | None) -> str:
+    return f"“{Outcome(outcome).words}”" if outcome in set(Outcome) else "nothing"
+
+
+def _remarks(run: RunFacts, sandbox: str, environment_digest: str, private: tuple[int, int]) -> tuple[str, ...]:
+    found = []
+    if run.evaluator != EVALUATOR_VERSION:
+        found.append(f"evaluator: stored with version {run.evaluator}, here {EVALUATOR_VERSION}")
+    if run.sandbox and run.sandbox != sandbox:
+        found.append(f"sandbox: stored in {run.sandbox}, here in {sandbox}")
+    if run.environment_digest != environment_digest:
+        found.append(f"environment: stored {run.environment_digest or 'unknown'}, here {environment_digest}")
+    if private != (run.private_passed, run.private_total):
+        # Seeds of another instance are others: how many pass may differ for an answer that is partly right.
+        found.append(
+            f"private cases: stored {run.private_passed} of {run.private_total} passed, here {private[0]} of "
+            f"{private[1]}; each instance has private seeds of its own"
+        )
+    return tuple(found)

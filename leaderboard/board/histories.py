@@ -1,0 +1,87 @@
+"""How a system's unit tests went from submission to submission, as a small drawing beside its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from leaderboard.board.board import BoardRow, TestsCell
+
+LEFT, RIGHT, TOP, BOTTOM = 34.0, 700.0, 12.0, 132.0
+"""Where the axes are in the drawing, which is 720 wide and 156 high."""
+TICKS: Final = (0, 50, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A submission: where it is drawn, from ``high`` to ``low``, and what it says in words."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The submissions that were given the same inputs, oldest first; ``path`` joins them."""
+
+    inputs: str
+    points: tuple[Point, ...]
+
+    @property
+    def path(self) -> str:
+        """The points of a polyline."""
+        return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The drawing: lines, ticks of the scale (height, percentage), and the first and the last day."""
+
+    series: tuple[Series, ...]
+    ticks: tuple[tuple[float, int], ...]
+    first: datetime
+    last: datetime
+
+    @property
+    def one_day(self) -> bool:
+        """Whether everything happened on one day."""
+        return self.first.date() == self.last.date()
+
+
+def history_of(rows: Iterable[BoardRow]) -> History | None:
+    """The history of the rows that have unit tests and a date; None without any."""
+    dated = [(row.date, row.tests, row) for row in rows if row.date and row.tests]
+    if not dated:
+        return None
+    dated.sort(key=lambda each: (each[2].inputs_word, each[0]))
+    first, last = min(each[0] for each in dated), max(each[0] for each in dated)
+    series = tuple(
+        Series(inputs, _points([(when, tests) for when, tests, _ in group], first, last))
+        for inputs, group in groupby(dated, key=lambda each: each[2].inputs_word)
+    )
+    return History(series, tuple((_height(tick), tick) for tick in TICKS), first, last)
+
+
+def _points(dated: Sequence[tuple[datetime, TestsCell]], first: datetime, last: datetime) -> tuple[Point, ...]:
+    span = (last - first).total_seconds()
+    found = []
+    for when, tests in dated:
+        share = (when - first).total_seconds() / span if span else 0.5
+        low, high = (tests.percent if bound is None else bound for bound in (tests.low, tests.high))
+        words = f"{when:%Y-%m-%d}: {tests.percent:.1f} % [{low:.1f}, {high:.1f}]"
+        # A little room at the ends, so that no interval stands on an axis.
+        x = LEFT + 16 + share * (RIGHT - LEFT - 32)
+        found.append(Point(x, _height(tests.percent), _height(low), _height(high), words))
+    return tuple(found)
+
+
+def _height(percent: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * percent / 100

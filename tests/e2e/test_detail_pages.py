@@ -1,0 +1,63 @@
+"""From a mark of the matrix to the answer, its system and its task, in a real browser; axe finds nothing on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import publish, submit_bundle
+from tests.e2e.test_pages import serious
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_from_a_mark_to_the_answer_the_system_and_the_task(
+    owner: BrowserContext, instance: Instance, audited: None, scheme: str
+) -> None:
+    page = owner.new_page()
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    name = f"Walker {scheme}"
+    submit_bundle(page, instance.bundle(system=name))
+    expect(page.locator("#publish")).to_be_visible(timeout=120_000)
+    publish(page)
+    page.goto("/board/lmr-mini/matrix/")
+    row = page.locator(".matrix tbody tr", has_text=name)
+    row.locator("a.m").first.click()
+    expect(page).to_have_url(re.compile(r"/submissions/\d+/answers/[a-z]+/1/1/$"))
+    found = serious(page)
+    expect(page.locator("#receipt + p + p")).to_contain_text("repeats the test run on your own machine")
+    expect(page.locator(".code", has_text=f"manage.py repeat {page.url}")).to_have_count(1)
+    answer = page.url
+    assert owner.request.get(f"{answer}?format=json").json()["answer"]["system"] == name
+    page.goto("/board/lmr-mini/")
+    page.get_by_role("link", name=name).first.click()
+    expect(page.locator(".history svg circle")).to_have_count(1)
+    found += serious(page)
+    page.locator("a.m").first.click()
+    expect(page).to_have_url(answer)
+    page.locator("dl.facts a", has_text=re.compile(r"^[a-z]+/1$")).first.click()
+    expect(page.locator(".task-answers tbody tr", has_text=name)).to_have_count(1)
+    found += serious(page)
+    narrow(page)
+    assert found == []
+
+
+def narrow(page: Page) -> None:
+    """Nothing of the task's page or of the cases is wider than a phone, and the list of cases is short."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in (page.url, "/cases/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.documentElement.scrollHeight") < 4_000
+    expect(page.locator("form.filters")).to_be_hidden()
+    page.get_by_text("Filters", exact=True).click()
+    expect(page.locator("form.filters")).to_be_visible()
