@@ -41,7 +41,7 @@ COLUMNS: Final = (
     Column("inputs", "text", "what the system was given: full, paper_only or paper_goal_file"),
     Column("task", "text", "the task: paper and number"),
     Column("category", "text", "the task's category, as it is called in addresses", "where the task has none"),
-    Column("paper_first_public", "text", "the month, or year, in which the task's paper was first public", "if not known"),
+    Column("paper_first_public", "text", "month or year in which the task's paper was first public", "if not known"),
     Column("revision", "integer", "the revision of the task that was answered", _REPORTED),
     Column("counted", "boolean", "whether the task is in the denominator of percentages", _REPORTED),
     Column("trial", "integer", "which trial, from 1", _REPORTED),

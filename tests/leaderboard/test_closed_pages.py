@@ -24,12 +24,13 @@ from submissions.domain.audit import record
 from submissions.enums import Verb
 from submissions.models import Submission
 from submissions.trajectories.steps import Action
+from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.asked import CHAT_REQUEST, asked, called
-from tests.leaderboard.factories import ReportedResultFactory, reported
+from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, walked
 from tests.leaderboard.showing import address_of, scored
 from tests.reviews.factories import assigned, case_of, decided, ready
-from tests.submissions.factories import UserFactory
+from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,6 +215,33 @@ def test_marks_of_a_submission_are_hidden_from_whoever_labels_an_answer_of_it(
             assert (status, marker in text) == (HTTPStatus.OK, not held), (held, address)
         # Who labels nothing, or nobody in particular, sees them all the time.
         assert 'class="m ' in Client().get(f"/board/{slug}/").content.decode()
+
+
+def test_numbers_of_a_category_are_hidden_from_whoever_labels_an_answer_in_it(
+    client: Client, suite_world: World, annotator: Reviewer
+) -> None:
+    """A category may have one task: its k of n is that answer's outcome, and so is the place that it gives the row."""
+    submission, category = suite_world.answer.submission, CategoryFactory()
+    slug = submission.suite_version.suite.slug
+    submission.suite_version.revisions.update(category=category)
+    worse = recompute_submission(submission.pk)
+    assert worse is not None
+    better = reported(submission.suite_version, system=SystemFactory(name="Zero"))
+    MetricFactory(entry=better, category=category, tests_passed=0.0)
+    addresses = {
+        f"/board/{slug}/?category={category.slug}": "1/2",
+        f"/board/{slug}/?category={category.slug}&format=json": '"tests_passed": 1.0',
+    }
+    for address, said in addresses.items():
+        status, text = body(client, address, annotator.user)
+        assert (status, said in text) == (HTTPStatus.OK, True), address
+        assert text.index(submission.system.name) < text.index("Zero")
+    suite_world.hold(annotator)
+    for address, said in addresses.items():
+        status, text = body(client, address, annotator.user)
+        assert (status, said in text) == (HTTPStatus.OK, False), address
+        assert text.index(submission.system.name) > text.index("Zero")
+        assert said in body(client, address, UserFactory())[1]
 
 
 def test_everything_else_stays_open(client: Client, suite_world: World, annotator: Reviewer) -> None:

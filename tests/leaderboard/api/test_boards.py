@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.domain.queries import revisions_of
 from submissions.models import Submission
+from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.api.asking import Program
-from tests.leaderboard.factories import ReportedResultFactory, label_counts, measured, reported
-from tests.submissions.factories import SystemFactory
+from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, label_counts, measured, reported
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -95,6 +97,21 @@ def test_marks_are_given_task_by_task(small: SuiteVersion, alice: User) -> None:
         (f"r-{totals.reported_run.slug}", "Heron"),
     ]
     assert listed[1]["marks"] == []
+
+
+def test_numbers_of_a_category_are_hidden_from_who_labels_an_answer_in_it(small: SuiteVersion) -> None:
+    category = CategoryFactory()
+    revision = small.revisions.order_by("pk")[0]
+    type(revision).objects.filter(pk=revision.pk).update(category=category)
+    entry = measured(small, system__name="Otter")
+    MetricFactory(entry=entry, category=category, tasks=1, tests_passed=1.0)
+    reviewer = ready()
+    assert reviewer.user is not None
+    address = f"/suites/small/board?category={category.slug}"
+    assert Program(reviewer.user).get(address)["items"][0]["tests"]["passed"] == 1.0
+    answer = ImplementationFactory(submission=entry.submission, revision=revision)
+    assigned(case_of(answer, state="leased"), reviewer)
+    assert Program(reviewer.user).get(address)["items"][0]["tests"] is None
 
 
 def test_what_is_not_published_has_no_row_even_for_its_owner(small: SuiteVersion, alice: User) -> None:
