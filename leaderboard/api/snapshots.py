@@ -80,7 +80,7 @@ class SnapshotDetail(SnapshotOut):
     new_rows: int
 
 
-class PairOut(Schema):
+class ComparedPairOut(Schema):
     """Two rows: discordant tasks, difference in points with its 95 % interval, p (McNemar) and p adjusted by Holm.
 
     All numbers are null where no task has a result of both.
@@ -104,7 +104,7 @@ class ComparisonOut(Schema):
     """The rows compared, and each pair of them."""
 
     rows: list[RowOut]
-    pairs: list[PairOut]
+    pairs: list[ComparedPairOut]
 
 
 class Named(Versioned):
