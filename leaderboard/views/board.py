@@ -249,6 +249,7 @@ def unused_columns(rows: list[BoardRow]) -> set[str]:
         "rank": any(row.rank for row in rows),
         "final": any(row.final is not None and row.final.by_annotators for row in rows),
         "cost": any(row.cost is not None for row in rows),
+        "tokens": any(row.tokens is not None for row in rows),
         "date": any(row.date for row in rows),
         "marks": any(row.marks for row in rows),
     }
