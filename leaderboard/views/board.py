@@ -161,7 +161,8 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "compact": request.GET.get("density") == "compact",
     }
     response = render(request, template, context)
-    return push_url(response, request.path + query_with(request.GET)) if HtmxDetails(request) else response
+    address = f"{request.path}{query_with(request.GET)}".removesuffix("?")
+    return push_url(response, address) if HtmxDetails(request) else response
 
 
 def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:

@@ -44,9 +44,9 @@ function slide(list) {
   slider.value = list.selectedIndex;
   label.htmlFor = readout.htmlFor = slider.id;
   slider.addEventListener("input", read);
+  // Its own event goes on to the form, which then asks for what the list says.
   slider.addEventListener("change", () => {
     list.selectedIndex = slider.value;
-    list.dispatchEvent(new Event("change", { bubbles: true }));
   });
   list.hidden = true;
   list.after(slider, readout);

@@ -59,6 +59,22 @@ def test_filters_apply_at_once_and_stand_in_the_address(board: Page) -> None:
     assert systems(board) == everything
 
 
+def test_the_slider_counts_later_papers_only_by_keyboard_too(board: Page) -> None:
+    slider = board.get_by_label("Papers first public")
+    expect(slider).to_have_attribute("aria-valuetext", "papers of any date")
+    slider.focus()
+    board.keyboard.press("End")
+    expect(board).to_have_url(re.compile(r"/\?papers=20[0-9]{2}-[0-9]{2}$"))
+    expect(board.locator("#board .callout")).to_contain_text("papers that were first public after")
+    expect(board.locator("#board th.column-cutoff")).to_have_count(1)
+    number = re.search(r"\(([0-9]+)\)", slider.get_attribute("aria-valuetext") or "")
+    assert number is not None
+    assert board.locator("table.board tbody tr").first.locator("a.m").count() == int(number[1])
+    board.keyboard.press("Home")
+    expect(board.locator("#board th.column-cutoff")).to_have_count(0)
+    expect(board).to_have_url(re.compile(r"/$"))
+
+
 def test_columns_are_chosen_without_a_new_page(board: Page) -> None:
     board.evaluate("window.neverReloaded = true")
     board.get_by_text("More filters, columns").click()
