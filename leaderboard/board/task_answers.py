@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, Value, When
+from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, TextField, Value, When
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Lower, NullIf
 from django.urls import reverse
@@ -104,7 +104,11 @@ def _value(key: str, place: MatrixTask) -> F | Func | Case:
         return F(key)
     said = KT(f"marks__{key}__{place.place}")
     # SQLite writes JSON's null as a word.
-    return Cast(NullIf(said, Value("null")), FloatField()) if key == "tests" else NullIf(said, Value(""))
+    return (
+        Cast(NullIf(said, Value("null"), output_field=TextField()), FloatField())
+        if key == "tests"
+        else NullIf(said, Value(""), output_field=TextField())
+    )
 
 
 def task_answers(
