@@ -46,7 +46,7 @@ def closed(
     """
     known: list[Assignment] | None = getattr(request, _ASKED, None)
     if known is None:
-        known = list(unlocked(request.user))
+        known = list(unlocked(request.user)) if request.user.is_authenticated else []
         setattr(request, _ASKED, known)
     return [
         each

@@ -54,7 +54,7 @@ def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[An
 class ListFilter(FilterSet):
     """What the filters of all lists have in common."""
 
-    def __init__(self, data: QueryDict, *, queryset: QuerySet[Any]) -> None:
+    def __init__(self, data: QueryDict | None, *, queryset: QuerySet[Any]) -> None:
         super().__init__(data, queryset)  # type: ignore[no-untyped-call]
 
     @property
@@ -107,7 +107,8 @@ class BoardFilter(ListFilter):
     def __init__(
         self, data: QueryDict, *, queryset: QuerySet[EntryMetric], facets: Mapping[str, Sequence[tuple[str, str]]]
     ) -> None:
-        super().__init__(data, queryset=queryset)
+        # A form that nothing was typed into is not checked: that is half of what a filter costs.
+        super().__init__(data if any(map(data.get, self.base_filters)) else None, queryset=queryset)
         for name, choices in facets.items():
             self.filters[name].extra["choices"] = choices
 

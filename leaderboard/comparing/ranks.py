@@ -30,7 +30,7 @@ def rank_version(version_id: int) -> bool:
     rows = visible_entries().filter(suite_version=version_id, kind=Kind.RANKED)
     best = EntryMetric.objects.filter(entry__in=rows, category=None, tests_rate__isnull=False).order_by("-tests_rate")
     marks = dict(best.values_list("entry", "entry__marks__tests")[:MOST_RANKED])
-    scores = np.array([_scores(each, len(revisions)) for each in marks.values()]).reshape(-1, len(revisions))
+    scores = np.array([_scores(each, len(revisions)) for each in marks.values()]).reshape(len(marks), len(revisions))
     bands: dict[tuple[int, int | None], tuple[int, int] | None] = {}
     for category, tasks in _ranked_categories(revisions, ~np.isnan(scores).all(axis=0)):
         papers = [revisions[task].task.paper_id for task in tasks]

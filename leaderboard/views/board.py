@@ -110,7 +110,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     # How many pass a task tells of few rows what each does.
     rates = [] if closed(request) else state.pass_rates
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
-    month = found.form.cleaned_data.get("papers", "") if found.form.is_valid() else ""
+    month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
     tasks = later(tasks, month) if month else tasks
     listed = sorted_metrics(found.qs, sort)
     hidden = closed_submissions(request)

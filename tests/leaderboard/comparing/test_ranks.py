@@ -76,6 +76,14 @@ def test_ranked_rows_that_are_published_get_bands(version: SuiteVersion) -> None
     assert BoardState.objects.get(pk=version.pk).pass_rates == [0.5] * 10
 
 
+def test_a_version_without_tasks_has_nothing_to_rank() -> None:
+    """Found by the benchmark: the job failed, and with it the ranks of all boards after it."""
+    empty = SuiteVersionFactory()
+    note_change(empty.pk, results=True)
+    assert (rank_version(empty.pk), rank_outdated()) == (True, 0)
+    assert BoardState.objects.get(pk=empty.pk).pass_rates == []
+
+
 def test_only_changed_results_are_ranked_again(version: SuiteVersion) -> None:
     entry = row(version, [1.0] * 10)
     note_change(version.pk, results=True)
