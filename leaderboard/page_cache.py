@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections import OrderedDict
 from functools import cache as once
 from functools import wraps
-from typing import TYPE_CHECKING, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from django.conf import settings
 from django.core.cache import caches
@@ -18,16 +20,54 @@ from django.utils.http import quote_etag
 from leaderboard.settings.environment import PROJECT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
+    from leaderboard.board.board import BoardRow
+
+_Value = TypeVar("_Value")
+
 PAGES: Final = "pages"
-ROWS: Final = "rows"
 MOST_QUERY: Final = 500
 """Characters of a query string; longer ones are rendered and not kept."""
+
+
+class Kept(Generic[_Value]):
+    """The ``most`` values of this process that were last asked for, by digests of all that they are made from.
+
+    As they are: a cache of Django's would pickle each row of a page. So nobody may change them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._values, self._lock = most, OrderedDict[str, _Value](), Lock()
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, _Value]:
+        """Those that are kept."""
+        with self._lock:
+            found = {key: self._values[key] for key in keys if key in self._values}
+            for key in found:
+                self._values.move_to_end(key)
+        return found
+
+    def set_many(self, values: Mapping[str, _Value]) -> None:
+        """Keep these, and no more of the others than there is room for."""
+        with self._lock:
+            self._values |= values
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._values.clear()
+
+
+ROWS: Final[Kept[BoardRow]] = Kept(1_500)
+WRITTEN: Final[Kept[str]] = Kept(1_500)
+"""Single rows of boards, and the same as HTML, some 7 kB each."""
 
 
 def kept_by(version: Callable[..., str | None]) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.cache import cache, caches
 
+from leaderboard.page_cache import ROWS, WRITTEN
 from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def installing_variables() -> dict[str, str]:
 def _no_pages_kept() -> None:
     """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
     caches["pages"].clear()
-    caches["rows"].clear()
+    ROWS.clear()
+    WRITTEN.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -60,8 +60,7 @@ _SOURCES_TOLD: Final = {
 }
 
 
-# Without slots: rows are kept pickled, and a frozen dataclass with slots is unpickled field by field.
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TestsCell:
     """Unit tests of one row: percentages from 0 to 100. ``passed`` is fractional where there are several trials."""
 
@@ -79,7 +78,7 @@ class TestsCell:
         return self.tasks < LEAST_TASKS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LabelsCell:
     """One rater's labels: percentages of ``tasks``, and how many tasks the rater labelled or abstained from.
 
@@ -110,7 +109,7 @@ class LabelsCell:
         return ", ".join(told)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BoardRow:
     """One row. A rater that published nothing is None, shown as a dash, never as zero.
 

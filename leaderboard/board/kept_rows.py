@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from django.core.cache import caches
-
 from leaderboard.board.board import board_rows, shown_metrics, unpublished_of
 from leaderboard.models import EntryMetric
 from leaderboard.page_cache import ROWS, build
@@ -40,7 +38,7 @@ def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Catego
         pk: _digest(*same, unpublished.get((system, state.suite_version.suite_id), 0), pk, *changing)
         for system, pk, *changing in found
     }
-    kept: dict[str, BoardRow] = caches[ROWS].get_many(stamps.values())
+    kept = ROWS.get_many(stamps.values())
     missing = [pk for pk, stamp in stamps.items() if stamp not in kept]
     if missing:
         read = EntryMetric.objects.filter(pk__in=missing)
@@ -48,7 +46,7 @@ def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Catego
             stamps[row.metric]: replace(row, stamp=stamps[row.metric])
             for row in board_rows(read, state.suite_version, category)
         }
-        caches[ROWS].set_many(new)
+        ROWS.set_many(new)
         kept |= new
     return [kept[stamp] for stamp in stamps.values() if stamp in kept]
 

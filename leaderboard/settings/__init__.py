@@ -115,13 +115,6 @@ CACHES = {
         "TIMEOUT": 3600,
         "OPTIONS": {"MAX_ENTRIES": 300},
     },
-    # Single rows of boards as HTML, some 7 kB each.
-    "rows": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "LOCATION": "rows",
-        "TIMEOUT": 3600,
-        "OPTIONS": {"MAX_ENTRIES": 1_500},
-    },
 }
 
 RQ_QUEUES = ENVIRONMENT.rq_queues

@@ -39,7 +39,7 @@ from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
 from leaderboard.models import EntryMetric
 from leaderboard.models.board import Marks
-from leaderboard.page_cache import ROWS, build, kept_by
+from leaderboard.page_cache import PAGES, WRITTEN, build, kept_by
 from leaderboard.tables import file_asked, table_file
 from submissions.enums import Kind
 
@@ -127,7 +127,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     if not month:
         # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
         number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
-        paginator.count = cast("int", caches[ROWS].get_or_set(number, listed.count))
+        paginator.count = cast("int", caches[PAGES].get_or_set(number, listed.count))
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
@@ -171,13 +171,13 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
     same = _key(matrix, sorted(shown["columns"]), tasks, judge)
     by_key = {_key(same, row.stamp or row, row.closed): row for row in rows}
-    kept = caches[ROWS].get_many(by_key)
+    kept = WRITTEN.get_many(by_key)
     new = {
         key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
         for key, row in by_key.items()
         if key not in kept
     }
-    caches[ROWS].set_many(new)
+    WRITTEN.set_many(new)
     return [kept.get(key) or new[key] for key in by_key]
 
 
@@ -196,7 +196,7 @@ def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any]
         }
         return get_template("leaderboard/partials/board_filters.html").render(context)
 
-    return cast("str", caches[ROWS].get_or_set(key, write))
+    return cast("str", caches[PAGES].get_or_set(key, write))
 
 
 def _key(*made_from: object) -> str:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board.states import every_board_changed, note_change
-from leaderboard.page_cache import PAGES, build
+from leaderboard.page_cache import PAGES, Kept, build
 from submissions.domain.publishing import withdraw
 from submissions.models import System
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -123,3 +123,13 @@ def test_the_build_is_the_same_in_every_process_and_changes_with_the_code() -> N
     first = build()
     build.cache_clear()
     assert build() == first
+
+
+def test_keeps_what_was_last_asked_for() -> None:
+    kept: Kept[str] = Kept(2)
+    kept.set_many({"a": "A", "b": "B"})
+    assert kept.get_many(["a", "none"]) == {"a": "A"}
+    kept.set_many({"c": "C"})
+    assert kept.get_many(["a", "b", "c"]) == {"a": "A", "c": "C"}
+    kept.clear()
+    assert kept.get_many(["a", "c"]) == {}
