@@ -108,7 +108,7 @@ class BoardFilter(ListFilter):
         self, data: QueryDict, *, queryset: QuerySet[EntryMetric], facets: Mapping[str, Sequence[tuple[str, str]]]
     ) -> None:
         # A form that nothing was typed into is not checked: that is half of what a filter costs.
-        super().__init__(data if any(map(data.get, self.base_filters)) else None, queryset=queryset)
+        super().__init__(data if any(map(data.get, self.base_filters)) else None, queryset=queryset)  # type: ignore[attr-defined]
         for name, choices in facets.items():
             self.filters[name].extra["choices"] = choices
 
