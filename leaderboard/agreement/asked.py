@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
+from django.forms.utils import flatatt
+from django.utils.html import format_html, format_html_join
 
 from benchmark_tasks.models import Category, SuiteVersion
 from evaluator.models import JudgeConfig
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.models import QuerySet
+    from django.forms.renderers import BaseRenderer
     from django.http import QueryDict
+    from django.utils.safestring import SafeString
 
     from benchmark_tasks.models import Suite
     from leaderboard.models import Entry
@@ -27,6 +31,7 @@ REST: Final = "rest"
 """What a test run that did not pass says: something other than CC, but not which."""
 
 JUDGE_PREFIX: Final = "judge:"
+MOST_NAMED: Final = 50
 
 
 class UnknownChoiceError(Exception):
@@ -105,10 +110,10 @@ def raters() -> tuple[Rater, ...]:
     return (REPORTED_ANNOTATORS, DECISION, FIRST_LABEL, SECOND_LABEL, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
 
 
-def shown_systems(suite: Suite) -> list[System]:
-    """The systems with something published on a suite, by name. No other name may become known here. One query."""
+def shown_systems(suite: Suite) -> list[tuple[str, str]]:
+    """Slug and name of the systems with something published on a suite. No other may become known here. One query."""
     shown = visible_entries().filter(suite_version__suite=suite).values("system")
-    return list(System.objects.filter(pk__in=shown).order_by("name", "pk"))
+    return list(System.objects.filter(pk__in=shown).order_by("name", "pk").values_list("slug", "name"))
 
 
 def suite_categories(suite: Suite) -> list[Category]:
@@ -133,7 +138,7 @@ def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
     if asked.category:
         _check("category", asked.category, [each.slug for each in suite_categories(suite)])
     if asked.system:
-        _check("system", asked.system, [each.slug for each in shown_systems(suite)])
+        _check("system", asked.system, [slug for slug, _ in shown_systems(suite)])
     if asked.inputs:
         _check("kind of inputs", asked.inputs, Inputs.values)
     for slug in filter(None, (asked.first, asked.second)):
@@ -145,15 +150,30 @@ def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
 
 def _check(kind: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
-        msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known) or 'none'}."
+        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+        msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known[:MOST_NAMED]) or 'none'}{more}."
         raise UnknownChoiceError(msg)
+
+
+class LongSelect(forms.Select):
+    """A choice of thousands: of each option Django renders two templates."""
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
+        """The element as HTML."""
+        del renderer
+        chosen = {value or "": flatatt({"selected": True})}
+        options = ((key, chosen.get(key, ""), title) for key, title in self.choices)
+        inside = format_html_join("", '<option value="{}"{}>{}</option>', options)
+        return format_html("<select{}>{}</select>", flatatt(self.build_attrs(attrs or {}, {"name": name})), inside)
 
 
 class AgreementFilterForm(forms.Form):
     """Shows ``?category=&system=&inputs=&binary=&samples=``; the raters chosen before stay chosen."""
 
     category = forms.ChoiceField(required=False, label="Category")
-    system = forms.ChoiceField(required=False, label="System")
+    system = forms.ChoiceField(required=False, label="System", widget=LongSelect)
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
     binary = forms.ChoiceField(
         required=False, label="Labels", choices=[("", "CC, LC and LI"), ("1", "CC against the rest")]
@@ -166,7 +186,7 @@ class AgreementFilterForm(forms.Form):
         super().__init__(data)
         known = {
             "category": [(each.slug, each.title) for each in suite_categories(suite)],
-            "system": [(each.slug, each.name) for each in shown_systems(suite)],
+            "system": shown_systems(suite),
         }
         for name, choices in known.items():
             cast("forms.ChoiceField", self.fields[name]).choices = [("", "all"), *choices]

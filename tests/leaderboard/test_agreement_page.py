@@ -109,3 +109,14 @@ def test_what_is_not_published_is_in_no_number_even_for_maintainers(
     assert "n = 1 answer in 1 paper." in words(page)
     assert "Secret Weapon" not in page
     assert client.get(SMALL, {"system": "secret"}).status_code == 404
+
+
+def test_the_choice_of_a_system_is_escaped_and_keeps_what_was_chosen(client: Client) -> None:
+    row = measured(system=SystemFactory(name='<b>A&B</b> "C"', slug="chosen"))
+    page = client.get(f"/agreement/{row.suite_version.suite.slug}/?system=chosen").content.decode()
+    (select,) = re.findall(r'<select[^>]* name="system"[^>]*>.*?</select>', page, re.DOTALL)
+    assert re.sub(r"<select[^>]*>", "", select) == (
+        '<option value="">all</option>'
+        '<option value="chosen" selected>&lt;b&gt;A&amp;B&lt;/b&gt; &quot;C&quot;</option></select>'
+    )
+    assert 'id="id_system"' in select
