@@ -30,17 +30,8 @@ NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
 
 _ROW_FIELDS: Final = (
-    *(
-        "tasks",
-        "tests_rate",
-        "tests_passed",
-        "tests_low",
-        "tests_high",
-        "rank_from",
-        "rank_to",
-        "labels",
-        "entry__kind",
-    ),
+    *("category", "tasks", "tests_rate", "tests_passed", "tests_low", "tests_high", "rank_from", "rank_to", "labels"),
+    "entry__kind",
     *("entry__inputs", "entry__left_out", "entry__marks", "entry__trial_passes", "entry__cost", "entry__tokens"),
     *("entry__date", "entry__system__name", "entry__system__slug", "entry__system__backbone"),
     *("entry__system__scaffold", "entry__system__organisation", "entry__reported_run__slug"),
@@ -117,7 +108,8 @@ class BoardRow:
     model by this site; ``address`` is the page of the run. ``final`` labels are the judge's where nobody has reviewed.
     ``flagged`` names the tasks in these numbers whose test or golden function a decision found bad. ``rank`` is the
     first and the last rank that resampling cannot exclude, ``cost`` (US $) and ``tokens`` are of all tasks once,
-    ``marks`` what each rater says of each task, ``trial_passes`` how many tasks each trial passes.
+    ``marks`` what each rater says of each task, ``trial_passes`` how many tasks each trial passes (of
+    the whole board only).
     ``closed`` rows hide their marks from whoever is labelling one of the answers. ``metric`` is the number of its
     ``EntryMetric``; what ``kept_rows`` returns has a ``stamp``.
     """
@@ -159,6 +151,17 @@ class BoardRow:
     def key(self) -> str:
         """The row's name in addresses: ``s12`` for submission 12, else ``r-`` and the slug of the reported run."""
         return f"r-{self.address.rstrip('/').rpartition('/')[2]}" if self.reported else f"s{self.submission}"
+
+    @property
+    def spread(self) -> tuple[int, int] | None:
+        """The fewest and the most tasks that one of several trials passes."""
+        return (min(self.trial_passes), max(self.trial_passes)) if len(self.trial_passes) > 1 else None
+
+    @property
+    def pass_at_trials(self) -> float | None:
+        """pass@k for as many trials as there are: per cent of the counted tasks that at least one of them passes."""
+        shares = [share for share in self.marks.get("tests") or [] if share is not None]
+        return 100 * sum(share > 0 for share in shares) / len(shares) if self.spread and shares else None
 
     @property
     def provenance(self) -> str:
@@ -346,7 +349,8 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         cost=entry.cost,
         tokens=entry.tokens,
         trials=entry.submission.trials if entry.submission else 1,
-        trial_passes=tuple(entry.trial_passes),
+        # Of all its tasks, and so no number of a category.
+        trial_passes=() if metric and metric.category_id else tuple(entry.trial_passes),
         marks=entry.marks,
         weights=entry.system.weights,
         knowledge_cutoff=entry.system.knowledge_cutoff,

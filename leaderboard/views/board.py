@@ -248,6 +248,7 @@ def unused_columns(rows: list[BoardRow]) -> set[str]:
     """Columns that would say nothing of any of the rows."""
     said = {
         "rank": any(row.rank for row in rows),
+        "trials": any(row.trials > 1 for row in rows),
         "final": any(row.final is not None and row.final.by_annotators for row in rows),
         "cost": any(row.cost is not None for row in rows),
         "tokens": any(row.tokens is not None for row in rows),

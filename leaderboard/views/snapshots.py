@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 ROWS: Final = 50
 MOST_CORRECTED: Final = 100
 """Corrected rows that the page lists; the API lists all."""
-SHOWN: Final = ("rank", "inputs", "tests", "judge", "human", "final", "marks", "cost", "date", "source")
+SHOWN: Final = ("rank", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "date", "source")
 
 
 def _version(request: HttpRequest, suite: str, **_: Any) -> str | None:

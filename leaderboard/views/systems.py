@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from leaderboard.board.results import SystemRun
 
 _SHOWN: Final = {
-    *("rank", "system", "inputs", "tests", "judge", "human", "final", "marks", "cost", "tokens", "date", "source")
+    *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "tokens", "date"),
+    "source",
 }
 _CLOSE: Final = 1e-9
 

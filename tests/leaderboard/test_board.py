@@ -118,6 +118,7 @@ class TestRows:
             version,
             system=SystemFactory(name="Top", backbone="z", scaffold="z", organisation="b", **FACTS["open"]),
             inputs=Inputs.PAPER_ONLY,
+            trials=3,
             metric={"labels": more, "tests_passed": 12.0, "rank_from": 2, "rank_to": 3},
         )
         Entry.objects.filter(pk=low.pk).update(cost=1.5, tokens=10, date=datetime(2026, 1, 1, tzinfo=UTC))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import timedelta
 from io import StringIO
@@ -179,6 +180,21 @@ def version_of_every_kind() -> SuiteVersion:
     return version
 
 
+def test_a_category_tells_no_spread_of_the_whole_board(client: Client) -> None:
+    version = version_with(AuditState.PASSED, AuditState.PASSED)
+    category = CategoryFactory(slug="evaluation-metrics")
+    first = version.revisions.order_by("pk").first()
+    assert first is not None
+    TaskRevision.objects.filter(pk=first.pk).update(category=category)
+    submission = counted(version, "passed", "raised", "passed", "passed", published=True, trials=2)
+    recompute_submission(submission.pk)
+    whole, part = (
+        client.get(f"/board/{version.suite.slug}/{query}").content.decode()
+        for query in ("", "?category=evaluation-metrics")
+    )
+    assert ("each passes 1–2" in whole, "each passes" in part, "0.5/1" in part) == (True, False, True)
+
+
 @pytest.mark.parametrize("trials", [1, 2])
 def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     version = version_of_every_kind()
@@ -211,6 +227,12 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     ):
         page = client.get(address).content.decode()
         assert (told_there in page, kinds in page) == (True, True)
+    page = client.get(f"/board/{slug}/").content.decode()
+    several = ("column-trials", ">pass@2</span> 50.0<br>", "each passes 0–1")
+    assert [text in page for text in several] == [trials == 2] * 3
+    (line,) = csv.DictReader(client.get(f"/board/{slug}/?format=csv").content.decode().splitlines())
+    told_of_trials = [line[name] for name in ("trial_passed_least", "trial_passed_most", "pass_at_trials_percent")]
+    assert told_of_trials == (["0", "1", "50.0"] if trials == 2 else ["", "", ""])
     suite = client.get(version.suite.get_absolute_url()).content.decode()
     assert ("7, of which 4 take answers and 2 count in percentages" in suite, kinds in suite) == (True, True)
     categories = [client.get(f"/board/{slug}/?category={CATEGORIES[place].slug}").content.decode() for place in (0, 1)]
