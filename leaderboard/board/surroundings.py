@@ -34,6 +34,7 @@ class Surroundings:
     tasks: list[MatrixTask]
     judge: JudgeConfig | None
     submit_to: Suite | None
+    suites: list[Suite]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,14 @@ def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
     """Suite, tasks and judge around the rows of a board."""
 
     def read() -> Surroundings:
-        others = (each for each in Suite.objects.exclude(pk=version.suite_id) if _takes_answers(each))
+        suites = list(Suite.objects.all())
+        others = (each for each in suites if each.pk != version.suite_id and _takes_answers(each))
         return Surroundings(
             categories=categories_of(version),
             tasks=tasks_of(version),
             judge=shown_judge(version.suite_id),
             submit_to=version.suite if has_code(version) else next(others, None),
+            suites=suites,
         )
 
     key = f"around-{version.pk}-{state.surroundings}"

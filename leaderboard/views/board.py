@@ -141,6 +141,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     context = {
         **shown,
         "suite": suite,
+        "SUITES": around.suites,
         "version": version,
         "around": around,
         "published": published,
