@@ -66,7 +66,8 @@ class RowOut(Schema):
     """One row. A rater that said nothing is null, never zero. ``calibration`` samples are not ranked.
 
     ``key`` names the row in comparisons. ``rank`` is the first and the last rank that resampling cannot exclude.
-    ``cost`` (US $) and ``tokens`` are of all tasks in one trial.
+    ``spread`` is the fewest and the most tasks that one of several trials passes, ``pass_at_trials`` pass@k for all of
+    them in per cent; both are of the whole board. ``cost`` (US $) and ``tokens`` are of all tasks in one trial.
     """
 
     key: str
@@ -74,6 +75,8 @@ class RowOut(Schema):
     cost: float | None
     tokens: int | None
     trials: int
+    spread: tuple[int, int] | None
+    pass_at_trials: float | None
     system: str
     system_slug: str
     backbone: str
@@ -175,7 +178,8 @@ def _found(
     metrics = board_metrics(version, category, asked.kind)
     facets = filter_choices(around, published_on(version, state))
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
-    valid(found.form)
+    if found.is_bound:
+        valid(found.form)
     return version, category, sorted_metrics(found.qs, asked.sort)
 
 
@@ -195,6 +199,8 @@ def row_out(row: BoardRow) -> dict[str, Any]:
     more = ("provenance", "unpublished", "date", "remarks", "left_out", "flagged")
     return {
         **{name: getattr(row, name) for name in (*told, *more)},
+        "spread": row.spread,
+        "pass_at_trials": _rounded(row.pass_at_trials),
         "tests": tests_out(row.tests),
         **{rater: labels_out(getattr(row, rater)) for rater in ("judge", "human", "final")},
         "page": row.address,

@@ -233,6 +233,8 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     (line,) = csv.DictReader(client.get(f"/board/{slug}/?format=csv").content.decode().splitlines())
     told_of_trials = [line[name] for name in ("trial_passed_least", "trial_passed_most", "pass_at_trials_percent")]
     assert told_of_trials == (["0", "1", "50.0"] if trials == 2 else ["", "", ""])
+    (row,) = client.get(f"/api/v1/suites/{slug}/board").json()["items"]
+    assert (row["spread"], row["pass_at_trials"]) == (([0, 1], 50.0) if trials == 2 else (None, None))
     suite = client.get(version.suite.get_absolute_url()).content.decode()
     assert ("7, of which 4 take answers and 2 count in percentages" in suite, kinds in suite) == (True, True)
     categories = [client.get(f"/board/{slug}/?category={CATEGORIES[place].slug}").content.decode() for place in (0, 1)]
