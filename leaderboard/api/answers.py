@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from django.http.response import HttpResponseBase
 from ninja import Router, Schema
 
 from evaluator.models import Judgement, TestRun
+from evaluator.repeating.receipts import Receipt
 from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
@@ -145,6 +147,16 @@ def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial:
     # Here, since the page answers with a page where this is hidden.
     pages.open_answer(request, pk, paper, index, trial)
     return trajectories.trajectory_json(request, pk, paper, index, trial)
+
+
+@router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}/receipt", response=Receipt)
+def get_receipt(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
+    """By what exactly one answer was measured and rated, and the command that repeats its test run."""
+    visible(request, pk)
+    _, answer = pages.open_answer(request, pk, paper, index, trial)
+    run = pages.asked_run(request, list(pages.shown_runs(answer)))
+    judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
+    return asdict(pages.shown_receipt(request, answer, run=run, judges=judges, review=review))
 
 
 def _code(answer: Implementation) -> dict[str, Any]:

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
+    from evaluator.repeating.receipts import Receipt
+    from leaderboard.cases.case_pages import AnswerReview
     from reviews.comparison import Comparison
 
 PAGE_SIZE = 25
@@ -201,20 +203,13 @@ def answer_page(
     status: int = 200,
 ) -> HttpResponse:
     """The page of an answer; ``appeal`` is that form with errors."""
-    runs = list(_shown_runs(answer))
-    run = _asked_run(request, runs)
+    runs = list(shown_runs(answer))
+    run = asked_run(request, runs)
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
-    receipt = receipt_of(
-        answer,
-        run=run,
-        judges=judges,
-        review=review,
-        address=request.build_absolute_uri(_address_of(answer, request)),
-        sees_code=sees_code,
-    )
+    receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     if request.GET.get("format") == "json":
         return JsonResponse(asdict(receipt), json_dumps_params={"indent": 1})
     folds = request.GET.get("docstrings") != "shown"
@@ -253,7 +248,21 @@ def answer_page(
     return render(request, "leaderboard/implementation.html", context, status=status)
 
 
-def _shown_runs(answer: Implementation) -> QuerySet[TestRun]:
+def shown_receipt(
+    request: HttpRequest, answer: Implementation, *, run: TestRun | None, judges: list[Judgement], review: AnswerReview
+) -> Receipt:
+    """The receipt of an answer as whoever asks may see it."""
+    return receipt_of(
+        answer,
+        run=run,
+        judges=judges,
+        review=review,
+        address=request.build_absolute_uri(_address_of(answer, request)),
+        sees_code=may_see_code(request.user, answer.submission),
+    )
+
+
+def shown_runs(answer: Implementation) -> QuerySet[TestRun]:
     """The runs of an answer that count or counted, oldest first; not those of a re-evaluation that is not applied."""
     counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
     runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
@@ -267,7 +276,7 @@ def _asked_for(answer: Implementation) -> AnswerRequest | None:
     return AnswerRequest.objects.filter(implementation=answer).first()
 
 
-def _asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
+def asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
     """The run that ``?run=`` names, else the one that counts. Raises Http404 for one that is not shown."""
     number = request.GET.get("run", "")
     if not number:

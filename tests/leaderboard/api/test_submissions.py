@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board.entries import recompute_submission
 from submissions.domain import publishing
-from submissions.models import Submission
+from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
@@ -19,8 +19,10 @@ from tests.reviews.factories import ReviewerFactory, case_of, decided
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, with_answers
 
 if TYPE_CHECKING:
+    from django.test import Client
+
     from benchmark_tasks.models import SuiteVersion
-    from submissions.models import Implementation, User
+    from submissions.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +53,28 @@ def answer(small: SuiteVersion, alice: User) -> Implementation:
 
 def of(answer: Implementation) -> str:
     return f"/submissions/{answer.submission_id}"
+
+
+def test_the_receipt_is_that_of_the_page_and_tells_no_code_that_one_may_not_see(
+    answer: Implementation, alice: User, client: Client
+) -> None:
+    Implementation.objects.filter(pk=answer.pk).update(diff="--- secret")
+    answer.refresh_from_db()
+    address = f"{of(answer)}/answers/alpha/1/1/receipt"
+    told = Program(alice).get(address)
+    assert (told["answer"]["diff"], told["answer"]["digest"]) == ("--- secret", answer.digest)
+    assert told["command"].endswith(f"manage.py repeat http://testserver{answer.get_absolute_url()}")
+    cases = [(case["seed"], case["number"], case["outcome"]) for case in told["run"]["cases"]]
+    assert cases == [(1, 0, "passed"), (2, 1, "wrong_output")]
+    assert (told["run"]["private_passed"], told["run"]["private_total"], len(told["judges"])) == (1, 2, 1)
+    client.force_login(alice)
+    assert client.get(f"{answer.get_absolute_url()}?format=json").json() == told
+    assert Program().problem("GET", address)["status"] == 404
+    # Published without a licence: its code is nobody else's to see.
+    Submission.objects.filter(pk=answer.submission_id).update(visibility="published", code_licence="")
+    public = Program().get(address)
+    assert (public["answer"]["diff"], public["answer"]["digest"]) == (None, None)
+    assert "secret" not in str(public)
 
 
 def test_the_list_has_what_is_published_and_one_s_own(small: SuiteVersion, alice: User, bob: User) -> None:
