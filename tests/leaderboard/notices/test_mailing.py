@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmark_tasks.models import Suite
+from evaluator.queue.queueing import UPLOADS, opened
 from leaderboard.models import MailChoice, Notice
 from leaderboard.notices import mailing, making
 from submissions.models import Submission
@@ -108,6 +109,41 @@ def test_nothing_once_it_is_not_wanted_or_not_hers(alice: User, change: str) -> 
     else:
         mailing.choose(user=alice, kinds=["held"])
     assert (mailing.send_due(), mail.outbox, due(notice)) == (0, [], None)
+
+
+def queued() -> list[str]:
+    """The jobs that wait, which are then forgotten."""
+    with opened(UPLOADS) as queue:
+        found = list(queue.job_ids)
+        queue.connection.flushall()
+    return found
+
+
+def test_a_worker_is_asked_as_soon_as_a_letter_is_due_and_by_the_sweep(
+    alice: User, settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    making.catch_up()
+    assert queued() == []
+    with django_capture_on_commit_callbacks(execute=True):
+        scored(alice)
+    assert queued() == ["mail-notices"]
+    making.catch_up()
+    assert queued() == ["mail-notices"]
+    settings.EMAIL_CONFIGURED = False
+    making.catch_up()
+    assert queued() == []
+
+
+def test_choosing_drops_ones_own_letters_of_other_kinds_only(alice: User) -> None:
+    hers = scored(alice)
+    mailing.choose(user=alice, kinds=["scored", "held"])
+    assert due(hers) == 0
+    other = UserFactory()
+    mailing.choose(user=other, kinds=["scored"])
+    others = scored(other, "Other")
+    mailing.choose(user=alice, kinds=["held"])
+    assert (due(hers), due(others)) == (None, 0)
+    assert (mailing.chosen(alice), mailing.chosen(other)) == (["held"], ["scored"])
 
 
 class _Letters(socketserver.StreamRequestHandler):
