@@ -27,8 +27,13 @@ def row(
 ) -> BoardRow:
     """A row of a day in May, with unit tests if ``percent`` is given."""
     return BoardRow(
-        **dict.fromkeys(("system", "system_slug", "backbone", "scaffold", "organisation", "inputs_text"), ""),
+        system="Solver",
+        system_slug="solver",
+        backbone="none",
+        scaffold="none",
+        organisation="",
         inputs=inputs,
+        inputs_text="",
         reported=False,
         calibration=False,
         address="/submissions/1/",
@@ -50,7 +55,7 @@ class TestHistory:
         assert [(point.x, point.y) for point in series.points] == [(50, 102), (367, 72), (684, 42)]
         assert series.points[2] == Point(684, 42, low=72, high=12, words="2026-05-11: 75.0 % [50.0, 100.0]")
         assert series.path == "50.0,102.0 367.0,72.0 684.0,42.0"
-        assert history.ticks == ((132, 0), (72, 50), (12, 100))
+        assert list(history.ticks) == [(132, 0), (72, 50), (12, 100)]
         assert (history.first.day, history.last.day, history.one_day) == (1, 11, False)
 
     def test_each_kind_of_inputs_is_a_line_of_its_own_on_the_same_axis(self) -> None:
@@ -129,10 +134,10 @@ class TestNeighbours:
     def test_each_suite_has_its_own_and_samples_none(
         self, client: Client, version: SuiteVersion, solver: System
     ) -> None:
-        other = SuiteVersionFactory(suite=SuiteFactory(title="Zweite"), tasks=1)
-        for place, suite_version in enumerate((version, other)):
-            of(suite_version, solver, 11)
-            of(suite_version, f"Beside {place}", 10)
+        other: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(title="Zweite"), tasks=1)
+        for place, each in enumerate([version, other]):
+            of(each, solver, 11)
+            of(each, f"Beside {place}", 10)
         sample = SuiteVersionFactory(suite=SuiteFactory(title="Sampled"), tasks=1)
         of(sample, solver, 11, kind=Kind.CALIBRATION)
         of(sample, "Beside the sample", 10)
