@@ -9,7 +9,8 @@ import pytest
 
 from leaderboard.board.board import BoardRow, TestsCell
 from leaderboard.board.histories import Point, history_of
-from submissions.enums import Kind
+from submissions.enums import Kind, Visibility
+from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.factories import measured, reported
 from tests.submissions.factories import SystemFactory
@@ -124,6 +125,15 @@ class TestNeighbours:
         ]
         page = client.get("/systems/solver/").content.decode()
         assert f'href="/compare/small/?version=1&amp;{own}&amp;row=s{first["Above"].submission_id}"' in page
+
+    def test_one_that_was_withdrawn_a_moment_ago_is_none(
+        self, client: Client, version: SuiteVersion, solver: System
+    ) -> None:
+        of(version, solver, 11)
+        gone = of(version, "Secretive", 12)
+        of(version, "Above", 13)
+        Submission.objects.filter(pk=gone.submission_id).update(visibility=Visibility.WITHDRAWN)
+        assert [(word, name) for word, name, _ in neighbours(client)[0]] == [("next above", "Above")]
 
     def test_one_that_is_level_says_so(self, client: Client, version: SuiteVersion, solver: System) -> None:
         of(version, solver, 11)
