@@ -76,6 +76,7 @@ def test_the_letter(alice: User) -> None:
     off = letter.extra_headers["List-Unsubscribe"].strip("<>")
     assert letter.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert letter.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
+    assert letter.extra_headers["Auto-Submitted"] == "auto-generated"
     text = str(letter.body)
     assert [f"{SITE}/notices/{notice.pk}/" in text, off in text, f"{SITE}/accounts/notices/" in text] == [True] * 3
     line = "Solver Bcc: eve@mail.example on small v1 was scored: every answer has its outcome."
@@ -109,6 +110,31 @@ def test_nothing_once_it_is_not_wanted_or_not_hers(alice: User, change: str) -> 
     else:
         mailing.choose(user=alice, kinds=["held"])
     assert (mailing.send_due(), mail.outbox, due(notice)) == (0, [], None)
+
+
+def test_a_long_name_is_cut_and_a_port_is_no_part_of_the_letters_id(alice: User, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address=f"{SITE}:8443")
+    notice = scored(alice, "S" * 190)
+    mailing.send_due()
+    (letter,) = mail.outbox
+    assert letter.subject == f"[LMR-Board] {'S' * 138}"
+    assert letter.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
+
+
+def test_only_the_primary_address_gets_letters(alice: User) -> None:
+    EmailAddress.objects.create(user=alice, email="old@mail.example", verified=True, primary=False)
+    assert mailing.address_of(alice) == "alice@mail.example"
+    EmailAddress.objects.filter(primary=True).update(verified=False)
+    assert mailing.address_of(alice) == ""
+
+
+def test_the_pause_between_tries_grows_to_six_hours(alice: User) -> None:
+    notice = scored(alice)
+    paused = {}
+    for tries in (1, 5, 8, 9, 40):
+        notice.mail_tries = tries
+        paused[tries] = round((mailing._next_try(notice) - timezone.now()).total_seconds() / 60)
+    assert paused == {1: 2, 5: 32, 8: 256, 9: 360, 40: 360}
 
 
 def queued() -> list[str]:
@@ -222,6 +248,10 @@ class TestTurningOff:
         done = client.post(address, {"List-Unsubscribe": "One-Click"})
         assert (done.status_code, list(MailChoice.objects.values_list("kind", flat=True))) == (200, ["held"])
         assert client.post(address).status_code == 200
+
+    def test_not_of_somebody_who_is_gone(self) -> None:
+        token = mailing.off_token(Notice(recipient_id=0, kind="scored"))
+        assert Client().post(f"/notices/off/{token}/").status_code == 404
 
     def test_not_by_another_link(self, alice: User) -> None:
         token = mailing.off_token(scored(alice))
