@@ -10,6 +10,9 @@ document.addEventListener("htmx:configRequest", (event) => {
   if (changed !== "columns" && !new URLSearchParams(location.search).has("columns")) delete asked.columns;
 });
 
+// What is typed is asked for as it is typed. Asked again on leaving the field, the link being pressed would be replaced.
+document.getElementById("id_q")?.addEventListener("change", (event) => event.stopPropagation());
+
 // One mark of a row is a stop of the Tab key; the arrow keys go on from there.
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 

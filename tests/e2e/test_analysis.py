@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.test_pages import PHONE, serious
+from tests.e2e.test_pages import PHONE, violations
 from tests.evaluator.processes import wait_until
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_every_chart_is_drawn_without_a_word_in_the_console(page: Page, complain
     ink = page.evaluate("getComputedStyle(document.body).color")
     written = page.locator("#scores .ytick text").first
     assert written.evaluate("text => getComputedStyle(text).fill") == ink
-    assert serious(page) == []
+    assert violations(page) == []
     assert complaints == []
 
 

@@ -59,6 +59,15 @@ def test_filters_apply_at_once_and_stand_in_the_address(board: Page) -> None:
     assert systems(board) == everything
 
 
+def test_a_link_pressed_after_typing_is_followed(board: Page) -> None:
+    """Leaving the search asked again, and what came put another link in the place of the one under the finger."""
+    board.get_by_label("Search").press_sequentially("claude")
+    expect(board).to_have_url(re.compile(r"\?q=claude$"))
+    expect(board.locator("#board .system-name")).to_have_count(1)
+    with board.expect_navigation(url="**/board/lmr-bench/matrix/**"):
+        board.locator("#board").get_by_role("link", name="Matrix").click(delay=1_000)
+
+
 def test_the_slider_counts_later_papers_only_by_keyboard_too(board: Page) -> None:
     slider = board.get_by_label("Papers first public")
     expect(slider).to_have_attribute("aria-valuetext", "papers of any date")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import publish, submit_bundle
-from tests.e2e.test_pages import serious
+from tests.e2e.test_pages import violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -29,26 +29,34 @@ def test_from_a_mark_to_the_answer_the_system_and_the_task(
     submit_bundle(page, instance.bundle(system=name))
     expect(page.locator("#publish")).to_be_visible(timeout=120_000)
     publish(page)
-    page.goto("/board/lmr-mini/matrix/")
+    to_board(page)
+    page.locator("#board").get_by_role("link", name="Matrix").first.click()
     row = page.locator(".matrix tbody tr", has_text=name)
     row.locator("a.m").first.click()
     expect(page).to_have_url(re.compile(r"/submissions/\d+/answers/[a-z]+/1/1/$"))
-    found = serious(page)
+    found = violations(page)
     expect(page.locator("#receipt + p + p")).to_contain_text("repeats the test run on your own machine")
     expect(page.locator(".code", has_text=f"manage.py repeat {page.url}")).to_have_count(1)
     answer = page.url
     assert owner.request.get(f"{answer}?format=json").json()["answer"]["system"] == name
-    page.goto("/board/lmr-mini/")
+    to_board(page)
     page.get_by_role("link", name=name).first.click()
     expect(page.locator(".history svg circle")).to_have_count(1)
-    found += serious(page)
+    found += violations(page)
     page.locator("a.m").first.click()
     expect(page).to_have_url(answer)
     page.locator("dl.facts a", has_text=re.compile(r"^[a-z]+/1$")).first.click()
     expect(page.locator(".task-answers tbody tr", has_text=name)).to_have_count(1)
-    found += serious(page)
+    found += violations(page)
     narrow(page)
     assert found == []
+
+
+def to_board(page: Page) -> None:
+    """To the board of the suite that takes answers, as from any page."""
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Board").click()
+    page.get_by_role("navigation", name="Suites").get_by_role("link", name="LMR-Mini").click()
+    expect(page.locator("h1")).to_have_text("LMR-Mini board")
 
 
 def narrow(page: Page) -> None:

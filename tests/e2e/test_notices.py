@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import sign_up, submit_bundle
-from tests.e2e.test_pages import serious
+from tests.e2e.test_pages import SCHEMES, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -57,14 +57,13 @@ def test_the_bell_rings_and_falls_silent(
         assert header(page) == quiet[name], "nothing moves for the number"
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
+    for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         page.goto("/notices/")
-        assert serious(page) == []
+        assert violations(page) == []
         page.goto("/accounts/notices/")
         expect(page.get_by_text("This instance sends no notices by e-mail")).to_be_visible()
-        assert serious(page) == []
+        assert violations(page) == []
     page.goto("/docs/")
     ringing.focus()
     page.keyboard.press("Enter")

@@ -9,8 +9,9 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+
+from tests.e2e.test_pages import SCHEMES, violations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,16 +20,31 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Instance
 
+OF_THE_VIEWER = {
+    "button-name",  # what copies a request or an answer is a picture without words
+    "heading-order",  # from the title to the groups of operations it leaves out a level
+    "nested-interactive",  # a link and a button are within what opens an operation
+    "scrollable-region-focusable",  # a long answer scrolls, and has nothing to focus
+}
+"""What axe finds in the elements that Swagger UI makes, once an operation was tried: not ours to name or to nest.
+
+Its colours are mended by css/api.css. Without JavaScript the page is a plain table of the operations.
+"""
+
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
 
 
 def test_from_a_token_to_results(instance: Instance, owner: BrowserContext, tmp_path: Path) -> None:
     page = owner.new_page()
-    page.goto("/accounts/tokens/")
+    page.goto("/")
+    page.get_by_role("navigation", name="Account").get_by_role("link", name="otter").click()
+    page.get_by_role("link", name="Tokens").click()
     page.get_by_label("Name").fill("CI of otter")
     page.get_by_role("button", name="Make it").click()
     secret = page.get_by_label("Token", exact=True).input_value()
-    assert Axe().run(page).response["violations"] == []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert violations(page) == []
     page.goto("/accounts/tokens/")
     expect(page.get_by_role("row", name="CI of otter")).to_contain_text("never")
     assert secret not in page.content()
@@ -79,3 +95,6 @@ def test_the_viewer_draws_every_operation_under_the_strict_policy(owner: Browser
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")
     assert said == []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert {found.split(": ")[1].split(" at ")[0] for found in violations(page)} == OF_THE_VIEWER

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmark_tasks.domain.statistics import wilson
+from leaderboard.board.later_papers import counted_on, later
+from leaderboard.board.matrix import tasks_of
 from leaderboard.board.states import note_change
 from reviews.enums import CaseState
 from tests.benchmark_tasks.factories import (
@@ -19,7 +22,7 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
 )
 from tests.leaderboard.factories import label_counts, measured, reported
-from tests.leaderboard.showing import words
+from tests.leaderboard.showing import rows_of, words
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
@@ -86,6 +89,42 @@ def test_only_later_papers_are_counted(client: Client, version: SuiteVersion) ->
     assert (old["judge_cc_percent"], old["judge_lc_percent"], old["judge_li_percent"]) == ("50.0", "50.0", "0.0")
     assert old["annotators_cc_percent"] == "", "which label each trial got is not kept"
     assert (totals["system"], totals["tests_passed"], totals["rank_from"]) == ("Totals", "", "")
+
+
+def test_what_is_of_all_tasks_is_left_out_and_each_rater_is_counted_alone(version: SuiteVersion) -> None:
+    labels = {rater: label_counts(1, 1, 1, tasks=4, abstained=1) for rater in ("judge", "human", "final")}
+    metric = {"labels": labels, "rank_from": 1, "rank_to": 2}
+    entry = measured(version, system=SystemFactory(name="Rated"), metric=metric)
+    entry.marks = {
+        "tests": [1.0, None, None, None],
+        "judge": ["CC", "A", "LI", "A"],
+        "human": ["CC", "", "LC", "CC"],
+        "final": ["CC", "LC", "CC", "LI"],
+    }
+    entry.save()
+    (shown,) = [replace(row, trial_passes=(2, 1)) for row in rows_of(version) if row.system == "Rated"]
+    assert (shown.rank, shown.trial_passes) == ((1, 2), (2, 1))
+    (row,) = counted_on([shown], later(tasks_of(version), "2023-05"), "2023-05", [])
+    assert (row.tests, row.rank, row.trial_passes, row.stamp) == (None, None, (), f"{shown.stamp} 2023-05")
+    assert row.judge is not None
+    assert row.human is not None
+    assert row.final is not None
+    given = [(each.cc, each.lc, each.li, each.labelled, each.abstained) for each in (row.judge, row.human, row.final)]
+    assert given == [(0.0, 0.0, 33.3, 1, 2), (33.3, 33.3, 0.0, 2, 0), (33.3, 33.3, 33.3, 3, 0)]
+    silent = replace(shown, marks={**shown.marks, "judge": ["CC", "", "", ""]})
+    (row,) = counted_on([silent], later(tasks_of(version), "2023-05"), "2023-05", [])
+    assert row.judge is None
+
+
+def test_reported_tasks_all_count_and_measured_ones_where_they_were(version: SuiteVersion) -> None:
+    """Of what others reported, a task without a result was not passed."""
+    for entry in version.entries.filter(system__name__in=["New", "Totals"]):
+        entry.marks = {"tests": [1.0, 1.0, None, 0.0]}
+        entry.save()
+    found = {}
+    for row in counted_on(rows_of(version), later(tasks_of(version), "2023-05"), "2023-05", []):
+        found[row.system] = row.tests and (row.tests.passed, row.tests.tasks)
+    assert found == {"Old": (2.0, 3), "New": (1.0, 2), "Totals": (1.0, 3)}
 
 
 def test_rows_are_sorted_by_what_is_counted(client: Client, version: SuiteVersion) -> None:

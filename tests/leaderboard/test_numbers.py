@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom  # type: ignore[attr-defined]  # made when it is imported
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmark_tasks.domain.statistics import mean_pass_at_k, pass_at_k, wilson
@@ -47,6 +48,13 @@ def test_refuses_what_is_no_proportion(k: float, n: int) -> None:
 )
 def test_pass_at_k_has_its_reference_values(n: int, c: int, k: int, expected: float) -> None:
     assert pass_at_k(n, c, k) == pytest.approx(expected, abs=2e-5)
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_pass_at_k_is_the_chance_that_scipy_gives_of_drawing_a_pass(case: tuple[int, int, int]) -> None:
+    """Of ``n`` trials, ``c`` of which pass, ``k`` are drawn without putting back."""
+    n, c, k = case
+    assert pass_at_k(n, c, k) == pytest.approx(hypergeom.sf(0, n, c, k), abs=1e-9)
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)])

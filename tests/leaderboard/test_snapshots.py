@@ -6,18 +6,22 @@ import hashlib
 import io
 import json
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from leaderboard.board.states import changes_of, note_change
 from leaderboard.comparing.ranks import rank_version
 from leaderboard.models import EntryMetric, Snapshot
+from leaderboard.snapshots import changes
+from leaderboard.snapshots.changes import Gone, changes_since, gone_since
 from leaderboard.snapshots.document import rows_of
-from leaderboard.snapshots.freezing import freeze
+from leaderboard.snapshots.freezing import freeze, suite_digest
 from leaderboard.views import snapshots
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb
@@ -88,6 +92,19 @@ class TestFreezing:
             frozen(version, supersedes=9)
         assert Snapshot.objects.count() == 2
 
+    def test_the_digest_of_the_suite_is_over_all_that_a_score_depends_on(self, version: SuiteVersion) -> None:
+        found = [suite_digest(version)]
+        revisions = version.revisions.filter(task__slug="b/1")
+        for name in ("statement_hash", "repository_hash", "grading_hash"):
+            type(revisions.get()).objects.filter(pk=revisions.get().pk).update(**{name: "f" * 64})
+            found.append(suite_digest(version))
+        version.seed_epoch.number += 1
+        found.append(suite_digest(version))
+        version.revisions.remove(revisions.get())
+        found.append(suite_digest(version))
+        assert len(set(found)) == 6
+        assert suite_digest(version) == found[-1]
+
     def test_is_never_changed_or_deleted(self, version: SuiteVersion) -> None:
         ours(version)
         snapshot = frozen(version)
@@ -154,8 +171,14 @@ class TestForm:
 
 
 class TestPage:
-    def test_shows_the_numbers_as_they_were(self, client: Client, version: SuiteVersion) -> None:
+    def test_shows_the_numbers_as_they_were(
+        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         entry = ours(version)
+        with monkeypatch.context() as before:
+            earlier = timezone.now() - timedelta(seconds=2)
+            before.setattr(timezone, "now", lambda: earlier)
+            record(verb=Verb.REEVALUATED, subject=sent(entry), actor=None, reason="Before it was frozen.")
         frozen(version)
         entry.metrics.update(tests_passed=14, tests_rate=0.5)
         entry.marks = {"tests": [1.0, 1.0], "judge": ["CC", "LI"]}
@@ -168,6 +191,7 @@ class TestPage:
         assert "tests_percent was 39.3 , is 50.0" in page
         assert "Other marks on 1 task: b/1." in page
         assert "re-evaluated: The test was mended." in page
+        assert "Before it was frozen." not in page
 
     def test_lists_so_many_corrected_rows_and_leads_to_the_others(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
@@ -209,6 +233,32 @@ class TestPage:
         assert "Judge: was none , is New judge, digest" in page
         assert "Annotators' guidelines: was none , is revision 7" in page
         assert "Suite: was version 1 , is version 2; without: b/1" in page
+
+    def test_says_which_reported_rows_were_removed_and_whether_rows_are_counted_otherwise(
+        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ours(version)
+        told = reported(version, system=SystemFactory(name="Theirs"), slug="theirs-1")
+        snapshot = frozen(version)
+        assert gone_since(snapshot) == []
+        type(told).objects.filter(pk=told.pk).update(published=False)
+        assert gone_since(snapshot) == [Gone("r-theirs-1", None, "was removed")]
+        monkeypatch.setattr(changes, "COUNTING", 99)
+        found = changes_since(snapshot, gone_since(snapshot))
+        assert [each.key for each in found.gone] == ["r-theirs-1"]
+        assert found.around == (("Counting rules", str(snapshot.document["counting"]), "99"),)
+        assert (found.corrected, found.new_rows) == ((), 0)
+
+    def test_a_row_that_is_on_a_newer_version_now_says_so(self, version: SuiteVersion) -> None:
+        entry = ours(version)
+        snapshot = frozen(version)
+        newer = SuiteVersionFactory(suite=version.suite, number=2)
+        entry.marks = {"tests": [0.0], "judge": [""]}
+        entry.suite_version = newer
+        entry.save()
+        EntryMetric.objects.update(suite_version=newer)
+        (moved,) = changes_since(snapshot, []).corrected
+        assert (moved.row.system, moved.columns, moved.tasks, moved.moved_to) == ("Ours", (), (), 2)
 
     def test_a_superseded_one_leads_to_the_newer(self, client: Client, version: SuiteVersion) -> None:
         ours(version)

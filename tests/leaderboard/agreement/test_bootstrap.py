@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap  # type: ignore[attr-defined]  # made when it is imported
 
 from leaderboard.agreement.estimates import estimate, resample
 from leaderboard.agreement.types import Coefficient
@@ -25,6 +26,22 @@ def test_the_interval_is_that_of_drawn_clusters() -> None:
     assert found.value == 0.5
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((0.402, 0.598), abs=0.011)
+
+
+def test_the_interval_is_nearly_scipys() -> None:
+    """Other resamples of the same papers, of different sizes; a resample's mean weighs each item alike."""
+    sums, counts = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]), np.array([5.0, 3, 9, 2, 6, 9, 5, 8, 9, 7, 9, 9])
+    theirs = bootstrap(
+        (sums, counts),
+        lambda sums, counts, axis: sums.sum(axis=axis) / counts.sum(axis=axis),
+        paired=True,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    found = estimate(mean, resample(np.column_stack([sums, counts]), items=81, resamples=20_000), least=10)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((theirs.low, theirs.high), abs=0.005)
 
 
 def test_the_same_seed_draws_the_same_clusters() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from leaderboard.agreement import coefficients
+from tests.leaderboard.agreement.rated import UPSTREAM
 
 FLEISS_LEVIN_PAIK = np.array([[75.0, 1, 4], [5, 4, 1], [0, 0, 10]])
 LINEAR = np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]])
@@ -27,6 +28,22 @@ varied_tables = tables.filter(lambda table: ((table.sum(0) + table.sum(1)) > 0).
 )
 def test_kappa_of_fleiss_levin_and_paik(weights: np.ndarray, kappa: float) -> None:
     assert float(coefficients.cohen(FLEISS_LEVIN_PAIK, weights)) == pytest.approx(kappa, abs=5e-6)
+
+
+def test_kappa_of_two_labels() -> None:
+    assert float(coefficients.cohen(np.array([[20.0, 5], [10, 15]]), coefficients.identity_weights(2))) == (
+        pytest.approx(0.4)
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "ac1", "ac2"),
+    [(FLEISS_LEVIN_PAIK, 0.86757, 0.91304), (np.array(UPSTREAM, dtype=float), 0.46773, 0.59621)],
+)
+def test_gwets_coefficients_are_what_irrcac_computes(table: np.ndarray, ac1: float, ac2: float) -> None:
+    """Values of irrCAC 0.4.4, ``CAC(table, weights=…).gwet()``, with identity and with quadratic weights."""
+    for weights, expected in ((coefficients.identity_weights(3), ac1), (coefficients.quadratic_weights(3), ac2)):
+        assert float(coefficients.gwet(table, weights)) == pytest.approx(expected, abs=5e-6)
 
 
 @settings(deadline=None, max_examples=50)

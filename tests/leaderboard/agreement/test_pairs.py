@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2  # type: ignore[attr-defined]  # made when it is imported
-from statsmodels.stats.contingency_tables import SquareTable
+from statsmodels.stats.contingency_tables import SquareTable, mcnemar
+from statsmodels.stats.inter_rater import cohens_kappa
 
 from leaderboard.agreement import estimates as pairs_module
 from leaderboard.agreement.estimates import chi_square_tail
@@ -45,6 +47,34 @@ def test_upstreams_168_pairs() -> None:
     for name in COEFFICIENTS:
         coefficient = getattr(found, name)
         assert coefficient.interval.low < coefficient.value < coefficient.interval.high, name
+
+
+def test_upstreams_168_pairs_by_the_libraries() -> None:
+    found, table = compare(pairs_of(UPSTREAM, papers=23)), np.array(UPSTREAM)
+    ratings = [[1 + rank for rank, count in rows for _ in range(count)] for rows in _ranked(table)]
+    alpha = krippendorff.alpha(reliability_data=ratings, value_domain=[1, 2, 3], level_of_measurement="ordinal")
+    expected = {
+        "kappa": cohens_kappa(table, return_results=False),
+        "quadratic_kappa": cohens_kappa(table, weights=np.arange(3), wt="quadratic", return_results=False),
+        "alpha": alpha,
+    }
+    assert {name: value(getattr(found, name)) for name in expected} == pytest.approx(expected, abs=1e-12)
+    square = SquareTable(table, shift_zeros=False)
+    for ours, theirs in ((found.bowker, square.symmetry()), (found.stuart_maxwell, square.homogeneity())):
+        assert ours is not None
+        assert (ours.statistic, ours.df, ours.p) == pytest.approx((theirs.statistic, theirs.df, theirs.pvalue))
+
+
+def _ranked(table: np.ndarray) -> list[list[tuple[int, int]]]:
+    """For each rater the rank of the label that it gives the items of each cell, and how many these are."""
+    return [[(int(cell[rater]), int(table[cell])) for cell in np.ndindex(3, 3)] for rater in (0, 1)]
+
+
+def test_mcnemar_of_agresti_is_bowkers_test_of_two_labels() -> None:
+    found = compare(pairs_of([[794, 150], [86, 570]], labels=TWO), labels=TWO, resamples=1)
+    assert found.bowker is not None
+    assert (found.bowker.statistic, found.bowker.df) == (pytest.approx(17.356, abs=5e-4), 1)
+    assert found.bowker.p == pytest.approx(mcnemar([[794, 150], [86, 570]], exact=False, correction=False).pvalue)
 
 
 @pytest.mark.parametrize(

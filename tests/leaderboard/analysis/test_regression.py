@@ -73,6 +73,16 @@ def test_coefficients_and_errors_are_those_of_a_generalised_linear_model() -> No
     assert facts == (len(passed), int(passed.sum()), 14, 7, "model 0", (), "")
 
 
+def test_clustered_errors_are_those_of_a_clustered_generalised_linear_model() -> None:
+    counts = sample()
+    matrix, passed, papers = design(counts)
+    groups = pd.factorize(papers)[0]
+    wanted = GLM(passed, matrix, family=Binomial()).fit(cov_type="cluster", cov_kwds={"groups": groups})
+    found = fit(counts)
+    assert [term.clustered_error for term in found.terms] == pytest.approx(list(wanted.bse), rel=1e-4)
+    assert [term.clustered_p for term in found.terms] == pytest.approx(list(wanted.pvalues), abs=1e-4)
+
+
 def test_clustered_errors_are_the_sandwich_over_papers() -> None:
     """Cameron and Miller 2015: the inverse information around the sum of outer products of each paper's score."""
     counts = sample()

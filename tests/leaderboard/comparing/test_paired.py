@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import bootstrap  # type: ignore[attr-defined]  # made when it is imported
 from statsmodels.stats.contingency_tables import mcnemar as library_mcnemar
 from statsmodels.stats.multitest import multipletests
 
@@ -24,6 +25,12 @@ def test_the_reference_values_of_mcnemar(b: int, c: int, p: float) -> None:
 @given(b=st.integers(0, 60), c=st.integers(0, 60))
 def test_mcnemar_is_the_librarys(b: int, c: int) -> None:
     assert mcnemar(b, c) == pytest.approx(library_mcnemar([[3, b], [c, 4]], exact=True).pvalue, abs=1e-12)
+
+
+def test_holm_of_four_stored_ps() -> None:
+    ps = [0.0625, 0.01, 0.03125, 0.7265625]
+    assert holm(ps) == pytest.approx([0.125, 0.04, 0.09375, 0.7265625])
+    assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -59,6 +66,24 @@ class TestPair:
         assert pair is not None
         assert (pair.low, pair.high) == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
         assert pair.low < pair.difference < pair.high
+
+    def test_the_interval_is_nearly_scipys(self) -> None:
+        """Other resamples of the same papers, some of which have several tasks."""
+        a, b = np.random.default_rng(5).random((2, 40))
+        papers = [number // 2 if number < 20 else number for number in range(40)]
+        sums, tasks = np.bincount(papers, a - b), np.bincount(papers)
+        both = (sums[tasks > 0], tasks[tasks > 0])
+        theirs = bootstrap(
+            both,
+            lambda sums, tasks, axis: 100 * sums.sum(axis=axis) / tasks.sum(axis=axis),
+            paired=True,
+            n_resamples=RESAMPLES,
+            method="percentile",
+            rng=np.random.default_rng(1),
+        ).confidence_interval
+        pair = compare(a, b, papers)
+        assert pair is not None
+        assert (pair.low, pair.high) == pytest.approx((theirs.low, theirs.high), abs=0.5)
 
     def test_trials_count_by_their_share(self) -> None:
         pair = compare(np.array([2 / 3, 1.0]), np.array([1 / 3, 1.0]), [1, 2])

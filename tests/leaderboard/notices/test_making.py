@@ -21,13 +21,15 @@ from leaderboard.notices import making
 from reviews.cases import states
 from reviews.cases.appeals import appeal
 from reviews.cases.closing import close_if_labelled
-from reviews.enums import CaseState
-from reviews.models import Case
-from submissions.enums import SubmissionState
+from reviews.enums import CaseKind, CaseState, TriggerKind
+from reviews.models import Case, Trigger
+from submissions.domain.audit import record
+from submissions.enums import SubmissionState, Verb
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.reviews.factories import ReviewerFactory, answers, case_of, ready, reviewed
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +94,9 @@ class TestHeld:
         making.catch_up()
         making.catch_up()
         assert told("held") == ["alice", "alice"]
+        record(verb=Verb.RESUMED, subject=answer.submission, actor=alice)
+        making.catch_up()
+        assert told("held") == ["alice"] * 3
 
 
 class TestJudged:
@@ -107,6 +112,14 @@ class TestJudged:
                 implementation_rated.send(sender=Implementation, implementation=answer)
             making.catch_up()
             assert told("judged") == (["alice"] if state == WorkState.DONE else [])
+
+    def test_not_anew_for_another_owner(self, alice: User, bob: User, redis_url: str) -> None:
+        answer = sent(alice)
+        judged(answer, JudgeFactory(), "CC")
+        making.note_judged(answer.submission_id)
+        Submission.objects.update(owner=bob)
+        making.catch_up()
+        assert told("judged") == ["alice"]
 
     def test_nothing_while_it_is_not_scored_or_nobody_judged(self, alice: User, redis_url: str) -> None:
         judged(sent(alice, state=SubmissionState.RUNNING), JudgeFactory(), "CC")
@@ -146,8 +159,13 @@ class TestAppeal:
         making.catch_up()
         assert told("appeal") == []
 
-    def test_not_for_a_case_without_an_appeal(self, alice: User, redis_url: str) -> None:
-        case = case_of(sent(alice), state=CaseState.FINAL, label="CC", closed=timezone.now())
+    @pytest.mark.parametrize("missing", ["trigger", "appeal", "person", "review"])
+    def test_only_a_persons_appeal_on_a_review(self, alice: User, redis_url: str, missing: str) -> None:
+        kind = CaseKind.PRACTICE if missing == "review" else CaseKind.REVIEW
+        case = case_of(sent(alice), kind=kind, state=CaseState.FINAL, label="CC", closed=timezone.now())
+        if missing != "trigger":
+            why = TriggerKind.AUDIT if missing == "appeal" else TriggerKind.APPEAL
+            Trigger.objects.create(case=case, kind=why, raised_by=None if missing == "person" else alice)
         making.note_appeal(case)
         making.catch_up()
         assert told("appeal") == []
@@ -184,6 +202,7 @@ class TestReview:
         case_of()
         ReviewerFactory(user=bob)  # has not read the guidelines
         ready(active=False)
+        ready(user=UserFactory(is_active=False))
         ready(annotator=False)
         self.later()
         assert told("review") == ["alice"]

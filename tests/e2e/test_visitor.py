@@ -1,0 +1,125 @@
+"""A visitor's walk from the landing page on, by clicks alone; then what can be done, by keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.keyboard import Maintainer
+from tests.e2e.test_pages import violations
+from tests.evaluator.processes import wait_until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.e2e.conftest import Instance
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(autouse=True)
+def _complaints(page: Page, instance: Instance) -> None:
+    """What the browser complains of is a failure; there are rank bands."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    wait_until(lambda: "column-rank" in instance.get("/")[1], "the ranks", seconds=300)
+
+
+def arrived(page: Page, address: str, heading: str) -> None:
+    """The page is there, and axe finds nothing on it."""
+    expect(page).to_have_url(re.compile(address))
+    expect(page.locator("h1")).to_contain_text(heading)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_from_the_landing_page_by_clicks_alone(page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto("/")
+    arrived(page, "/$", "LMR-BENCH board")
+    _understands(page)
+    _opens_a_cell(page)
+    _compares(page)
+    header = page.get_by_role("navigation", name="Main")
+    for name, address in (("Analysis", "/analysis/"), ("Cases", "/cases/"), ("Docs", "/docs/"), ("Board", "/$")):
+        header.get_by_role("link", name=name, exact=True).click()
+        expect(page).to_have_url(re.compile(address))
+        assert violations(page) == []
+
+
+def _understands(page: Page) -> None:
+    """What is asked, which suite takes answers, where its tasks are, and what the marks mean."""
+    expect(page.locator(".lead")).to_contain_text("can a language model write that function again")
+    expect(page.locator(".landing-note")).to_contain_text("LMR-BENCH takes no answers here")
+    page.get_by_role("button", name="Submit to LMR-Mini").click()
+    arrived(page, "/suites/lmr-mini/$", "LMR-Mini")
+    with page.expect_download() as kit:
+        page.get_by_role("button", name="Download the task kit").click()
+    assert kit.value.suggested_filename.endswith(".zip")
+    page.get_by_role("link", name="dpo/1", exact=True).click()
+    arrived(page, "/suites/lmr-mini/tasks/dpo/1/$", "dpo/1 preference_objective")
+    page.get_by_role("link", name="LMR-Board").first.click()
+    expect(page.locator(".legend")).to_contain_text("Marks of a task, from the top: unit tests, judge, annotators")
+    page.locator(".legend").get_by_role("link", name="Glossary").click()
+    arrived(page, "/docs/glossary/$", "Glossary")
+    page.go_back()
+
+
+def _opens_a_cell(page: Page) -> None:
+    page.get_by_label("Search").fill("claude")
+    expect(page.locator("#board .system-name")).to_have_count(1)
+    page.locator("#board").get_by_role("link", name="Matrix").click()
+    arrived(page, "/board/lmr-bench/matrix/", "Task by task")
+    cell = page.locator(".matrix tbody tr", has_text="OpenHands (Claude 3.7)").locator("a.m").first
+    task = (cell.get_attribute("title") or "").partition(":")[0]
+    cell.click()
+    expect(page).to_have_url(re.compile(f"/cases/reported/.*{task}/$"))
+    assert violations(page) == []
+    page.get_by_role("link", name="LMR-Board").first.click()
+
+
+def _compares(page: Page) -> None:
+    """A system from its row on the board, with the row next to it, as a file too."""
+    page.locator("#board .system-name", has_text="OpenHands (o4-mini)").first.click()
+    arrived(page, "/systems/", "OpenHands (o4-mini)")
+    page.locator("p", has_text="Compare it with").get_by_role("link").first.click()
+    arrived(page, "/compare/lmr-bench/", "Compare systems")
+    expect(page.locator(".finding")).to_contain_text("OpenHands (o4-mini)")
+    with page.expect_download() as file:
+        page.get_by_role("link", name="CSV").click()
+    assert file.value.suggested_filename.endswith(".csv")
+    page.locator(".compare-tasks tbody a").first.click()
+    assert violations(page) == []
+
+
+def test_filtering_comparing_freezing_and_a_token_by_keyboard_alone(page: Page, instance: Instance) -> None:
+    stoat = Maintainer(page, "stoat", instance)
+    page.goto("/")
+    stoat.write("[name=q]", "openhands")
+    expect(page).to_have_url(re.compile(r"\?q=openhands$"))
+    stoat.reach("select[name=inputs]")
+    # Typing the beginning of an option's words chooses it.
+    page.keyboard.type(page.locator("select[name=inputs] option[value=paper_only]").inner_text()[:12])
+    expect(page.locator("#board .system-name")).to_have_count(3)
+    for place in (1, 2):
+        stoat.reach(f"table.board tbody tr:nth-child({place}) input[name=row]")
+        stoat.press("Space")
+    stoat.follow(".compare-bar button")
+    expect(page.locator(".finding")).to_have_count(1)
+
+    stoat.follow(".account-nav a[href='/maintain/']")
+    stoat.follow("main a[href='/board/lmr-bench/snapshots/#freeze']")
+    stoat.write("[name=title]", "by keyboard")
+    stoat.write("[name=note]", "To see that it can be done.")
+    stoat.follow("#freeze button[type=submit], #freeze ~ form button[type=submit]")
+    expect(page.get_by_text("The board is frozen as snapshot")).to_be_visible()
+
+    stoat.follow(".account-name")
+    stoat.follow("main a[href='/accounts/tokens/']")
+    stoat.write("main [name=name]", "for a workflow")
+    stoat.follow("main form button[type=submit]")
+    expect(page.get_by_label("Token", exact=True)).to_have_value(re.compile("."))
