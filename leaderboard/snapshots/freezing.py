@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import put_file
-from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.domain.queries import current_version, digest_of
 from benchmark_tasks.models import Suite
 from leaderboard.agreement.asked import Asked, asked_entries
 from leaderboard.agreement.suite import read_report
@@ -147,7 +146,7 @@ def collect(version: SuiteVersion) -> Document:
             "title": version.suite.title,
             "version": version.number,
             "seed_epoch": version.seed_epoch.number,
-            "digest": suite_digest(version),
+            "digest": digest_of(version),
             "licence": version.suite.licence,
         },
         "judge": _judge(shown_judge(version.suite_id)),
@@ -177,11 +176,3 @@ def _guidelines(revision: GuidelineRevision | None) -> FrozenGuidelines | None:
     if revision is None:
         return None
     return {"number": revision.number, "digest": hashlib.sha256(revision.text.encode()).hexdigest()}
-
-
-def suite_digest(version: SuiteVersion) -> str:
-    """SHA-256 over what a score on this version depends on: each task's content hashes, and the seed epoch's number."""
-    tasks = [
-        [each.task.slug, each.statement_hash, each.repository_hash, each.grading_hash] for each in revisions_of(version)
-    ]
-    return hashlib.sha256(json.dumps([version.seed_epoch.number, tasks]).encode()).hexdigest()

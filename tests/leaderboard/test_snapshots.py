@@ -21,7 +21,7 @@ from leaderboard.models import EntryMetric, Snapshot
 from leaderboard.snapshots import changes
 from leaderboard.snapshots.changes import Gone, changes_since, gone_since
 from leaderboard.snapshots.document import rows_of
-from leaderboard.snapshots.freezing import freeze, suite_digest
+from leaderboard.snapshots.freezing import freeze
 from leaderboard.views import snapshots
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb
@@ -91,19 +91,6 @@ class TestFreezing:
         with pytest.raises(WrongStateError, match="There is no snapshot 9"):
             frozen(version, supersedes=9)
         assert Snapshot.objects.count() == 2
-
-    def test_the_digest_of_the_suite_is_over_all_that_a_score_depends_on(self, version: SuiteVersion) -> None:
-        found = [suite_digest(version)]
-        revisions = version.revisions.filter(task__slug="b/1")
-        for name in ("statement_hash", "repository_hash", "grading_hash"):
-            type(revisions.get()).objects.filter(pk=revisions.get().pk).update(**{name: "f" * 64})
-            found.append(suite_digest(version))
-        version.seed_epoch.number += 1
-        found.append(suite_digest(version))
-        version.revisions.remove(revisions.get())
-        found.append(suite_digest(version))
-        assert len(set(found)) == 6
-        assert suite_digest(version) == found[-1]
 
     def test_is_never_changed_or_deleted(self, version: SuiteVersion) -> None:
         ours(version)
