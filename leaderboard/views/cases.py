@@ -96,15 +96,16 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
         # PostgreSQL refuses to look for a NUL.
         raise Http404
     shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
-    result = get_object_or_404(
-        ReportedResult.objects.select_related("run__suite", "run__system", "task__paper", "task__suite"),
-        run__in=shown,
-        run__slug=run,
-        task__paper__slug=paper,
-        task__index=index,
+    found = ReportedResult.objects.select_related("run__suite", "task__suite").filter(
+        run__in=shown, run__slug=run, task__paper__slug=paper, task__index=index
     )
+    rows = reported_rows(found)
+    if not rows:
+        raise Http404
+    ((result, category),) = rows
     context = {
         "result": result,
+        "category": category,
         "run": result.run,
         "task": result.task,
         "suite": result.run.suite,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.facts.categories import CATEGORIES
@@ -269,7 +270,10 @@ class TestReportedPage:
         assert "Reported upstream, not reviewed here." in text
         assert "judge and annotator are two steps apart; the unit test passes what the annotator calls" in text
         assert "LI logically incorrect by annotator 2" in text
-        for link in ("https://example.org/results", result.task.get_absolute_url()):
+        category = version.revisions.get(task=result.task).category
+        assert f"{result.task.slug} · {escape(category.title)}" in text
+        system = result.run.system.get_absolute_url()
+        for link in ("https://example.org/results", result.task.get_absolute_url(), system):
             assert f'href="{link}"' in shown
         # Imported words are quoted, folded and never markup.
         assert shown.count("<details><summary>") == 2
