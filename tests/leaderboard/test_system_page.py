@@ -132,7 +132,7 @@ class TestNeighbours:
         of(version, solver, 11)
         gone = of(version, "Secretive", 12)
         of(version, "Above", 13)
-        Submission.objects.filter(pk=gone.submission_id).update(visibility=Visibility.WITHDRAWN)
+        Submission.objects.filter(entry=gone).update(visibility=Visibility.WITHDRAWN)
         assert [(word, name) for word, name, _ in neighbours(client)[0]] == [("next above", "Above")]
 
     def test_one_that_is_level_says_so(self, client: Client, version: SuiteVersion, solver: System) -> None:
