@@ -19,7 +19,6 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.cache import cache, caches
 
-from leaderboard.page_cache import ROWS, WRITTEN
 from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
@@ -71,6 +70,9 @@ def installing_variables() -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _no_pages_kept() -> None:
     """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
+    # Here, since it reads the settings: pytest-django names those of tests after this file is read.
+    from leaderboard.page_cache import ROWS, WRITTEN
+
     caches["pages"].clear()
     ROWS.clear()
     WRITTEN.clear()

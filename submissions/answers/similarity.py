@@ -44,7 +44,9 @@ def similarity(answer: str, golden: str) -> dict[str, float]:
 def _parts(definition: str) -> tuple[Counter[object], Counter[object]]:
     tree, text = definition_tree(definition)
     body = [each for goal in tree.body for each in (goal.body if is_definition(goal) else [goal])]
-    lines = split_lines(text)[body[0].lineno - 1 :] if body else ()
+    # What stands for the body of a definition that had a docstring only stands at no line.
+    start = getattr(body[0], "lineno", None) if body else None
+    lines = split_lines(text)[start - 1 :] if start else ()
     tokens = [
         token.string
         for token in tokenize.generate_tokens(StringIO("".join(lines)).readline)

@@ -55,7 +55,20 @@ def test_a_method_keeps_its_indentation() -> None:
     assert similarity(method, GOLDEN) == {"tokens": 1.0, "tree": 1.0}
 
 
-@pytest.mark.parametrize("answer", ["", "def f(", "def f():\n    pass\n", "x\x00y", "    def f(self):\n        ...\n"])
+DOCSTRING_ONLY = 'def f():\n    """Sum of squares."""\n'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "def f(",
+        "def f():\n    pass\n",
+        "x\x00y",
+        "    def f(self):\n        ...\n",
+        DOCSTRING_ONLY,
+    ],
+)
 def test_what_cannot_be_compared_has_none(answer: str) -> None:
     assert similarity(answer, GOLDEN) == {}
 
