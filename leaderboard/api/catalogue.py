@@ -15,8 +15,6 @@ from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.board.results import results_of_task
-from leaderboard.closing import AnswerClosedError, closed
 from leaderboard.http import asked_version
 from leaderboard.operation.task_state import why_outdated
 from leaderboard.views import catalogue as pages
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from benchmark_tasks.models import TaskRevision
-    from leaderboard.board.results import TaskResult
 
 router = Router(tags=["What is asked"])
 
@@ -118,21 +115,6 @@ class TaskDetail(TaskOut):
     not_runnable_reasons: list[str]
     audited: AuditOut
     created: datetime
-
-
-class TaskResultOut(Schema):
-    """A published result on one task: ``outcomes`` by trial where it was measured here, else what was ``reported``."""
-
-    system: str
-    system_slug: str
-    inputs: str
-    kind: str
-    reported: bool
-    outcomes: list[str]
-    passed: bool | None
-    judge_label: str
-    annotators_label: str
-    page: str
 
 
 class Versioned(Schema):
@@ -257,32 +239,3 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Qu
 def get_paper(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> HttpResponseBase:
     """The paper as the kit has it: a PDF, or its text as JSON."""
     return pages.task_paper(request, suite, paper, index)
-
-
-@router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}/results", response=Page[TaskResultOut])
-def list_task_results(
-    request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned], paging: Query[Paging]
-) -> dict[str, Any]:
-    """Every published result on one task: measured ones first, then reported ones, then calibration samples."""
-    revision, _ = pages.asked_revision(request, suite, paper, index)
-    hidden = closed(request, task=revision.task)
-    if hidden:
-        raise AnswerClosedError(hidden)
-    return paged(request, results_of_task(revision.task), paging, lambda shown: map(_result, shown))
-
-
-def _result(result: TaskResult) -> dict[str, Any]:
-    entry, reported = result.entry, result.reported
-    outcomes = [outcome.value for _, outcome in result.trials]
-    return {
-        "system": entry.system.name,
-        "system_slug": entry.system.slug,
-        "inputs": entry.inputs,
-        "kind": entry.kind,
-        "reported": reported is not None,
-        "outcomes": outcomes,
-        "passed": reported.tests_passed if reported else all(outcome == "passed" for outcome in outcomes),
-        "judge_label": result.judge_label,
-        "annotators_label": reported.human_label if reported else "",
-        "page": entry.get_absolute_url(),
-    }

@@ -12,9 +12,11 @@ from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.results import runs_of_system
+from leaderboard.views.board import without_closed
 from submissions.models import System
 
 if TYPE_CHECKING:
+    from leaderboard.board.board import BoardRow
     from leaderboard.board.results import SystemRun
     from leaderboard.models import Entry, ReportedRun
 
@@ -45,7 +47,7 @@ class CategoryOut(Schema):
 
 
 class SystemRunOut(RowOut):
-    """A published row of a system, with its numbers per category."""
+    """A published row of a system, with its numbers per category; none while one is labelling an answer of it."""
 
     suite: str
     suite_version: int
@@ -107,7 +109,8 @@ def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
     is_own = request.user.is_authenticated and (request.user.is_staff or system.owner_id == request.user.pk)
     if not runs and not is_own:
         raise Http404
-    return {**system_out(system), "runs": [_run(run) for run in runs]}
+    rows = without_closed(request, [run.row for run in runs])
+    return {**system_out(system), "runs": [_run(run, row) for run, row in zip(runs, rows, strict=True)]}
 
 
 @router.get("/reported", response=Page[ReportedRunOut])
@@ -157,9 +160,9 @@ def _reported(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _run(run: SystemRun) -> dict[str, Any]:
+def _run(run: SystemRun, row: BoardRow) -> dict[str, Any]:
     return {
-        **row_out(run.row),
+        **row_out(row),
         "suite": run.entry.suite_version.suite.slug,
         "suite_version": run.entry.suite_version.number,
         "categories": [
@@ -169,6 +172,7 @@ def _run(run: SystemRun) -> dict[str, Any]:
                 "judge": labels_out(each["judge"]),
                 "human": labels_out(each["human"]),
             }
-            for each in run.categories
+            # In a category of a few tasks the numbers say what single answers did.
+            for each in (() if row.closed else run.categories)
         ],
     }

@@ -27,6 +27,7 @@ from leaderboard.api import (
     snapshots,
     submissions,
     systems,
+    task_results,
     uploads,
     whoami,
 )
@@ -125,6 +126,7 @@ api = _Api(
 for _part in (
     whoami,
     catalogue,
+    task_results,
     boards,
     snapshots,
     systems,

@@ -29,10 +29,13 @@ from leaderboard.operation.task_state import environment_states, may_see_referen
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-    from benchmark_tasks.models import Category
+    from benchmark_tasks.models import Category, SuiteVersion
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import Entry
 
 PAGE_SIZE = 50
 
@@ -114,16 +117,14 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
 
 def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
     """Every answer to a task on the shown version (else on the newest that has it), a page of them."""
-    task = revision.task
-    versions = revision.suite_versions.order_by("-number")
-    version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
-    place = next((each for each in tasks_of(version) if each.slug == task.slug), None) if version else None
-    if version is None or place is None or closed(request, task=task):
+    task, answered = revision.task, answered_on(request, revision)
+    if answered is None or closed(request, task=task):
+        version = answered[0] if answered else None
         return {"closed": closed(request, task=task), "answers": [], "difficulty": None, "version": version}
+    version, place, entries = answered
     sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
     # What a submission passes elsewhere tells, with its total, what it does here: who labels it sees none of it.
     hidden = closed_submissions(request)
-    entries = answers_to(version, task)
     page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
     return {
         "closed": [],
@@ -134,6 +135,19 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
         # How many pass a task tells of few rows what each does.
         "difficulty": None if closed(request) else difficulty_of(entries, place),
     }
+
+
+def answered_on(
+    request: HttpRequest, revision: TaskRevision
+) -> tuple[SuiteVersion, MatrixTask, QuerySet[Entry]] | None:
+    """The asked version that has ``revision`` (else the newest), where its task stands there, and the rows that answer.
+
+    None where no version has it.
+    """
+    versions = revision.suite_versions.order_by("-number")
+    version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
+    place = next((each for each in tasks_of(version) if each.slug == revision.task.slug), None) if version else None
+    return (version, place, answers_to(version, revision.task)) if version and place else None
 
 
 @require_safe

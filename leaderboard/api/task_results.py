@@ -1,0 +1,139 @@
+"""Who solves a task: every public answer to it, and how hard it is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema
+
+from leaderboard.api.boards import TestsOut, tests_out
+from leaderboard.api.catalogue import Versioned
+from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
+from leaderboard.closing import AnswerClosedError, closed, closed_submissions
+from leaderboard.views import catalogue as pages
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import TaskRevision
+    from leaderboard.board.task_answers import TaskAnswer
+
+router = Router(tags=["What is asked"])
+
+Sort = Literal[*SORTS, *(f"-{key}" for key in SORTS)]  # type: ignore[valid-type]
+
+
+class TaskResultOut(Schema):
+    """A published result on one task: ``outcomes`` by trial where it was measured here, else what was ``reported``.
+
+    Labels are those of the board's marks (``A`` abstained, ``M`` mixed). Nothing but where ``answers`` are is told of a
+    submission of which one is labelling an answer (``hidden_while_you_label``).
+    """
+
+    key: str
+    system: str
+    system_slug: str
+    inputs: str
+    kind: str
+    reported: bool
+    outcomes: list[str]
+    passed: bool | None
+    tests_note: str
+    judge_label: str
+    annotators_label: str
+    date: datetime | None
+    answers: list[str]
+    hidden_while_you_label: bool
+    page: str
+
+
+class LabelShareOut(Schema):
+    """How many rows have a label, and which percentage of those with any."""
+
+    label: str
+    rows: int
+    percent: float
+
+
+class DifficultyOut(Schema):
+    """What the ranked rows of a version say of a task; null or empty where nobody said anything."""
+
+    task: str
+    suite_version: int | None
+    tests: TestsOut | None
+    judge: list[LabelShareOut]
+    annotators: list[LabelShareOut]
+
+
+class WantedResults(Versioned):
+    """Which results are asked for, in which order. Calibration samples stand last."""
+
+    sort: Sort = Field(DEFAULT_SORT)  # type: ignore[valid-type]
+
+
+_TASK = "/suites/{slug:suite}/tasks/{slug:paper}/{int:index}"
+
+
+@router.get(f"{_TASK}/results", response=Page[TaskResultOut])
+def list_task_results(
+    request: HttpRequest, suite: str, paper: str, index: int, asked: Query[WantedResults], paging: Query[Paging]
+) -> dict[str, Any]:
+    """Every published result on one task, on one version of its suite."""
+    revision = _open_revision(request, suite, paper, index)
+    answered = pages.answered_on(request, revision)
+    if answered is None:
+        return paged(request, [], paging, lambda shown: shown)
+    _, place, entries = answered
+    hidden = closed_submissions(request)
+    rows = in_order(entries, place, asked.sort, hidden=hidden)
+    return paged(
+        request, rows, paging, lambda part: map(_result, task_answers(part, place, revision.task, hidden=hidden))
+    )
+
+
+@router.get(f"{_TASK}/difficulty", response=DifficultyOut)
+def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
+    """How many of a version's ranked rows pass a task, and which labels they have. Closed to whoever is labelling."""
+    revision = _open_revision(request, suite, paper, index)
+    if closed(request):
+        # How many pass a task tells of few rows what each does.
+        raise AnswerClosedError(closed(request))
+    answered = pages.answered_on(request, revision)
+    told = difficulty_of(answered[2], answered[1]) if answered else None
+    return {
+        "task": revision.task.slug,
+        "suite_version": answered[0].number if answered else None,
+        "tests": tests_out(told.tests) if told else None,
+        "judge": _shares(told.judge) if told else [],
+        "annotators": _shares(told.human) if told else [],
+    }
+
+
+def _open_revision(request: HttpRequest, suite: str, paper: str, index: int) -> TaskRevision:
+    revision, _ = pages.asked_revision(request, suite, paper, index)
+    if closed(request, task=revision.task):
+        raise AnswerClosedError(closed(request, task=revision.task))
+    return revision
+
+
+def _result(answer: TaskAnswer) -> dict[str, Any]:
+    row, reported = answer.row, answer.reported
+    outcomes = [] if row.closed else [trial.outcome.value for trial in answer.trials]
+    passed = all(outcome == "passed" for outcome in outcomes) if outcomes else None
+    return {
+        **{name: getattr(row, name) for name in ("key", "system", "system_slug", "inputs", "reported", "date")},
+        "kind": "calibration" if row.calibration else "ranked",
+        "outcomes": outcomes,
+        "passed": reported.tests_passed if reported else passed,
+        "tests_note": reported.tests_note if reported else "",
+        "judge_label": answer.judge,
+        "annotators_label": answer.human,
+        "answers": [trial.address for trial in answer.trials],
+        "hidden_while_you_label": row.closed,
+        "page": row.address,
+    }
+
+
+def _shares(shares: tuple[tuple[str, int, float], ...]) -> list[dict[str, Any]]:
+    return [{"label": label, "rows": rows, "percent": round(percent, 4)} for label, rows, percent in shares]
