@@ -1,28 +1,28 @@
-"""Judges and rater agreement: who labels, how far each can be trusted, and how far raters agree."""
+"""Judges: who labels, how far each can be trusted, and what would change if a board showed another one."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
-from benchmark_tasks.models import Suite
 from evaluator.models import JudgeConfig
-from leaderboard.agreement.asked import Asked, UnknownChoiceError
-from leaderboard.agreement.suite import read_report
+from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import judge_facts, list_judges
-from leaderboard.closing import closed_answers
-from leaderboard.views.agreement import open_pairs
-from submissions.enums import Inputs
+from leaderboard.board.labels import COUNTED, shown_judge
+from leaderboard.closing import AnswerClosedError, closed
+from leaderboard.http import asked_version
+from leaderboard.views import judges as pages
 
 if TYPE_CHECKING:
-    from leaderboard.agreement.suite import RaterPair
-    from leaderboard.agreement.types import Coefficient
+    from leaderboard.board.judge_differences import RankedRow
+    from submissions.models import Implementation
 
 router = Router(tags=["Judges"])
 
@@ -96,58 +96,56 @@ class JudgeDetail(JudgeOut):
     health: list[HealthOut]
 
 
-class CoefficientOut(Schema):
-    """A number with its 95 % interval, or ``why`` there is none."""
+class MovedOut(Schema):
+    """An answer of which two judges say different things."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    why: str
-
-
-class PairOut(Schema):
-    """Two raters on the ``n`` answers, of ``papers`` papers, that both labelled.
-
-    ``matrix`` has a row for each of the first one's ``labels`` and a column for each of the second's; ``abstained``
-    answers are in no number.
-    """
-
-    first: str
-    second: str
-    first_name: str
-    second_name: str
-    n: int
-    papers: int
-    abstained: int
-    labels: list[str]
-    matrix: list[list[int]]
-    conflicts: int
-    agreement: CoefficientOut
-    kappa: CoefficientOut
-    quadratic_kappa: CoefficientOut
-    alpha: CoefficientOut
-    ac1: CoefficientOut
-    ac2: CoefficientOut
-
-
-class AgreementOut(Schema):
-    """Every pair of raters of a suite. ``page`` has the same with explanations."""
-
-    suite: str
-    pairs: list[PairOut]
+    task: str
+    submission: int
+    trial: int
+    system: str
+    before: str
+    after: str
     page: str
 
 
-class WantedAgreement(Schema):
-    """Which answers and raters are asked for. ``first`` and ``second`` name raters as ``pairs`` do."""
+class PlaceOut(Schema):
+    """A ranked row: tasks that each judge labels CC, out of ``tasks``, and its place by that. Equal rates share one."""
 
-    category: str = Field("", description="A category's slug.")
-    system: str = Field("", description="A system's slug.")
-    inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
-    samples: bool = Field(False, description="Calibration samples instead of ranked answers.")
-    binary: bool = Field(False, description="CC against the rest.")
-    first: str = ""
-    second: str = ""
+    system: str
+    system_slug: str
+    submission: int
+    tasks: int
+    before: float
+    after: float
+    place_before: int
+    place_after: int
+
+
+class DifferencesOut(Schema):
+    """What would change on a suite's board if it showed this judge instead of ``shown`` (null where it shows none).
+
+    ``matrix`` has a row for each of ``labels`` before and a column for each after, over the answers that ``both`` have
+    decided. ``waiting`` of the ``answers`` with code are not decided by this judge yet.
+    """
+
+    judge: str
+    shown: str | None
+    suite: str
+    suite_version: int
+    answers: int
+    both: int
+    waiting: int
+    labels: list[str]
+    matrix: list[list[int]]
+    moved: list[MovedOut]
+    places: list[PlaceOut]
+    page: str
+
+
+class WantedDifferences(Versioned):
+    """On which board."""
+
+    suite: str = Field("", description="A suite's slug; without it, the one that the judge has judged most of.")
 
 
 @router.get("/judges", response=Page[JudgeRow])
@@ -190,16 +188,56 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
     }
 
 
-@router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
-def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement]) -> dict[str, Any]:
-    """How far every two raters of a suite agree on its published answers."""
-    shown = get_object_or_404(Suite, slug=suite)
-    try:
-        report = read_report(suite=shown, asked=Asked(**asked.model_dump()))
-    except UnknownChoiceError as error:
-        raise Http404(str(error)) from error
-    pairs = open_pairs(report, hidden=closed_answers(request))
-    return {"suite": shown.slug, "pairs": [_pair(each) for each in pairs], "page": f"/agreement/{shown.slug}/"}
+@router.get("/judges/{slug:slug}/differences", response=DifferencesOut)
+def get_judge_differences(request: HttpRequest, slug: str, asked: Query[WantedDifferences]) -> dict[str, Any]:
+    """What would change on a board if it showed this judge, on published answers. Closed to whoever is labelling."""
+    config = get_object_or_404(JudgeConfig, slug=slug)
+    suite = pages.asked_suite(request, config)
+    version = asked_version(request, suite) if suite else None
+    if suite is None or version is None:
+        raise Http404
+    if closed(request):
+        # The tables less the listed answers would tell what both judges say of the one in hand.
+        raise AnswerClosedError(closed(request))
+    old = shown_judge(suite.pk)
+    compared = compare(version=version, old=old, new=config)
+    return {
+        "judge": config.slug,
+        "shown": old.slug if old else None,
+        "suite": suite.slug,
+        "suite_version": version.number,
+        **{name: getattr(compared, name) for name in ("answers", "both", "waiting")},
+        "labels": list(COUNTED),
+        "matrix": [counts for _, counts in compared.matrix],
+        "moved": [_moved(*each) for each in compared.moved],
+        "places": [_place(row) for row in compared.ranks],
+        "page": f"{config.get_absolute_url()}differences/?suite={suite.slug}",
+    }
+
+
+def _moved(answer: Implementation, before: str, after: str) -> dict[str, Any]:
+    return {
+        "task": answer.revision.task.slug,
+        "submission": answer.submission_id,
+        "trial": answer.trial,
+        "system": answer.submission.system.name,
+        "before": before,
+        "after": after,
+        "page": answer.get_absolute_url(),
+    }
+
+
+def _place(row: RankedRow) -> dict[str, Any]:
+    return {
+        "system": row.entry.system.name,
+        "system_slug": row.entry.system.slug,
+        "submission": row.entry.submission_id,
+        "tasks": row.tasks,
+        "before": round(row.before, 4),
+        "after": round(row.after, 4),
+        "place_before": row.before_rank,
+        "place_after": row.after_rank,
+    }
 
 
 def _of_config(config: JudgeConfig) -> dict[str, Any]:
@@ -210,27 +248,3 @@ def _of_config(config: JudgeConfig) -> dict[str, Any]:
 def _health(shown: dict[str, Any]) -> dict[str, Any]:
     rates = [{name: rate[name] for name in RateOut.model_fields} for rate in shown["rates"]]
     return {"finished": shown["row"].finished, "error": shown["row"].error, "rates": rates}
-
-
-def _pair(pair: RaterPair) -> dict[str, Any]:
-    result = pair.result
-    named = ("agreement", "kappa", "quadratic_kappa", "alpha", "ac1", "ac2")
-    return {
-        "first": pair.first.slug,
-        "second": pair.second.slug,
-        "first_name": pair.first.name,
-        "second_name": pair.second.name,
-        "n": result.n,
-        "papers": result.clusters,
-        "abstained": pair.abstained,
-        "labels": result.labels,
-        "matrix": result.matrix,
-        "conflicts": result.conflicts,
-        **{name: _coefficient(getattr(result, name)) for name in named},
-    }
-
-
-def _coefficient(found: Coefficient) -> dict[str, Any]:
-    interval = found.interval
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return {"value": found.value, "low": low, "high": high, "why": found.why}

@@ -15,6 +15,7 @@ from ninja.openapi.schema import REF_TEMPLATE, OpenAPISchema
 from ninja.parser import Parser
 
 from leaderboard.api import (
+    agreement,
     answers,
     boards,
     calls,
@@ -138,6 +139,7 @@ for _part in (
     labels,
     notices,
     judges,
+    agreement,
     calls,
 ):
     api.add_router("", _part.router)

@@ -23,9 +23,12 @@ from leaderboard.closing import closed_answers
 from leaderboard.http import query_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from leaderboard.agreement.asked import Rater
+    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
 
 LISTED: Final = 500
 
@@ -45,7 +48,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
     pairs = open_pairs(report, hidden=hidden)
-    whole = not (asked.binary or asked.first or asked.second or (hidden and asked.narrowed))
+    annotators, judges = open_raters(report, asked=asked, hidden=hidden)
     context = {
         "suite": shown,
         "hidden": bool(hidden),
@@ -55,11 +58,11 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "chosen": asked.first or asked.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
-        "cell": _cell(params, report, shown, asked, hidden),
+        "cell": cell_of(params, report.pairs, shown, asked, hidden),
         "reported_annotators": report.reported_annotators,
         "form": AgreementFilterForm(params, suite=shown),
         "pairs": [_shown_pair(params, pair) for pair in pairs],
-        "annotators": report.annotators if whole and report.annotators.number else None,
+        "annotators": annotators,
         "annotators_lines": annotators_lines(report.annotators),
         "judges": [
             {
@@ -69,7 +72,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
                 "rates": rate_lines(trust),
                 "sampling": sampling_sentence(trust),
             }
-            for judge, trust in (report.judges if whole else ())
+            for judge, trust in judges
         ],
     }
     return render(request, "leaderboard/agreement.html", context)
@@ -81,6 +84,15 @@ def open_pairs(report: Report, *, hidden: Collection[int]) -> list[RaterPair]:
     A table of few answers would tell the labels of the one in hand.
     """
     return [pair for pair in report.pairs if not hidden or pair.result.n >= LEAST_ITEMS]
+
+
+def open_raters(
+    report: Report, *, asked: Asked, hidden: Collection[int]
+) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
+    """The annotators together (None without any) and each judge against them, where these are about all labels."""
+    if asked.binary or asked.first or asked.second or (hidden and asked.narrowed):
+        return None, ()
+    return (report.annotators if report.annotators.number else None), report.judges
 
 
 def _asked(params: QueryDict) -> Asked:
@@ -129,15 +141,15 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
     }
 
 
-def _cell(
-    params: QueryDict, report: Report, suite: Suite, asked: Asked, hidden: Collection[int]
+def cell_of(
+    params: QueryDict, pairs: Sequence[RaterPair], suite: Suite, asked: Asked, hidden: Collection[int]
 ) -> dict[str, Any] | None:
     """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
     given = params.get("cell", "")
     if not given:
         return None
     row, _, column = given.partition(",")
-    pair = report.pairs[0] if len(report.pairs) == 1 else None
+    pair = pairs[0] if len(pairs) == 1 else None
     if pair is None or not {row, column} <= set(pair.result.labels):
         raise Http404(f"“{given[:20]}” is not a cell of a table that is shown here. Open one from its table.")
     labels = pair.result.labels

@@ -62,10 +62,10 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
 def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
     """``?suite=``: what would change on its board if it showed this judge. Published answers only, so it is public."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    return _differences(request, config, _asked_suite(request, config))
+    return _differences(request, config, asked_suite(request, config))
 
 
-def _asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
+def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
     """The suite that the address names, else the one that ``config`` has judged most of. Raises Http404."""
     named = request.GET.get("suite", "")
     if named:

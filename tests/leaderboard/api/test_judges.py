@@ -1,4 +1,4 @@
-"""Judges and rater agreement, for programs."""
+"""Judges, for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from submissions.models import Submission
+from leaderboard.models import EntryMetric
+from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.factories import measured, measured_outcome
@@ -19,7 +20,7 @@ from tests.submissions.factories import SystemFactory
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import JudgeConfig
-    from submissions.models import Implementation, User
+    from submissions.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -92,25 +93,71 @@ def test_the_list_asks_the_same_queries_for_many(version: SuiteVersion) -> None:
     assert asked[0] == asked[1]
 
 
-def test_agreement(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
-    for label in ("CC", "LI") * 6:
-        rated(version, judges, "CC", label)
-    private = rated(version, judges, "LI", "LI")
-    Submission.objects.filter(pk=private.submission_id).update(visibility="withdrawn")
-    told = Program().get("/suites/small/agreement?first=judge:one&second=judge:other")
-    (pair,) = told["pairs"]
-    assert (pair["first_name"], pair["second_name"], pair["n"], pair["conflicts"]) == ("One", "Other", 12, 6)
-    assert (pair["labels"], pair["matrix"]) == (["CC", "LC", "LI"], [[6, 0, 6], [0, 0, 0], [0, 0, 0]])
-    assert pair["agreement"]["value"] == 0.5
-    assert pair["kappa"]["value"] == 0
-    assert told["page"] == "/agreement/small/"
-    for wrong in ("first=none", "system=none", "category=none", "first=judge:one&second=judge:one"):
-        assert Program().problem("GET", f"/suites/small/agreement?{wrong}")["status"] == 404
+def test_what_would_change_if_the_board_showed_another_judge(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    same = rated(version, judges, "LC", "LC", system=SystemFactory(slug="same", name="Same"))
+    moves = rated(version, judges, "CC", "LI", system=SystemFactory(slug="moves", name="Moves"))
+    # The new one has not decided this.
+    rated(version, judges[:1], "LI", system=SystemFactory(slug="waits", name="Waits"))
+    for visibility in ("private", "hidden", "withdrawn"):
+        secret = rated(version, judges, "CC", "LI", system=SystemFactory(name="Secret"))
+        Submission.objects.filter(pk=secret.submission_id).update(visibility=visibility)
+    Implementation.objects.update(files={"core.py": "x = 1\n"})
+    EntryMetric.objects.update(tasks=1)
+    response = Program().send("GET", "/judges/other/differences?suite=small")
+    told = response.json()
+    assert "Secret" not in str(told)
+    about = ("judge", "shown", "suite", "suite_version", "answers", "both", "waiting", "page")
+    assert [told[name] for name in about] == [
+        *("other", "one", "small", version.number, 3, 2, 1, "/judges/other/differences/?suite=small"),
+    ]
+    assert told["labels"] == ["CC", "LC", "LI", "abstained"]
+    assert told["matrix"] == [[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert told["moved"] == [
+        {
+            "task": moves.revision.task.slug,
+            "submission": moves.submission_id,
+            "trial": 1,
+            "system": "Moves",
+            "before": "CC",
+            "after": "LI",
+            "page": moves.get_absolute_url(),
+        }
+    ]
+    shown = ("system_slug", "submission", "before", "after", "place_before", "place_after")
+    assert [tuple(each[name] for name in shown) for each in told["places"]][:2] == [
+        ("moves", moves.submission_id, 1, 0, 1, 1),
+        ("same", same.submission_id, 0, 0, 2, 1),
+    ]
+    again = Program().send(
+        "GET", "/judges/other/differences?suite=small", headers={"If-None-Match": response.headers["ETag"]}
+    )
+    assert again.status_code == 304
+    for wrong in ("none/differences", "other/differences?suite=none", "other/differences?suite=small&version=9"):
+        assert Program().problem("GET", f"/judges/{wrong}")["status"] == 404
 
 
-def test_tables_of_few_answers_are_hidden_from_who_labels_one(
+def test_differences_are_closed_to_who_labels(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
 ) -> None:
-    assigned(case_of(rated(version, judges, "CC", "LI")), ready(user=bob))
-    assert Program().get("/suites/small/agreement")["pairs"]
-    assert Program(bob).get("/suites/small/agreement")["pairs"] == []
+    held = rated(version, judges, "CC", "LI")
+    assert Program(bob).get("/judges/other/differences?suite=small")["suite"] == "small"
+    assigned(case_of(held), ready(user=bob))
+    problem = Program(bob).problem("GET", "/judges/other/differences?suite=small")
+    assert problem["type"] == "/docs/api/#blind"
+
+
+def test_differences_ask_the_same_queries_for_many(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    asked = []
+    for number in range(2):
+        for _ in range(3):
+            rated(version, judges, "CC", "LI")
+        Implementation.objects.update(files={"core.py": "x = 1\n"})
+        with CaptureQueriesContext(connection) as queries:
+            told = Program().get("/judges/other/differences?suite=small")
+        assert len(told["moved"]) == 3 * (number + 1)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

@@ -1,0 +1,259 @@
+"""Rater agreement: every two raters, annotators among themselves, judges against final labels."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema
+
+from benchmark_tasks.models import Suite
+from leaderboard.agreement.asked import JUDGE_PREFIX, Asked, UnknownChoiceError
+from leaderboard.agreement.suite import read_report
+from leaderboard.agreement.types import ClassAccuracy, Coefficient
+from leaderboard.closing import closed_answers
+from leaderboard.views import agreement as pages
+from submissions.enums import Inputs
+
+if TYPE_CHECKING:
+    from leaderboard.agreement.asked import Rater
+    from leaderboard.agreement.suite import RaterPair, Report
+    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
+    from leaderboard.agreement.types import PairAgreement
+
+router = Router(tags=["Judges"])
+
+
+class CoefficientOut(Schema):
+    """A number with its 95 % interval, or ``why`` there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+class TestOut(Schema):
+    """A chi-square test that two raters use the labels alike; it takes the answers for independent."""
+
+    __test__ = False
+
+    statistic: float
+    df: int
+    p: float
+
+
+class PairOut(Schema):
+    """Two raters on the ``n`` answers, of ``papers`` papers, that both labelled.
+
+    ``matrix`` has a row for each of the first one's ``labels`` and a column for each of the second's; ``abstained``
+    answers are in no number.
+    """
+
+    first: str
+    second: str
+    first_name: str
+    second_name: str
+    n: int
+    papers: int
+    abstained: int
+    labels: list[str]
+    matrix: list[list[int]]
+    conflicts: int
+    agreement: CoefficientOut
+    conflict_share: CoefficientOut
+    kappa: CoefficientOut
+    quadratic_kappa: CoefficientOut
+    alpha: CoefficientOut
+    ac1: CoefficientOut
+    ac2: CoefficientOut
+    bowker: TestOut | None
+    stuart_maxwell: TestOut | None
+
+
+class AnnotatorsOut(Schema):
+    """All annotators together, on the ``n`` answers with two labels or more."""
+
+    number: int
+    n: int
+    fleiss: CoefficientOut
+    alpha: CoefficientOut
+
+
+class ClassOut(Schema):
+    """A judge on one label: ``right`` of the ``truths`` that are it, and of the ``judged`` that it gave it."""
+
+    label: str
+    truths: int
+    judged: int
+    right: int
+    recall: CoefficientOut
+    precision: CoefficientOut
+
+
+class TrustOut(Schema):
+    """A judge against the final labels of annotators, and its share of CC put right by the random audit.
+
+    Of the ``n`` answers with a final label it abstained on ``abstained``. Of the ``population`` of judged answers the
+    audit drew ``sampled`` that are closed and ``waiting`` that are not.
+    """
+
+    judge: str
+    name: str
+    n: int
+    abstained: int
+    classes: list[ClassOut]
+    population: int
+    sampled: int
+    waiting: int
+    raw: CoefficientOut
+    prediction_powered: CoefficientOut
+    rogan_gladen: CoefficientOut
+
+
+class AgreementOut(Schema):
+    """Every pair of raters of a suite, its annotators together (null without any), and each judge against them.
+
+    The last two are told of all labels only: without ``first``, ``second`` and ``binary``. ``reported_annotators`` is
+    true where others reported labels of annotators. ``page`` has the same with explanations.
+    """
+
+    suite: str
+    pairs: list[PairOut]
+    annotators: AnnotatorsOut | None
+    judges: list[TrustOut]
+    reported_annotators: bool
+    page: str
+
+
+class CellAnswerOut(Schema):
+    """An answer in a cell. ``trial`` is 0 where each task was tried once; ``case`` is empty where it has no page."""
+
+    task: str
+    system: str
+    inputs: str
+    trial: int
+    reported: bool
+    first: str
+    second: str
+    page: str
+    case: str
+
+
+class CellOut(Schema):
+    """A cell of the table of two raters: ``count`` answers, of which the first 500 are listed.
+
+    What one is labelling is not in the list.
+    """
+
+    first: str
+    second: str
+    first_label: str
+    second_label: str
+    count: int
+    answers: list[CellAnswerOut]
+
+
+class WantedAgreement(Schema):
+    """Which answers and raters are asked for. ``first`` and ``second`` name raters as ``pairs`` do."""
+
+    category: str = Field("", description="A category's slug.")
+    system: str = Field("", description="A system's slug.")
+    inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
+    samples: bool = Field(False, description="Calibration samples instead of ranked answers.")
+    binary: bool = Field(False, description="CC against the rest.")
+    first: str = ""
+    second: str = ""
+
+
+class WantedCell(WantedAgreement):
+    """Which cell of which table; ``first`` and ``second`` have to be named."""
+
+    cell: str = Field(description="The first rater's label and the second's, as CC,LI.")
+
+
+@router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
+def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement]) -> dict[str, Any]:
+    """How far the raters of a suite agree on its published answers."""
+    shown, wanted, hidden = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump()), closed_answers(request)
+    report = _report(shown, wanted)
+    annotators, judges = pages.open_raters(report, asked=wanted, hidden=hidden)
+    return {
+        "suite": shown.slug,
+        "pairs": [_pair(each) for each in pages.open_pairs(report, hidden=hidden)],
+        "annotators": _numbers(annotators) if annotators else None,
+        "judges": [{"judge": _slug(judge), "name": judge.name, **_numbers(trust)} for judge, trust in judges],
+        "reported_annotators": report.reported_annotators,
+        "page": f"/agreement/{shown.slug}/",
+    }
+
+
+@router.get("/suites/{slug:suite}/agreement/cell", response=CellOut)
+def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell]) -> dict[str, Any]:
+    """The answers in one cell of the table of two raters."""
+    shown, hidden = get_object_or_404(Suite, slug=suite), closed_answers(request)
+    wanted = Asked(**asked.model_dump(exclude={"cell"}))
+    pairs = pages.open_pairs(_report(shown, wanted), hidden=hidden)
+    found = pages.cell_of(request.GET, pairs, shown, wanted, hidden)
+    if found is None:
+        raise Http404
+    return {
+        "first": found["first"].slug,
+        "second": found["second"].slug,
+        "first_label": found["row"],
+        "second_label": found["column"],
+        "count": found["count"],
+        "answers": [
+            {
+                **{name: getattr(each, name) for name in ("task", "system", "trial", "reported", "first", "second")},
+                "inputs": each.inputs_text,
+                "page": each.address,
+                "case": each.case_address,
+            }
+            for each in found["items"]
+        ],
+    }
+
+
+def _report(suite: Suite, asked: Asked) -> Report:
+    try:
+        return read_report(suite=suite, asked=asked)
+    except UnknownChoiceError as error:
+        raise Http404(str(error)) from error
+
+
+def _slug(judge: Rater) -> str:
+    return judge.slug.removeprefix(JUDGE_PREFIX)
+
+
+def _pair(pair: RaterPair) -> dict[str, Any]:
+    return {
+        "first": pair.first.slug,
+        "second": pair.second.slug,
+        "first_name": pair.first.name,
+        "second_name": pair.second.name,
+        "papers": pair.result.clusters,
+        "abstained": pair.abstained,
+        **_numbers(pair.result),
+    }
+
+
+def _numbers(result: PairAgreement | AnnotatorsAgreement | JudgeTrust | ClassAccuracy) -> dict[str, Any]:
+    """The fields of a result; each coefficient with its interval, or why there is none."""
+    return {field.name: _told(getattr(result, field.name)) for field in fields(result)}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, Coefficient):
+        return _coefficient(value)
+    if isinstance(value, tuple):
+        return [_told(each) for each in value]
+    return _numbers(value) if isinstance(value, ClassAccuracy) else value
+
+
+def _coefficient(found: Coefficient) -> dict[str, Any]:
+    interval = found.interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return {"value": found.value, "low": low, "high": high, "why": found.why}

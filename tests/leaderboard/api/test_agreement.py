@@ -1,0 +1,150 @@
+"""Rater agreement, for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from leaderboard.agreement.asked import Asked
+from leaderboard.agreement.suite import read_report
+from submissions.models import Submission
+from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.test_judges import judges, rated, version
+from tests.reviews.factories import assigned, case_of, ready, reviewed
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from evaluator.models import JudgeConfig
+    from reviews.models import Case
+    from submissions.models import User
+
+__all__ = ["judges", "version"]
+
+pytestmark = pytest.mark.django_db
+
+CELL = "/suites/small/agreement/cell?first=judge:one&second=judge:other&cell="
+
+
+def test_agreement(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    for label in ("CC", "LI") * 6:
+        rated(version, judges, "CC", label)
+    private = rated(version, judges, "LI", "LI")
+    Submission.objects.filter(pk=private.submission_id).update(visibility="withdrawn")
+    told = Program().get("/suites/small/agreement?first=judge:one&second=judge:other")
+    (pair,) = told["pairs"]
+    assert (pair["first_name"], pair["second_name"], pair["n"], pair["conflicts"]) == ("One", "Other", 12, 6)
+    assert (pair["labels"], pair["matrix"]) == (["CC", "LC", "LI"], [[6, 0, 6], [0, 0, 0], [0, 0, 0]])
+    assert pair["agreement"]["value"] == 0.5
+    assert pair["kappa"]["value"] == 0
+    assert pair["conflict_share"]["value"] == 0.5
+    # Six differences, all one way.
+    assert (pair["bowker"]["statistic"], pair["bowker"]["df"]) == (6, 1)
+    assert told["page"] == "/agreement/small/"
+    for wrong in ("first=none", "system=none", "category=none", "first=judge:one&second=judge:one"):
+        assert Program().problem("GET", f"/suites/small/agreement?{wrong}")["status"] == 404
+
+
+def test_tables_of_few_answers_are_hidden_from_who_labels_one(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
+) -> None:
+    assigned(case_of(rated(version, judges, "CC", "LI")), ready(user=bob))
+    assert Program().get("/suites/small/agreement")["pairs"]
+    assert Program(bob).get("/suites/small/agreement")["pairs"] == []
+
+
+def test_raters_are_told_as_on_the_page(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    facts: dict[str, Any] = {"state": "agreed", "source": "agreed", "closed": timezone.now()}
+    for label, said in (("CC", "CC"), ("CC", "LI"), ("LI", "LI")):
+        answer = rated(version, judges, said, "LC")
+        reviewed_by_two(case_of(answer, label=label, **facts), label)
+    private = rated(version, judges, "CC", "CC")
+    reviewed_by_two(case_of(private, label="CC", **facts), "CC")
+    Submission.objects.filter(pk=private.submission_id).update(visibility="private")
+    told = Program().get("/suites/small/agreement")
+    report = read_report(suite=version.suite, asked=Asked())
+    assert (told["annotators"]["number"], told["annotators"]["n"]) == (report.annotators.number, 3)
+    assert told["annotators"]["fleiss"]["value"] == report.annotators.fleiss.value
+    assert [each["judge"] for each in told["judges"]] == ["one", "other"]
+    one = told["judges"][0]
+    assert (one["n"], one["abstained"]) == (3, 0)
+    assert [(each["label"], each["truths"], each["judged"], each["right"]) for each in one["classes"]] == [
+        *(("CC", 2, 1, 1), ("LC", 0, 0, 0), ("LI", 1, 2, 1)),
+    ]
+    assert one["prediction_powered"]["why"] == report.judges[0][1].prediction_powered.why
+    assert told["reported_annotators"] is False
+    narrowed = Program().get("/suites/small/agreement?binary=true")
+    assert (narrowed["annotators"], narrowed["judges"]) == (None, [])
+
+
+def reviewed_by_two(case: Case, label: str) -> None:
+    for _ in range(2):
+        reviewed(case, ready(), label)
+
+
+def test_a_part_of_few_answers_tells_no_rater_to_who_labels_one(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
+) -> None:
+    held = rated(version, judges, "CC", "LI")
+    address = f"/suites/small/agreement?system={held.submission.system.slug}"
+    assert len(Program(bob).get(address)["judges"]) == 2
+    assigned(case_of(held), ready(user=bob))
+    assert Program(bob).get(address)["judges"] == []
+    assert len(Program().get(address)["judges"]) == 2
+
+
+def test_the_answers_in_a_cell(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    answer = rated(version, judges, "CC", "LI")
+    for visibility in ("private", "hidden", "withdrawn"):
+        secret = rated(version, judges, "CC", "LI")
+        Submission.objects.filter(pk=secret.submission_id).update(visibility=visibility)
+    told = Program().get(f"{CELL}CC,LI")
+    assert {name: told[name] for name in ("first", "second", "first_label", "second_label", "count")} == {
+        "first": "judge:one",
+        "second": "judge:other",
+        "first_label": "CC",
+        "second_label": "LI",
+        "count": 1,
+    }
+    assert told["answers"] == [
+        {
+            "task": answer.revision.task.slug,
+            "system": answer.submission.system.name,
+            "inputs": answer.submission.get_inputs_display(),
+            "trial": 0,
+            "reported": False,
+            "first": "CC",
+            "second": "LI",
+            "page": answer.get_absolute_url(),
+            "case": "",
+        }
+    ]
+    assert Program().get(f"{CELL}CC,CC")["answers"] == []
+    for wrong in (f"{CELL}CC,none", f"{CELL}x", "/suites/small/agreement/cell?cell=CC,LI&first=none"):
+        assert Program().problem("GET", wrong)["status"] == 404
+    assert Program().problem("GET", "/suites/small/agreement/cell")["errors"][0]["field"] == "cell"
+
+
+def test_no_cell_of_few_answers_for_who_labels_one(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
+) -> None:
+    held = rated(version, judges, "CC", "LI")
+    assigned(case_of(held), ready(user=bob))
+    assert Program().get(f"{CELL}CC,LI")["count"] == 1
+    # The count of a cell that holds one answer is its label.
+    assert Program(bob).problem("GET", f"{CELL}CC,LI")["status"] == 404
+
+
+def test_a_cell_asks_the_same_queries_for_many(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+    asked = []
+    for number in range(2):
+        for _ in range(3):
+            rated(version, judges, "CC", "LI")
+        with CaptureQueriesContext(connection) as queries:
+            told = Program().get(f"{CELL}CC,LI")
+        assert len(told["answers"]) == 3 * (number + 1)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
