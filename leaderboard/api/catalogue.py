@@ -17,6 +17,7 @@ from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.http import asked_version
 from leaderboard.operation.task_state import why_outdated
+from leaderboard.templatetags.board_tags import flags_on
 from leaderboard.views import catalogue as pages
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ class SuiteDetail(SuiteOut):
 
 
 class TaskOut(Schema):
-    """One masked function, in one revision. ``why_left_out`` is empty where the task counts."""
+    """One masked function, in one revision. ``why_left_out`` is empty where the task counts.
+
+    ``paper_first_public`` is a month or a year, as exactly as is known, to be held against a model's knowledge cutoff.
+    """
 
     task: str
     suite: str
@@ -81,6 +85,7 @@ class TaskOut(Schema):
     paper_title: str
     paper_address: str
     paper_year: int | None
+    paper_first_public: str
     category: str | None
     goal: str
     goal_file: str
@@ -103,8 +108,19 @@ class AuditOut(Schema):
     mutants_failed: int | None
 
 
+class FlagOut(Schema):
+    """An adjudicator found the test or the golden function bad; ``case`` says in which case, where that is public."""
+
+    reason: str
+    raised: datetime
+    case: int | None
+
+
 class TaskDetail(TaskOut):
-    """A task as systems are given it. ``in_version`` is false where the asked version lacks it."""
+    """A task as systems are given it. ``in_version`` is false where the asked version lacks it.
+
+    ``flags`` put it in doubt: rows that count it are marked. ``repository_metrics`` are what docs/analysis.md explains.
+    """
 
     in_version: bool
     instruction: str
@@ -114,6 +130,9 @@ class TaskDetail(TaskOut):
     unit_test_file: str
     not_runnable_reasons: list[str]
     audited: AuditOut
+    flags: list[FlagOut]
+    repository: str
+    repository_metrics: dict[str, float]
     created: datetime
 
 
@@ -191,6 +210,7 @@ def _task(revision: TaskRevision) -> dict[str, Any]:
         "paper_title": paper.title,
         "paper_address": paper.address,
         "paper_year": paper.year,
+        "paper_first_public": paper.first_public,
         "category": revision.category.slug if revision.category else None,
         **{name: getattr(revision, name) for name in ("goal", "goal_file", "protocol", "runnable", "why_left_out")},
         "revision": revision.number,
@@ -221,6 +241,12 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Qu
         **_task(revision),
         **{name: getattr(revision, name) for name in (*told, "not_runnable_reasons", "created")},
         "in_version": in_version,
+        "flags": [
+            {"reason": flag.reason, "raised": flag.created, "case": flag.decision.case_id if has_page else None}
+            for flag, has_page in flags_on(revision)
+        ],
+        "repository": revision.task.paper.repository_address,
+        "repository_metrics": revision.repository_metrics or {},
         "audited": {
             "state": revision.audit_state,
             "reasons": revision.audit.get("reasons") or [],

@@ -7,12 +7,17 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import TaskRevision
+from benchmark_tasks.models import Paper, TaskRevision
+from reviews.cases.flags import flag_task
+from reviews.models import TaskFlag
 from tests.benchmark_tasks.factories import SuiteFactory
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.factories import measured, measured_outcome
+from tests.reviews.factories import ReviewerFactory, case_of, decided
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -51,6 +56,28 @@ def test_a_task_is_told_as_systems_are_given_it(small: SuiteVersion) -> None:
     assert (task["in_version"], task["audited"]["state"], task["revision"]) == (True, "passed", 1)
     assert "return 2 * x" not in str(task)
     assert Program().problem("GET", "/suites/small/tasks/alpha/9")["status"] == 404
+
+
+def test_what_puts_a_task_in_doubt_and_when_its_paper_was_public(small: SuiteVersion) -> None:
+    revision = small.revisions.get(task__slug="alpha/1")
+    Paper.objects.update(address="https://arxiv.org/abs/2405.01234", repository_address="https://example.org/code")
+    cases = []
+    for published in (True, False):
+        answer = ImplementationFactory(
+            submission=SubmissionFactory(suite_version=small, published=published), revision=revision
+        )
+        case = case_of(answer, state="final", label="CC", source="decision", closed=timezone.now())
+        cases.append(case)
+        flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"], note="secret"))
+    task = Program().get("/suites/small/tasks/alpha/1")
+    assert (task["paper_first_public"], task["repository"]) == ("2024-05", "https://example.org/code")
+    # Of what is not published not even the case's number is told.
+    assert [(flag["reason"], flag["case"]) for flag in task["flags"]] == [("bad_test", cases[0].pk), ("bad_test", None)]
+    assert "secret" not in str(task)
+    TaskFlag.objects.update(lifted=timezone.now())
+    assert Program().get("/suites/small/tasks/alpha/1")["flags"] == []
+    (listed, _) = Program().get("/suites/small/tasks")["items"]
+    assert listed["paper_first_public"] == "2024-05"
 
 
 def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
