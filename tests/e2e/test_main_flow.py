@@ -65,10 +65,10 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     page.get_by_role("link", name=raised, exact=True).click()
     expect(page.locator(".outcome.big")).to_have_text("raised an error")
     expect(page.locator("pre.log")).to_contain_text(PRINTED)
-    added = page.locator(".compare tr:not(.equal) .text.right")
+    added = page.locator(".unified .compare tr:not(.equal) .text.right")
     expect(added.filter(has_text="return compute_as_in_the_paper()")).to_have_count(1)
     expect(added.filter(has_text=PRINTED)).to_contain_text("only new text:")
-    removed = page.locator(".compare tr:not(.equal) .text.left")
+    removed = page.locator(".unified .compare tr:not(.equal) .text.left")
     expect(removed.filter(has_text="raise NotImplementedError")).to_have_count(1)
     assert complaints == []
 

@@ -32,8 +32,8 @@ def test_a_maintainer_freezes_a_board_and_a_visitor_cites_it(
     # Rank bands are computed by a worker, after the first start.
     wait_until(lambda: "column-rank" in instance.get("/board/lmr-bench/")[1], "the ranks", seconds=300)
     maintainer = browser.new_context(**browser_context_args).new_page()
-    sign_up(maintainer, "heron")
-    instance.printed("shell", "-c", MAKE_MAINTAINER.format(name="heron"))
+    sign_up(maintainer, "bittern")
+    instance.printed("shell", "-c", MAKE_MAINTAINER.format(name="bittern"))
     maintainer.goto("/")
     maintainer.get_by_role("link", name="Maintain").click()
     maintainer.locator("p", has_text="Freeze a board").get_by_role("link", name="LMR-BENCH", exact=True).click()

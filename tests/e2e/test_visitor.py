@@ -53,7 +53,7 @@ def test_from_the_landing_page_by_clicks_alone(page: Page, scheme: str) -> None:
 
 def _understands(page: Page) -> None:
     """What is asked, which suite takes answers, where its tasks are, and what the marks mean."""
-    expect(page.locator(".lead")).to_contain_text("can a language model write that function again")
+    expect(page.locator(".lead")).to_contain_text("Can language models re-implement research?")
     expect(page.locator(".landing-note")).to_contain_text("LMR-BENCH takes no answers here")
     page.get_by_role("button", name="Submit to LMR-Mini").click()
     arrived(page, "/suites/lmr-mini/$", "LMR-Mini")
@@ -97,29 +97,29 @@ def _compares(page: Page) -> None:
 
 
 def test_filtering_comparing_freezing_and_a_token_by_keyboard_alone(page: Page, instance: Instance) -> None:
-    stoat = Maintainer(page, "stoat", instance)
+    weasel = Maintainer(page, "weasel", instance)
     page.goto("/")
-    stoat.write("[name=q]", "openhands")
+    weasel.write("[name=q]", "openhands")
     expect(page).to_have_url(re.compile(r"\?q=openhands$"))
-    stoat.reach("select[name=inputs]")
+    weasel.reach("select[name=inputs]")
     # Typing the beginning of an option's words chooses it.
     page.keyboard.type(page.locator("select[name=inputs] option[value=paper_only]").inner_text()[:12])
     expect(page.locator("#board .system-name")).to_have_count(3)
     for place in (1, 2):
-        stoat.reach(f"table.board tbody tr:nth-child({place}) input[name=row]")
-        stoat.press("Space")
-    stoat.follow(".compare-bar button")
+        weasel.reach(f"table.board tbody tr:nth-child({place}) input[name=row]")
+        weasel.press("Space")
+    weasel.follow(".compare-bar button")
     expect(page.locator(".finding")).to_have_count(1)
 
-    stoat.follow(".account-nav a[href='/maintain/']")
-    stoat.follow("main a[href='/board/lmr-bench/snapshots/#freeze']")
-    stoat.write("[name=title]", "by keyboard")
-    stoat.write("[name=note]", "To see that it can be done.")
-    stoat.follow("#freeze button[type=submit], #freeze ~ form button[type=submit]")
+    weasel.follow(".account-nav a[href='/maintain/']")
+    weasel.follow("main a[href='/board/lmr-bench/snapshots/#freeze']")
+    weasel.write("[name=title]", "by keyboard")
+    weasel.write("[name=note]", "To see that it can be done.")
+    weasel.follow("#freeze button[type=submit], #freeze ~ form button[type=submit]")
     expect(page.get_by_text("The board is frozen as snapshot")).to_be_visible()
 
-    stoat.follow(".account-name")
-    stoat.follow("main a[href='/accounts/tokens/']")
-    stoat.write("main [name=name]", "for a workflow")
-    stoat.follow("main form button[type=submit]")
+    weasel.follow(".account-name")
+    weasel.follow("main a[href='/accounts/tokens/']")
+    weasel.write("main [name=name]", "for a workflow")
+    weasel.follow("main form button[type=submit]")
     expect(page.get_by_label("Token", exact=True)).to_have_value(re.compile("."))
