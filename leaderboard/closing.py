@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-    from benchmark_tasks.models import Task
+    from benchmark_tasks.models import Suite, Task
     from reviews.models import Assignment
     from submissions.models import Implementation, Submission
 
@@ -39,14 +39,15 @@ def closed(
     answer: Implementation | None = None,
     submission: Submission | None = None,
     task: Task | None = None,
+    suite: Suite | None = None,
 ) -> list[Assignment]:
-    """What whoever asks has to label of an answer, a submission or a task; all of it where none is named.
+    """What whoever asks has to label of an answer, a submission, a task or a suite; all of it where none is named.
 
     Empty where everything is open. One query a request, none for strangers.
     """
     known: list[Assignment] | None = getattr(request, _ASKED, None)
     if known is None:
-        known = list(unlocked(request.user)) if request.user.is_authenticated else []
+        known = list(unlocked(request.user))
         setattr(request, _ASKED, known)
     return [
         each
@@ -54,6 +55,7 @@ def closed(
         if (answer is None or each.case.implementation_id == answer.pk)
         and (submission is None or each.case.implementation.submission_id == submission.pk)
         and (task is None or each.case.implementation.revision.task_id == task.pk)
+        and (suite is None or each.case.implementation.revision.task.suite_id == suite.pk)
     ]
 
 
@@ -68,10 +70,18 @@ def closed_submissions(request: HttpRequest) -> frozenset[int]:
 
 
 def require_open(
-    request: HttpRequest, *, answer: Implementation | None = None, submission: Submission | None = None
+    request: HttpRequest,
+    *,
+    answer: Implementation | None = None,
+    submission: Submission | None = None,
+    task: Task | None = None,
+    suite: Suite | None = None,
 ) -> None:
-    """Raise :class:`AnswerClosedError` where :func:`closed` finds something."""
-    found = closed(request, answer=answer, submission=submission)
+    """Raise :class:`AnswerClosedError` where :func:`closed` finds something.
+
+    Counts that a list explains are closed with the whole suite: less what the list leaves out, they tell of it.
+    """
+    found = closed(request, answer=answer, submission=submission, task=task, suite=suite)
     if found:
         raise AnswerClosedError(found)
 

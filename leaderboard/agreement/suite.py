@@ -26,7 +26,7 @@ from leaderboard.agreement.types import LABELS
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from django.db.models import QuerySet
 
@@ -152,9 +152,9 @@ def _binary(label: str) -> str:
 
 
 def items_of_cell(
-    *, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int, without: Collection[int] = ()
+    *, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int
 ) -> list[Item]:
-    """The first answers in a cell of a pair's table but those ``without``, by task, system and trial. Two queries."""
+    """The first answers in a cell of a pair's table, by task, system and trial. Two queries."""
     entries, both = asked_entries(suite=suite, asked=asked), (pair.first, pair.second)
     rows: QuerySet[Any]
     if pair.first in REPORTED:
@@ -163,7 +163,7 @@ def items_of_cell(
         rows = rows.annotate(owner=F("run__slug"), shown_trial=Value(0), closed_case=no_case)
     else:
         task, entry = "revision__task", "submission__entry"
-        rows = with_labels(answers_of(entries, asked.category), both, entries).exclude(pk__in=without)
+        rows = with_labels(answers_of(entries, asked.category), both, entries)
         several = Case(When(submission__trials__gt=1, then="trial"), default=0)
         rows = rows.annotate(owner=F("submission_id"), shown_trial=several, closed_case=closed_case())
     inside = {f"{rater.column}__in": _labels_in(label) for rater, label in zip(both, cell, strict=True)}

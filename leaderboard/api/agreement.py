@@ -13,7 +13,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.agreement.asked import JUDGE_PREFIX, Asked, UnknownChoiceError
 from leaderboard.agreement.suite import read_report
 from leaderboard.agreement.types import ClassAccuracy, Coefficient
-from leaderboard.closing import closed_answers
+from leaderboard.closing import closed
 from leaderboard.views import agreement as pages
 from submissions.enums import Inputs
 
@@ -177,7 +177,8 @@ class WantedCell(WantedAgreement):
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
 def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement]) -> dict[str, Any]:
     """How far the raters of a suite agree on its published answers."""
-    shown, wanted, hidden = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump()), closed_answers(request)
+    shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump())
+    hidden = bool(closed(request, suite=shown))
     report = _report(shown, wanted)
     annotators, judges = pages.open_raters(report, asked=wanted, hidden=hidden)
     return {
@@ -192,11 +193,10 @@ def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement
 
 @router.get("/suites/{slug:suite}/agreement/cell", response=CellOut)
 def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell]) -> dict[str, Any]:
-    """The answers in one cell of the table of two raters."""
-    shown, hidden = get_object_or_404(Suite, slug=suite), closed_answers(request)
+    """The answers in one cell of the table of two raters. Closed to whoever is labelling an answer of the suite."""
+    shown = get_object_or_404(Suite, slug=suite)
     wanted = Asked(**asked.model_dump(exclude={"cell"}))
-    pairs = pages.open_pairs(_report(shown, wanted), hidden=hidden)
-    found = pages.cell_of(request.GET, pairs, shown, wanted, hidden)
+    found = pages.cell_of(request, _report(shown, wanted).pairs, shown, wanted)
     if found is None:
         raise Http404
     return {

@@ -16,7 +16,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import judge_facts, list_judges
 from leaderboard.board.labels import COUNTED, shown_judge
-from leaderboard.closing import AnswerClosedError, closed
+from leaderboard.closing import require_open
 from leaderboard.http import asked_version
 from leaderboard.views import judges as pages
 
@@ -196,9 +196,7 @@ def get_judge_differences(request: HttpRequest, slug: str, asked: Query[WantedDi
     version = asked_version(request, suite) if suite else None
     if suite is None or version is None:
         raise Http404
-    if closed(request):
-        # The tables less the listed answers would tell what both judges say of the one in hand.
-        raise AnswerClosedError(closed(request))
+    require_open(request, suite=suite)
     old = shown_judge(suite.pk)
     compared = compare(version=version, old=old, new=config)
     return {

@@ -12,7 +12,7 @@ from leaderboard.api.boards import TestsOut, tests_out
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
-from leaderboard.closing import AnswerClosedError, closed, closed_submissions
+from leaderboard.closing import closed_submissions, require_open
 from leaderboard.views import catalogue as pages
 
 if TYPE_CHECKING:
@@ -96,9 +96,8 @@ def list_task_results(
 def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
     """How many of a version's ranked rows pass a task, and which labels they have. Closed to whoever is labelling."""
     revision = _open_revision(request, suite, paper, index)
-    if closed(request):
-        # How many pass a task tells of few rows what each does.
-        raise AnswerClosedError(closed(request))
+    # How many pass a task tells of few rows what each does.
+    require_open(request, suite=revision.task.suite)
     answered = pages.answered_on(request, revision)
     told = difficulty_of(answered[2], answered[1]) if answered else None
     return {
@@ -112,8 +111,7 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, ask
 
 def _open_revision(request: HttpRequest, suite: str, paper: str, index: int) -> TaskRevision:
     revision, _ = pages.asked_revision(request, suite, paper, index)
-    if closed(request, task=revision.task):
-        raise AnswerClosedError(closed(request, task=revision.task))
+    require_open(request, task=revision.task)
     return revision
 
 

@@ -19,11 +19,11 @@ from leaderboard.agreement.texts import (
     statistic_lines,
 )
 from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.closing import closed_answers
+from leaderboard.closing import closed, closes, require_open
 from leaderboard.http import query_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from django.http import HttpRequest, HttpResponse, QueryDict
 
@@ -34,15 +34,16 @@ LISTED: Final = 500
 
 
 @require_safe
+@closes
 def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     """Every pair of raters of a suite, as ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=`` asks.
 
-    Nobody finds the answer that one is labelling in a cell, or alone in a table.
+    Whoever is labelling an answer of the suite sees large tables only, and no list of the answers in a cell.
     """
     shown = get_object_or_404(Suite, slug=suite)
     params = request.GET
     asked = _asked(params)
-    hidden = closed_answers(request)
+    hidden = bool(closed(request, suite=shown))
     try:
         report = read_report(suite=shown, asked=asked)
     except UnknownChoiceError as error:
@@ -51,17 +52,17 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     annotators, judges = open_raters(report, asked=asked, hidden=hidden)
     context = {
         "suite": shown,
-        "hidden": bool(hidden),
+        "hidden": hidden,
         "least": LEAST_ITEMS,
         "binary": asked.binary,
         "samples": asked.samples,
         "chosen": asked.first or asked.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
-        "cell": cell_of(params, report.pairs, shown, asked, hidden),
+        "cell": cell_of(request, report.pairs, shown, asked),
         "reported_annotators": report.reported_annotators,
         "form": AgreementFilterForm(params, suite=shown),
-        "pairs": [_shown_pair(params, pair) for pair in pairs],
+        "pairs": [_shown_pair(params, pair, hidden=hidden) for pair in pairs],
         "annotators": annotators,
         "annotators_lines": annotators_lines(report.annotators),
         "judges": [
@@ -78,8 +79,8 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     return render(request, "leaderboard/agreement.html", context)
 
 
-def open_pairs(report: Report, *, hidden: Collection[int]) -> list[RaterPair]:
-    """The pairs to show to somebody from whom ``hidden`` answers are hidden.
+def open_pairs(report: Report, *, hidden: bool) -> list[RaterPair]:
+    """The pairs to show, to somebody from whom an answer is ``hidden``.
 
     A table of few answers would tell the labels of the one in hand.
     """
@@ -87,7 +88,7 @@ def open_pairs(report: Report, *, hidden: Collection[int]) -> list[RaterPair]:
 
 
 def open_raters(
-    report: Report, *, asked: Asked, hidden: Collection[int]
+    report: Report, *, asked: Asked, hidden: bool
 ) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
     """The annotators together (None without any) and each judge against them, where these are about all labels."""
     if asked.binary or asked.first or asked.second or (hidden and asked.narrowed):
@@ -107,7 +108,7 @@ def _asked(params: QueryDict) -> Asked:
     )
 
 
-def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
+def _shown_pair(params: QueryDict, pair: RaterPair, *, hidden: bool) -> dict[str, Any]:
     result = pair.result
     address = {"first": pair.first.slug, "second": pair.second.slug}
     rows = [
@@ -117,7 +118,7 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
                 {
                     "label": column,
                     "count": count,
-                    "query": query_with(params, **address, cell=f"{row},{column}"),
+                    "query": "" if hidden else query_with(params, **address, cell=f"{row},{column}"),
                     "agrees": row == column,
                 }
                 for column, count in zip(result.labels, counts, strict=True)
@@ -141,13 +142,15 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
     }
 
 
-def cell_of(
-    params: QueryDict, pairs: Sequence[RaterPair], suite: Suite, asked: Asked, hidden: Collection[int]
-) -> dict[str, Any] | None:
-    """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
-    given = params.get("cell", "")
+def cell_of(request: HttpRequest, pairs: Sequence[RaterPair], suite: Suite, asked: Asked) -> dict[str, Any] | None:
+    """The answers in the asked cell of the one pair that is shown.
+
+    Raises Http404 for a cell that it has not, ``AnswerClosedError`` for whoever is labelling an answer of the suite.
+    """
+    given = request.GET.get("cell", "")
     if not given:
         return None
+    require_open(request, suite=suite)
     row, _, column = given.partition(",")
     pair = pairs[0] if len(pairs) == 1 else None
     if pair is None or not {row, column} <= set(pair.result.labels):
@@ -158,7 +161,7 @@ def cell_of(
         "column": column,
         "first": pair.first,
         "second": pair.second,
-        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED, without=hidden),
+        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED),
         "count": pair.result.matrix[labels.index(row)][labels.index(column)],
-        "close": query_with(params, cell=None),
+        "close": query_with(request.GET, cell=None),
     }

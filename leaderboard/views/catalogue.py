@@ -133,7 +133,7 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
         "page": page,
         "columns": sort_columns(request.GET, SORTS, DEFAULT_SORT, ascending=("system", "inputs", "judge", "human")),
         # How many pass a task tells of few rows what each does.
-        "difficulty": None if closed(request) else difficulty_of(entries, place),
+        "difficulty": None if closed(request, suite=task.suite) else difficulty_of(entries, place),
     }
 
 

@@ -22,7 +22,7 @@ from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
-from leaderboard.closing import closed_answers
+from leaderboard.closing import closes, require_open
 from leaderboard.forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from leaderboard.http import asked_version
 from reviews.views.guards import maintainers_only, user_of
@@ -59,8 +59,12 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
 
 @never_cache
 @require_safe
+@closes
 def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
-    """``?suite=``: what would change on its board if it showed this judge. Published answers only, so it is public."""
+    """``?suite=``: what would change on its board if it showed this judge. Published answers only, so it is public.
+
+    Closed to whoever is labelling one of them.
+    """
     config = get_object_or_404(JudgeConfig, slug=slug)
     return _differences(request, config, asked_suite(request, config))
 
@@ -80,6 +84,8 @@ def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
 def _differences(
     request: HttpRequest, config: JudgeConfig, suite: Suite | None, *, form: ShowForm | None = None, status: int = 200
 ) -> HttpResponse:
+    if suite:
+        require_open(request, suite=suite)
     version = asked_version(request, suite) if suite else None
     old = shown_judge(suite.pk) if suite else None
     compared = compare(version=version, old=old, new=config) if version else None
@@ -93,7 +99,6 @@ def _differences(
         "version": version,
         "old": old,
         "compared": compared,
-        "moved": [each for each in compared.moved if each[0].pk not in closed_answers(request)] if compared else [],
         "heads": COUNTED,
         "show": form or (ShowForm.of(suite, old) if suite and maintains and old != config else None),
     }
@@ -160,6 +165,7 @@ def judge_plan(request: HttpRequest, slug: str) -> HttpResponse:
 
 @action("judge_differences")
 @maintainers_only
+@closes
 def judge_show(request: HttpRequest, slug: str) -> HttpResponse:
     """Show this judge on a suite's board. If meanwhile the board shows another one, that is shown instead."""
     config = get_object_or_404(JudgeConfig, slug=slug)

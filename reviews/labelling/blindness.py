@@ -27,8 +27,8 @@ def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
     answer = "case__implementation"
     return (
         mine.exclude(case__kind=CaseKind.PRACTICE)
-        .select_related(f"{answer}__revision")
-        .only("state", "case__implementation_id", f"{answer}__submission_id", f"{answer}__revision__task_id")
+        .select_related(f"{answer}__revision__task")
+        .only("state", "case__implementation_id", f"{answer}__submission_id", f"{answer}__revision__task__suite_id")
     )
 
 

@@ -112,10 +112,10 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "progress": Page(reverse("submission_progress", args=at), "because wrong_output"),
         "actions": Page(reverse("submission_actions", args=at), "those that did not", FORBIDDEN),
         "bundle": Page(reverse("submission_bundle", args=at), "marked", FORBIDDEN),
-        "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed),
+        "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed, FORBIDDEN),
         "cases": Page(reverse("cases"), f'href="{earlier}"'),
         "case": Page(earlier, "A marked note of the decision.", FORBIDDEN),
-        "judge_differences": Page(compared, f"{one}#judges"),
+        "judge_differences": Page(compared, f"{one}#judges", FORBIDDEN),
         "reevaluate": Page(reverse("reevaluate"), "a marked reason"),
         "task": Page(task.get_absolute_url(), listed),
     }
@@ -244,6 +244,43 @@ def test_numbers_of_a_category_are_hidden_from_whoever_labels_an_answer_in_it(
         assert said in body(client, address, UserFactory())[1]
 
 
+def test_counts_that_a_list_explains_are_closed_with_their_suite_alone(
+    client: Client, suite_world: World, annotator: Reviewer
+) -> None:
+    """A table less the answers that are listed would tell of the one in hand, however many there are."""
+    suite = suite_world.answer.submission.suite_version.suite
+    addresses = [suite_world.pages[name].address for name in ("cell", "judge_differences")]
+    question = suite_world.waiting[1]
+    assert question.implementation.submission.suite_version.suite != suite
+    assigned(question, annotator)
+    assert [body(client, address, annotator.user)[0] for address in addresses] == [HTTPStatus.OK] * 2
+    assigned(suite_world.waiting[0], annotator)
+    assert [body(client, address, annotator.user)[0] for address in addresses] == [FORBIDDEN] * 2
+
+
+def test_counts_lead_to_no_list_for_whoever_labels(
+    client: Client, suite_world: World, annotator: Reviewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaderboard.views.agreement.LEAST_ITEMS", 2)
+    slug = suite_world.answer.submission.suite_version.suite.slug
+    address = reverse("agreement", args=[slug]) + "?binary=1"
+    assert "#answers" in body(client, address, annotator.user)[1]
+    suite_world.hold(annotator)
+    text = body(client, address, annotator.user)[1]
+    assert ("#answers" in text, '<td class="number agrees">1</td>' in text) == (False, True)
+
+
+def test_whoever_labels_cannot_show_another_judge_either(client: Client, suite_world: World) -> None:
+    """The page that asks for the confirmation tells what the answer in hand is said to be."""
+    person = ready(user=UserFactory(is_staff=True))
+    suite_world.hold(person)
+    client.force_login(person.user)  # type: ignore[arg-type]
+    suite = suite_world.answer.submission.suite_version.suite
+    page = suite_world.pages["judge_differences"].address.partition("?")[0]
+    response = client.post(page.replace("differences", "show"), {"suite": suite.slug})
+    assert (response.status_code, "Hidden until you submit" in response.content.decode()) == (FORBIDDEN, True)
+
+
 def test_everything_else_stays_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     submission, other = suite_world.answer.submission, suite_world.other
@@ -260,7 +297,6 @@ def test_everything_else_stays_open(client: Client, suite_world: World, annotato
         (reverse("board", args=[suite.slug]), ">1/2<"),
         (reverse("board_actions", args=[suite.slug]), "those that did not"),
         (submission.system.get_absolute_url(), ">1/2<"),
-        (suite_world.pages["judge_differences"].address, f"{other.get_absolute_url()}#judges"),
         (reverse("reported_run", args=[run.slug]), result.task.slug),
         (reverse("reported_case", args=[run.slug, result.task.paper.slug, result.task.index]), "a marked word"),
     ):
