@@ -9,9 +9,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django_filters.filters import CharFilter, ChoiceFilter, DateFilter
 from django_filters.filterset import FilterSet
 
+from benchmark_tasks.domain.queries import titles_told_apart
 from benchmark_tasks.models import Category, Suite, TaskRevision
 from evaluator.judging.labels import Label
-from leaderboard.board.board import titles_told_apart, visible_entries
+from leaderboard.board.board import visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case

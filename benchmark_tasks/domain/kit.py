@@ -16,6 +16,7 @@ from django.conf import settings
 from benchmark_tasks.domain.content import file_path, tree_files
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.zips import member
 from benchmark_tasks.enums import Protocol
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 Member: TypeAlias = "tuple[str, str, Content]"
 """Name in the archive, a key that changes with the content, and the content."""
 
-_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # what a zip file can date; kits of equal content must be equal bytes
-_REGULAR_FILE: Final = 0o100644 << 16
-_UNIX: Final = 3
-_LEVEL: Final = 6  # whole data sets are packed while somebody waits
 
 _PIECE: Final = 1024 * 1024
 _README: Final = """\
@@ -96,13 +93,9 @@ def build_kit(suite_version: SuiteVersion) -> Path:
 
 
 def _write(place: Path, members: list[Member]) -> None:
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+    with zipfile.ZipFile(place, "w") as archive:
         for name, _, content in members:
-            entry = zipfile.ZipInfo(name, _EARLIEST)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = _UNIX
-            entry.external_attr = _REGULAR_FILE
-            with archive.open(entry, "w") as target:
+            with archive.open(member(name), "w") as target:
                 _copy(content, target)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
@@ -13,6 +14,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from django.db.models import QuerySet
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
 UNREADABLE: Final = (ContentMissingError, SourceError, OSError)
 """What reading a definition raises where the task's files are gone, or do not hold the goal any more."""
+
+
+def titles_told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
+    """Suites with their titles; where a title occurs twice, its slug stands beside it."""
+    listed = list(suites)
+    times = Counter(suite.title for suite in listed)
+    return [(suite, suite.title if times[suite.title] == 1 else f"{suite.title} ({suite.slug})") for suite in listed]
 
 
 def current_version(suite: Suite) -> SuiteVersion | None:

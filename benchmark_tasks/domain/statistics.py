@@ -41,3 +41,8 @@ def mean_pass_at_k(tasks: Iterable[tuple[int, int]], k: int) -> float | None:
     """The mean over tasks, each given as (trials, passes); None without tasks. Raises ValueError as above."""
     estimates = [pass_at_k(n, c, k) for n, c in tasks]
     return sum(estimates) / len(estimates) if estimates else None
+
+
+def p_text(p: float) -> str:
+    """A p-value as sentences and tables write it: to two significant digits, tiny ones as ``< 0.001``."""
+    return "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"

@@ -151,9 +151,7 @@ def _binary(label: str) -> str:
     return label if label == Label.CC.value else REST
 
 
-def items_of_cell(
-    *, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int
-) -> list[Item]:
+def items_of_cell(*, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int) -> list[Item]:
     """The first answers in a cell of a pair's table, by task, system and trial. Two queries."""
     entries, both = asked_entries(suite=suite, asked=asked), (pair.first, pair.second)
     rows: QuerySet[Any]

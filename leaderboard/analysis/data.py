@@ -150,7 +150,7 @@ class SuiteResults:
         if stored is None or not visible.issuperset(stored.entries):
             return Report(None, "A worker computes this; it takes a minute, or longer while tests wait.")
         when = f"Computed {stored.computed:%Y-%m-%d %H:%M} UTC"
-        stale = stored.digest != digest_of(self.version)
+        stale = stored.digest != inputs_digest(self.version)
         note = f"{when}, before the newest change of the data; a worker computes it again." if stale else f"{when}."
         return Report(stored.data, "", note)
 
@@ -160,7 +160,7 @@ def ranked_entries(version: SuiteVersion) -> QuerySet[Entry]:
     return visible_entries().filter(suite_version=version, kind=Kind.RANKED)
 
 
-def digest_of(version: SuiteVersion) -> str:
+def inputs_digest(version: SuiteVersion) -> str:
     """A digest of all that a report is computed from: rows, when they were counted, and repository metrics.
 
     Cheap: two queries. A row is counted again when a run, a label or a decision of it changes.

@@ -18,7 +18,7 @@ from evaluator.queue.queueing import AUDITS, push_once
 from leaderboard.agreement.asked import REPORTED_TESTS, TESTS, Asked, raters
 from leaderboard.agreement.label_counts import answers_of, count_labels, results_of, with_labels, with_reported_labels
 from leaderboard.agreement.suite import rater_pairs
-from leaderboard.analysis.data import digest_of, ranked_entries
+from leaderboard.analysis.data import inputs_digest, ranked_entries
 from leaderboard.analysis.types import TaskCount
 from leaderboard.board.board import visible_entries
 from leaderboard.models import AnalysisReport
@@ -58,7 +58,7 @@ class ReportData(TypedDict):
 def compute_report(version: SuiteVersion) -> AnalysisReport:
     """Compute and store the report of a suite version. Takes seconds, and loads statsmodels."""
     # Before anything is read: what changes meanwhile makes the report old, and not wrong.
-    digest = digest_of(version)
+    digest = inputs_digest(version)
     entries = list(visible_entries().filter(suite_version=version).order_by("pk").values_list("pk", flat=True))
     charts, known = of_board(version), raters()
     labels = count_labels(entries=ranked_entries(version), category="", raters=known)
@@ -85,7 +85,7 @@ def push_stale() -> int:
     reports = {report.suite_version_id: report for report in AnalysisReport.objects.defer("data", "entries")}
     for version in SuiteVersion.objects.filter(pk__in=visible_entries().order_by().values("suite_version")):
         report = reports.get(version.pk)
-        if report and (report.computed > timezone.now() - LEAST_PAUSE or report.digest == digest_of(version)):
+        if report and (report.computed > timezone.now() - LEAST_PAUSE or report.digest == inputs_digest(version)):
             continue
         job = "leaderboard.jobs.compute_analysis"
         pushed += bool(push_once(AUDITS, job, version.pk, job_id=f"analysis-{version.pk}", timeout=SECONDS))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
-from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 
 from leaderboard.api.problems import Kind, ProblemError
+from leaderboard.counted import in_this_minute
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from submissions.models import ApiToken
-
-_WINDOW: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +42,7 @@ def count(request: HttpRequest, token: ApiToken | None) -> Usage:
     environment = settings.ENVIRONMENT
     limit = environment.api_token_requests if token else environment.api_anonymous_requests
     who = f"token-{token.pk}" if token else f"address-{_address(request)}"
-    minute, past = divmod(int(time.time()), _WINDOW)
-    key = f"api:{who}:{minute}"
-    # Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
-    used = int(cache.get(key, 0)) + 1
-    if used <= limit:
-        cache.set(key, used, _WINDOW)
-    return Usage(limit, used, _WINDOW - past)
+    return Usage(limit, *in_this_minute(f"api:{who}", limit=limit))
 
 
 def require(usage: Usage) -> None:

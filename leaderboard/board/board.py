@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from django.db.models import Count, Exists, OuterRef, Q
 
+from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.models import Category
 from leaderboard.comparing.limits import LEAST_TASKS
 from leaderboard.enums import FINAL, RaterAxis
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from benchmark_tasks.models import Suite, SuiteVersion
+    from benchmark_tasks.models import SuiteVersion
 
 NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
@@ -62,6 +62,12 @@ class TestsCell:
     high: float | None
     passed: float
     tasks: int
+
+    @classmethod
+    def counted(cls, passed: float, tasks: int) -> Self:
+        """So many of so many (at least one), with Wilson's interval."""
+        low, high = wilson(passed, tasks)
+        return cls(100 * passed / tasks, 100 * low, 100 * high, passed, tasks)
 
     @property
     def few(self) -> bool:
@@ -211,23 +217,20 @@ class BoardRow:
         return tuple(remark for remark in self.remarks if remark.startswith(axis.remark_prefix))
 
 
-def visible_entries() -> QuerySet[Entry]:
-    """Entries that everybody may see.
+def is_visible(entry: str = "") -> Q:
+    """What everybody may see, of entries, or of rows that lead to theirs by the lookup ``entry`` (``"entry__"``).
 
     The submission's own visibility is asked as well as the entry's flag: the flag is recomputed by a job, and what
     was hidden or withdrawn a moment ago must not wait for it.
     """
-    shown = Q(reported_run__isnull=False) | Q(
-        submission__visibility=Visibility.PUBLISHED, submission__state=SubmissionState.SCORED
-    )
-    return Entry.objects.filter(shown, published=True)
+    submission = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
+    measured = Q(**{f"{entry}submission__{name}": value for name, value in submission.items()})
+    return Q(**{f"{entry}published": True}) & (Q(**{f"{entry}reported_run__isnull": False}) | measured)
 
 
-SHOWN: Final = Q(entry__published=True) & (
-    Q(entry__reported_run__isnull=False)
-    | Q(entry__submission__visibility=Visibility.PUBLISHED, entry__submission__state=SubmissionState.SCORED)
-)
-"""Of metrics, the same."""
+def visible_entries() -> QuerySet[Entry]:
+    """Entries that everybody may see."""
+    return Entry.objects.filter(is_visible())
 
 
 def board_metrics(
@@ -246,7 +249,7 @@ def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
 
     They are found by one index first, so that a page reads its own rows of 100,000 and no more.
     """
-    found = EntryMetric.objects.filter(SHOWN, pk__in=listed.values("pk"))
+    found = EntryMetric.objects.filter(is_visible("entry__"), pk__in=listed.values("pk"))
     return found.order_by(*listed.query.order_by)
 
 
@@ -306,13 +309,6 @@ def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     elif scaffold not in {"", NONE}:
         parts.append(scaffold)
     return " · ".join([*parts, *([organisation] if organisation else [])])
-
-
-def titles_told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
-    """Suites with their titles; where a title occurs twice, its slug stands beside it."""
-    listed = list(suites)
-    times = Counter(suite.title for suite in listed)
-    return [(suite, suite.title if times[suite.title] == 1 else f"{suite.title} ({suite.slug})") for suite in listed]
 
 
 def categories_of(version: SuiteVersion) -> list[Category]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from benchmark_tasks.domain.statistics import wilson
 from leaderboard.board.board import LabelsCell, TestsCell
 from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
@@ -103,10 +102,7 @@ def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
     known = [share for share in shares if share is not None]
     # As everywhere, what others reported keeps all tasks as its denominator; here some may be left out.
     number = len(shares) if row.reported else len(known)
-    if not known:
-        return None
-    low, high = wilson(sum(known), number)
-    return TestsCell(100 * sum(known) / number, 100 * low, 100 * high, sum(known), number)
+    return TestsCell.counted(sum(known), number) if known else None
 
 
 def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:

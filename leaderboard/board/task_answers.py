@@ -11,7 +11,6 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Lower, NullIf
 from django.urls import reverse
 
-from benchmark_tasks.domain.statistics import wilson
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.testing.types import Outcome
@@ -160,11 +159,7 @@ def difficulty_of(entries: QuerySet[Entry], place: MatrixTask) -> Difficulty:
     keys = [f"marks__{rater}__{place.place}" for rater in ("tests", "judge", "human")]
     said = list(entries.filter(kind=Kind.RANKED).order_by().values_list(*keys))
     shares = [share for share, _, _ in said if share is not None]
-    passed = sum(shares)
-    low, high = wilson(passed, len(shares)) if shares else (0.0, 0.0)
-    cell = TestsCell(
-        percent=100 * passed / len(shares), low=100 * low, high=100 * high, passed=passed, tasks=len(shares)
-    ) if shares else None  # fmt: skip
+    cell = TestsCell.counted(sum(shares), len(shares)) if shares else None
     return Difficulty(cell, _shares(judge for _, judge, _ in said), _shares(human for _, _, human in said))
 
 

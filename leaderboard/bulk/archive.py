@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
 from evaluator.queue.queueing import AUDITS, push_once
 from leaderboard.board.board import board_metrics, board_rows, categories_of, visible_entries
@@ -37,8 +38,6 @@ _BOARDS: Final = [
     ("kind", "ranked, or calibration (never ranked)"),
     ("category", "the category; empty for the whole board"),
 ]
-_WRITTEN: Final = (1980, 1, 1, 0, 0, 0)
-"""The time that every member of the archive carries: the oldest that the format knows."""
 
 
 def current(suite: Suite) -> AnswersFile | None:
@@ -102,11 +101,11 @@ def _write(path: Path, suite: Suite, entries: set[int]) -> int:
     site = settings.ENVIRONMENT.site_address
     count = 0
     with zipfile.ZipFile(path, "x") as archive:
-        archive.writestr(_member("README.md"), readme(suite, _BOARDS, FILE_MEANINGS))
-        archive.writestr(_member("LICENSE"), licence(suite, settings.ENVIRONMENT.data_licence))
-        with archive.open(_member("boards.csv"), "w", force_zip64=True) as file:
+        archive.writestr(member("README.md"), readme(suite, _BOARDS, FILE_MEANINGS))
+        archive.writestr(member("LICENSE"), licence(suite, settings.ENVIRONMENT.data_licence))
+        with archive.open(member("boards.csv"), "w", force_zip64=True) as file:
             file.writelines(line.encode() for line in _board_lines(suite, entries, site))
-        with archive.open(_member("answers.jsonl"), "w", force_zip64=True) as file:
+        with archive.open(member("answers.jsonl"), "w", force_zip64=True) as file:
             for lines in (measured_lines(suite, entries, site), reported_lines(suite, entries, site)):
                 for line in lines:
                     file.write(f"{json.dumps(line, ensure_ascii=False)}\n".encode())
@@ -126,10 +125,3 @@ def _board_lines(suite: Suite, entries: set[int], site: str) -> Iterator[str]:
                     kind = "calibration" if row.calibration else "ranked"
                     about = [version.number, kind, category.slug if category else None]
                     yield csv_line(map(as_cell, [*about, *file_row(row, site)]))
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    """A member of the archive with nothing in it that differs between two times of writing the same."""
-    member = zipfile.ZipInfo(name, _WRITTEN)
-    member.compress_type, member.create_system, member.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
-    return member

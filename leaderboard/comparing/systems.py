@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from django.db.models import Q
 
+from benchmark_tasks.domain.statistics import p_text
 from leaderboard.board.board import board_metrics, board_rows, shown_metrics, title_with_inputs
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import said_of
@@ -55,7 +56,9 @@ class Compared:
         if self.pair is None or self.adjusted is None:
             return f"{names[0]} and {names[1]} cannot be compared: no task has a published result of both."
         tasks = "the one task that both have" if self.pair.tasks == 1 else f"these {self.pair.tasks} tasks"
-        counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, p = {_p(self.adjusted)}"
+        p = p_text(self.adjusted)
+        p = f"p {p}" if p.startswith("<") else f"p = {p}"
+        counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, {p}"
         if not self.apart:
             return f"{names[0]} and {names[1]} cannot be told apart on {tasks}: {counts}."
         better, worse = names if self.pair.more_a > self.pair.more_b else names[::-1]
@@ -136,7 +139,3 @@ def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
     else:
         tests = "passed" if share else "failed"
     return tests, judge, human
-
-
-def _p(value: float) -> str:
-    return "less than 0.001" if value < 0.001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"

@@ -8,7 +8,7 @@ from benchmark_tasks.models import SuiteVersion
 
 
 class AnalysisReport(models.Model):
-    """Computed from what everybody could see then. ``digest`` is that of its inputs (``analysis.report.digest_of``).
+    """Computed from what everybody could see then. ``digest`` is ``analysis.data.inputs_digest`` of that.
 
     ``entries`` are the ids of the rows that were counted: when one of them is no longer visible, the report is not
     shown any more. ``data`` is an ``analysis.report.ReportData``.

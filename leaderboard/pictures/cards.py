@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from submissions.enums import Inputs
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -79,7 +81,7 @@ def board_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int,
     return card(
         title=title,
         subtitle=subtitle or "Re-implementing masked functions of NLP research code: unit tests passed, in per cent",
-        rows=[(row.system, row.inputs_word if row.inputs != "full" else "", row) for row in rows],
+        rows=[(row.system, _given(row), row) for row in rows],
         footer=f"{systems}. Bars are 95 % intervals.",
     )
 
@@ -90,7 +92,7 @@ def system_card(name: str, facts: str, runs: Sequence[tuple[str, BoardRow]]) -> 
     return card(
         title=name,
         subtitle=facts or "Unit tests passed, in per cent",
-        rows=[(suite, row.inputs_word if row.inputs != "full" else "", row) for suite, row in runs],
+        rows=[(suite, _given(row), row) for suite, row in runs],
         sentence=". ".join(told[:2]),
         footer="Unit tests passed, in per cent, with 95 % intervals.",
     )
@@ -108,10 +110,15 @@ def compare_card(suite: str, rows: Sequence[BoardRow], pairs: Sequence[Compared]
         title=" against ".join(_cut(row.system, 21 if len(rows) == 2 else 14) for row in rows[:2])
         + (f" and {len(rows) - 2} more" if more else ""),
         subtitle=f"{suite}: unit tests passed, in per cent",
-        rows=[(row.system, row.inputs_word if row.inputs != "full" else "", row) for row in rows],
+        rows=[(row.system, _given(row), row) for row in rows],
         sentence=f"{found}{first.words}",
         footer="Bars are 95 % intervals; p by McNemar's exact test.",
     )
+
+
+def _given(row: BoardRow) -> str:
+    """What the system was given, unless that was everything."""
+    return "" if row.inputs == Inputs.FULL else row.inputs_word
 
 
 def _standing(row: BoardRow) -> str:

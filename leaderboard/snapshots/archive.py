@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmark_tasks.domain.zips import zipped
 from leaderboard.board.columns import FILE_COLUMNS, FILE_MEANINGS, file_row
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import FILE_MEANINGS as MATRIX_MEANINGS
@@ -37,7 +36,6 @@ _GONE: Final = """
 Since the board was frozen, submissions were withdrawn or hidden. {} of its rows are not in these files, nor is the
 rater agreement, which counted them.
 """
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
@@ -77,17 +75,8 @@ def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
     files["manifest.json"] = _json(
         {**about, "left_out": left_out, "rows_withdrawn": len(frozen) - len(rows), "sha256": digests}
     )
-    return _zipped(files, folder=f"{document['suite']['slug']}-snapshot-{snapshot.number}")
-
-
-def _zipped(files: Mapping[str, bytes], *, folder: str) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{folder}/{name}", _EPOCH)
-            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
-            archive.writestr(entry, content)
-    return target.getvalue()
+    folder = f"{document['suite']['slug']}-snapshot-{snapshot.number}"
+    return zipped({f"{folder}/{name}": content for name, content in files.items()})
 
 
 def _sorted(facts: Mapping[str, object] | None) -> dict[str, object] | None:

@@ -9,9 +9,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from benchmark_tasks.domain.queries import titles_told_apart
 from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from leaderboard.board.board import system_facts, titles_told_apart
+from leaderboard.board.board import system_facts
 from leaderboard.cases.case_pages import public_cases
 from leaderboard.runs.submission_pages import known_as
 from reviews.cases.flags import raised_flags
@@ -82,10 +83,7 @@ def sources(suite: Suite) -> list[tuple[str, str]]:
     return [*links, ("Tasks", suite.get_absolute_url())]
 
 
-@register.filter
-def told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
-    """Suites with titles of which no two are the same."""
-    return titles_told_apart(suites)
+register.filter("told_apart", titles_told_apart)
 
 
 @register.filter

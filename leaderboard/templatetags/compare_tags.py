@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from django import template
 
+from benchmark_tasks.domain.statistics import p_text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,10 +21,7 @@ def signed(value: float) -> str:
     return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", "\N{MINUS SIGN}")
 
 
-@register.filter
-def p_value(value: float) -> str:
-    """A p-value to two significant digits, as the sentence above the table gives it."""
-    return "< 0.001" if value < 0.001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+register.filter("p_value", p_text)
 
 
 @register.filter

@@ -61,7 +61,7 @@ PAGE_ROWS: Final = {"": 50, "all": 500}
 """What ``?rows=`` may ask for."""
 
 
-def data_version(_request: HttpRequest, suite: str | None = None) -> str | None:
+def data_version(_request: HttpRequest, suite: str | None = None, **_: object) -> str | None:
     """The version of what the boards of a suite show (of the first one without ``suite``); None where there is none."""
     slug = suite or Suite.objects.values_list("slug", flat=True).first()
     changed = changes_of(slug) if slug else None
@@ -179,7 +179,8 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
         if key not in kept
     }
     WRITTEN.set_many(new)
-    return [kept.get(key) or new[key] for key in by_key]
+    written = kept | new
+    return [written[key] for key in by_key]
 
 
 def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]) -> str:

@@ -16,10 +16,10 @@ from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.problems import general
-from benchmark_tasks.domain.queries import current_version, has_code, revisions_of
+from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, titles_told_apart
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
-from leaderboard.board.board import titles_told_apart, visible_entries
+from leaderboard.board.board import visible_entries
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, answers_to, difficulty_of, in_order, task_answers
 from leaderboard.closing import closed, closed_submissions

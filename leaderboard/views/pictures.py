@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from django.core.cache import cache
 from django.db.models import Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -17,6 +15,7 @@ from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.results import runs_of_system
+from leaderboard.counted import in_this_minute
 from leaderboard.http import asked_version
 from leaderboard.models import BoardState
 from leaderboard.page_cache import kept_by
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
 
 MOST_DRAWN: Final = 60
 """New pictures a minute, on the whole site: each takes a tenth of a second, and comparisons are countless."""
-_MINUTE: Final = 60
-
-
-def _board(request: HttpRequest, suite: str, **_: object) -> str | None:
-    return data_version(request, suite)
 
 
 def _every_board(_request: HttpRequest, **_: object) -> str | None:
@@ -65,7 +59,7 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 @require_safe
-@kept_by(_board)
+@kept_by(data_version)
 def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """The best rows of a frozen board that are still public."""
     shown = asked_snapshot(suite, number)
@@ -107,13 +101,9 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
 
 def _drawn(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
     """The picture, unless too many were drawn in this minute. Kept ones do not count."""
-    key = f"pictures:{int(time.time()) // _MINUTE}"
-    # Two at the same moment may count as one, as with requests to the API.
-    drawn = int(cache.get(key, 0)) + 1
-    if drawn > MOST_DRAWN:
+    drawn = in_this_minute("pictures", limit=MOST_DRAWN)
+    if drawn.times > MOST_DRAWN:
         said = "Too many pictures were drawn in this minute. Ask again in the next."
-        return HttpResponse(
-            said, status=HTTPStatus.TOO_MANY_REQUESTS, headers={"Retry-After": _MINUTE}, content_type="text/plain"
-        )
-    cache.set(key, drawn, _MINUTE)
+        headers = {"Retry-After": str(drawn.seconds)}
+        return HttpResponse(said, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers, content_type="text/plain")
     return HttpResponse(draw(card(), site=request.get_host()), content_type="image/png")

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
-from leaderboard.board.board import SHOWN, board_metrics, board_row, visible_entries
+from leaderboard.board.board import board_metrics, board_row, is_visible, visible_entries
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.histories import history_of
 from leaderboard.board.matrix import cells, tasks_by_version
@@ -126,7 +126,7 @@ def _neighbours(runs: list[SystemRun]) -> dict[int, list[Neighbour]]:
         if run.row.tests and not run.row.calibration and (there is None or _percent(run) > _percent(there)):
             best[run.entry.suite_version_id] = run
     own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
-    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(SHOWN)
+    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(is_visible("entry__"))
     others = others.exclude(entry__system=OuterRef("entry__system"))
     above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
     below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]

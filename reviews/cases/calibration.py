@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.domain.zips import zipped
 from benchmark_tasks.models import Suite
 from reviews.exceptions import ReviewError
 from submissions.domain.operators import local_operator
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
 
-_EPOCH: Final = (2026, 1, 1, 0, 0, 0)
 LICENCE: Final = "AGPL-3.0-or-later"
 
 
@@ -76,9 +74,4 @@ def _zip(version: SuiteVersion, answers: Mapping[tuple[str, int], str], *, syste
     }
     files = {"submission.json": json.dumps(manifest, indent=2) + "\n"}
     files |= {f"answers/{task}/trial-{trial}/answer.py": source for (task, trial), source in answers.items()}
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            # A fixed time makes the same answers the same bytes, and so the same submission.
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), text, zipfile.ZIP_DEFLATED)
-    return target.getvalue()
+    return zipped(files)

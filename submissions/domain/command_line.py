@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmark_tasks.domain.zips import member
 from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.tree_answers import CACHES, noise_of_name
 from submissions.answers.types import Severity
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterator
 
-_EPOCH = (2026, 1, 1, 0, 0, 0)
 _WORDS = {
     Severity.REFUSE: "refused",
     Severity.BAD_ANSWER: "bad_patch if sent",
@@ -61,13 +61,12 @@ def packed(path: Path) -> Iterator[Path]:
 
 def _pack(folder: Path, target: Path) -> None:
     most = tree_limits().members
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(target, "w") as archive:
         for number, (name, file) in enumerate(_files(folder), start=1):
             if number > most:
                 msg = f"{folder} holds more than {most} files; remove data and caches, or raise OUTPUT_TREE_FILES."
                 raise SubmissionError(msg)
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            archive.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(member(name), file.read_bytes(), compresslevel=1)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -5,9 +5,7 @@ They have kind ``calibration``: measured like every other submission, shown apar
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,12 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.python_source import same_definition
 from benchmark_tasks.domain.queries import golden_definition
+from benchmark_tasks.domain.zips import zipped
 from submissions.exceptions import SuiteNotOpenError
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion, TaskRevision
 
-_EPOCH = (2026, 1, 1, 0, 0, 0)
 
 _Answer: TypeAlias = tuple[str | None, str]
 """The source of an answer, None where the task is left out, and its outcome."""
@@ -134,9 +132,4 @@ def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, _A
     for revision, (source, _) in answers.items():
         if source is not None:
             files[f"answers/{revision.task.slug}/answer.py"] = source
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            # A fixed time makes the same sample the same bytes.
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), text, zipfile.ZIP_DEFLATED)
-    return target.getvalue()
+    return zipped(files)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.queue.queueing import AUDITS, opened
-from leaderboard.analysis.data import SuiteResults, digest_of
+from leaderboard.analysis.data import SuiteResults, inputs_digest
 from leaderboard.analysis.report import LEAST_PAUSE, compute_report, push_stale
 from leaderboard.board.entries import recompute_submission
 from leaderboard.jobs import compute_analysis
@@ -123,15 +123,15 @@ def test_a_report_says_when_it_is_older_than_its_data(version: SuiteVersion) -> 
 
 
 def test_the_digest_follows_rows_their_counts_and_metrics(version: SuiteVersion) -> None:
-    digests = [digest_of(version)]
+    digests = [inputs_digest(version)]
     submission = published(version, "passed")
-    digests.append(digest_of(version))
+    digests.append(inputs_digest(version))
     recompute_submission(submission.pk)
-    digests.append(digest_of(version))
+    digests.append(inputs_digest(version))
     version.revisions.filter(pk=version.revisions.first().pk).update(repository_metrics={})
-    digests.append(digest_of(version))
+    digests.append(inputs_digest(version))
     assert len(set(digests)) == 4
-    assert digest_of(version) == digests[-1]
+    assert inputs_digest(version) == digests[-1]
 
 
 @pytest.mark.parametrize("visibility", [Visibility.HIDDEN, Visibility.WITHDRAWN, Visibility.PRIVATE])
@@ -194,4 +194,4 @@ def test_a_worker_computes_it(version: SuiteVersion, redis_url: str) -> None:
     published(version, "passed", owner=UserFactory())
     push_stale()
     get_worker(AUDITS, worker_class="rq.SimpleWorker", serializer="json").work(burst=True)
-    assert AnalysisReport.objects.get().digest == digest_of(version)
+    assert AnalysisReport.objects.get().digest == inputs_digest(version)
