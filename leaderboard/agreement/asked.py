@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
 from django.forms.utils import flatatt
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
 
 from benchmark_tasks.models import Category, SuiteVersion
 from evaluator.models import JudgeConfig
@@ -156,24 +158,29 @@ def _check(kind: str, given: str, known: Sequence[str]) -> None:
 
 
 class LongSelect(forms.Select):
-    """A choice of thousands: of each option Django renders two templates."""
+    """A choice of thousands: of each option Django renders two templates, and marks its texts as safe one by one."""
 
     def render(
         self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
         """The element as HTML."""
         del renderer
-        chosen = {value or "": flatatt({"selected": True})}
-        options = ((key, chosen.get(key, ""), title) for key, title in self.choices)
-        inside = format_html_join("", '<option value="{}"{}>{}</option>', options)
-        return format_html("<select{}>{}</select>", flatatt(self.build_attrs(attrs or {}, {"name": name})), inside)
+        options = "".join(
+            f'<option value="{escape(key)}"{" selected" if key == (value or "") else ""}>{escape(title)}</option>'
+            for key, title in self.choices
+        )
+        return format_html(
+            "<select{}>{}</select>",
+            flatatt(self.build_attrs(attrs or {}, {"name": name})),
+            mark_safe(options),  # noqa: S308 - escaped above
+        )
 
 
 class AgreementFilterForm(forms.Form):
     """Shows ``?category=&system=&inputs=&binary=&samples=``; the raters chosen before stay chosen."""
 
-    category = forms.ChoiceField(required=False, label="Category")
-    system = forms.ChoiceField(required=False, label="System", widget=LongSelect)
+    category = forms.CharField(required=False, label="Category", widget=forms.Select)
+    system = forms.CharField(required=False, label="System", widget=LongSelect)
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
     binary = forms.ChoiceField(
         required=False, label="Labels", choices=[("", "CC, LC and LI"), ("1", "CC against the rest")]
@@ -189,4 +196,5 @@ class AgreementFilterForm(forms.Form):
             "system": shown_systems(suite),
         }
         for name, choices in known.items():
-            cast("forms.ChoiceField", self.fields[name]).choices = [("", "all"), *choices]
+            # Not the field's own, which would look through every choice: nothing is validated with this form.
+            cast("forms.Select", self.fields[name].widget).choices = [("", "all"), *choices]

@@ -140,16 +140,15 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     }
     context = {
         **shown,
+        **_controls(request, suite, found, facets, columns),
         "suite": suite,
         "SUITES": around.suites,
         "version": version,
         "around": around,
         "published": published,
         "narrowed": found.narrowed,
-        "filters": _filters(request, found, facets, columns),
         "category": category,
         "month": month,
-        "headings": headings(request.GET, columns),
         "page": page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
         "samples": _written(samples, shown, matrix=template == MATRIX),
@@ -183,22 +182,30 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     return [written[key] for key in by_key]
 
 
-def _filters(request: HttpRequest, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]) -> str:
-    """The form above the board as HTML, written anew only where the address, its choices or its columns differ."""
-    key = _key(request.path, sorted(request.GET.lists()), facets, columns)
+def _controls(
+    request: HttpRequest, suite: Suite, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]
+) -> dict[str, str]:
+    """``filters`` above the board and its table's ``head`` as HTML, written anew only where what they are made from is.
 
-    def write() -> str:
+    That is the address, the choices that the filters offer, and the columns.
+    """
+    key = _key(request.path, suite.slug, sorted(request.GET.lists()), facets, columns)
+
+    def write() -> dict[str, str]:
         context = {
             "request": request,
+            "suite": suite,
             "filter": found,
             "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
             "all_columns": COLUMNS,
             "columns": {column.key for column in columns},
             "compact": request.GET.get("density") == "compact",
+            "headings": headings(request.GET, columns),
         }
-        return get_template("leaderboard/partials/board_filters.html").render(context)
+        names = {"filters": "board_filters", "head": "board_head"}
+        return {part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()}
 
-    return cast("str", caches[PAGES].get_or_set(key, write))
+    return cast("dict[str, str]", caches[PAGES].get_or_set(key, write))
 
 
 def _key(*made_from: object) -> str:
