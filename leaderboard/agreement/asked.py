@@ -167,7 +167,7 @@ class LongSelect(forms.Select):
         del renderer
         options = "".join(
             f'<option value="{escape(key)}"{" selected" if key == (value or "") else ""}>{escape(title)}</option>'
-            for key, title in self.choices
+            for key, title in cast("list[tuple[str, str]]", self.choices)
         )
         return format_html(
             "<select{}>{}</select>",

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from ninja import Query, Router, Schema
 
 from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_out, tests_out
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.board import board_row, visible_entries
+from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import runs_of_system
 from leaderboard.views.board import without_closed
 from submissions.models import System
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from leaderboard.board.board import BoardRow
     from leaderboard.board.results import SystemRun
     from leaderboard.models import Entry, ReportedRun
@@ -54,10 +58,24 @@ class SystemRunOut(RowOut):
     categories: list[CategoryOut]
 
 
+class NeighbourOut(Schema):
+    """A row of another system beside the best one of this on a suite version, and the page that compares the two.
+
+    ``place`` says whether it stands ``next above``, ``next below`` or ``level with it``.
+    """
+
+    suite: str
+    suite_version: int
+    place: str
+    row: RowOut
+    compare: str
+
+
 class SystemDetail(SystemOut):
-    """A system with everything of it that is published."""
+    """A system with everything of it that is published, and what stands beside its best rows."""
 
     runs: list[SystemRunOut]
+    neighbours: list[NeighbourOut]
 
 
 class ReportedRunOut(Schema):
@@ -110,7 +128,11 @@ def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
     if not runs and not is_own:
         raise Http404
     rows = without_closed(request, [run.row for run in runs])
-    return {**system_out(system), "runs": [_run(run, row) for run, row in zip(runs, rows, strict=True)]}
+    return {
+        **system_out(system),
+        "runs": [_run(run, row) for run, row in zip(runs, rows, strict=True)],
+        "neighbours": list(_neighbours(runs)),
+    }
 
 
 @router.get("/reported", response=Page[ReportedRunOut])
@@ -158,6 +180,21 @@ def _reported(entry: Entry) -> dict[str, Any]:
         "source": run.source_address,
         "page": entry.get_absolute_url(),
     }
+
+
+def _neighbours(runs: list[SystemRun]) -> Iterator[dict[str, Any]]:
+    versions = {run.entry.suite_version_id: run.entry.suite_version for run in runs}
+    for pk, found in neighbours_of(runs).items():
+        suite, number = versions[pk].suite, versions[pk].number
+        compared = reverse("compare", args=[suite.slug])
+        for word, row, query in found:
+            yield {
+                "suite": suite.slug,
+                "suite_version": number,
+                "place": word,
+                "row": row_out(row),
+                "compare": f"{compared}?version={number}&{query}",
+            }
 
 
 def _run(run: SystemRun, row: BoardRow) -> dict[str, Any]:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlencode
 
-from django.db.models import OuterRef, Subquery
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
-from leaderboard.board.board import board_metrics, board_row, is_visible, visible_entries
+from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.histories import history_of
 from leaderboard.board.matrix import cells, tasks_by_version
+from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import (
     category_numbers,
     confusion,
     runs_of_system,
 )
-from leaderboard.models import EntryMetric, ReportedRun
+from leaderboard.models import ReportedRun
 from leaderboard.views.board import unused_columns, without_closed
-from submissions.enums import Kind
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -37,21 +35,13 @@ if TYPE_CHECKING:
     from leaderboard.board.columns import Column
     from leaderboard.board.histories import History
     from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.neighbours import Neighbour
     from leaderboard.board.results import SystemRun
 
 _SHOWN: Final = {
     *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "tokens", "date"),
     "source",
 }
-_CLOSE: Final = 1e-9
-
-
-class Neighbour(NamedTuple):
-    """A row beside the best one of a system, where it stands, and the query that compares the two."""
-
-    word: str
-    row: BoardRow
-    query: str
 
 
 class SuiteRuns(NamedTuple):
@@ -89,7 +79,7 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
         )
     ]
     tasks = tasks_by_version({run.entry.suite_version_id for run in runs})
-    neighbours = _neighbours(runs)
+    neighbours = neighbours_of(runs)
     groups = [_on_suite(request, group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
     context = {
         "system": shown,
@@ -116,38 +106,6 @@ def _on_suite(
         history=history_of(rows) if not rows[0].calibration else None,
         neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
     )
-
-
-def _neighbours(runs: list[SystemRun]) -> dict[int, list[Neighbour]]:
-    """For each suite version the rows of other systems beside the best of ``runs`` on its board. Two queries."""
-    best: dict[int, SystemRun] = {}
-    for run in runs:
-        there = best.get(run.entry.suite_version_id)
-        if run.row.tests and not run.row.calibration and (there is None or _percent(run) > _percent(there)):
-            best[run.entry.suite_version_id] = run
-    own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
-    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(is_visible("entry__"))
-    others = others.exclude(entry__system=OuterRef("entry__system"))
-    above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
-    below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
-    pairs = own.annotate(above=Subquery(above), below=Subquery(below)).values_list(
-        "entry__suite_version", "above", "below"
-    )
-    beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
-    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run")
-    metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
-    return {version: [_neighbour(best[version], metrics[pk]) for pk in found] for version, found in beside.items()}
-
-
-def _percent(run: SystemRun) -> float:
-    return run.row.tests.percent if run.row.tests else -1.0
-
-
-def _neighbour(best: SystemRun, metric: EntryMetric) -> Neighbour:
-    row = board_row(metric.entry, metric, 0)
-    difference = 100 * (metric.tests_rate or 0) - _percent(best)
-    word = "next above" if difference > _CLOSE else "next below" if difference < -_CLOSE else "level with it"
-    return Neighbour(word, row, urlencode([("row", best.row.key), ("row", row.key)]))
 
 
 @require_safe

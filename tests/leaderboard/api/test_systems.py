@@ -8,11 +8,12 @@ import pytest
 
 from leaderboard.board.entries import recompute_submission
 from submissions.models import Submission
-from tests.benchmark_tasks.factories import CategoryFactory
+from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.api.asking import Program
+from tests.leaderboard.factories import measured
 from tests.leaderboard.showing import scored
 from tests.reviews.factories import assigned, case_of, ready
-from tests.submissions.factories import UserFactory
+from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from submissions.models import User
@@ -44,3 +45,20 @@ def test_numbers_of_categories_are_hidden_from_whoever_labels_an_answer_of_it(
     # In a category of a few tasks the numbers say what single answers did.
     assert run["categories"] == []
     assert run["key"] == open_run["key"]
+
+
+def test_what_stands_beside_it_on_each_board() -> None:
+    version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    own, above = SystemFactory(slug="solver"), SystemFactory(slug="better")
+    best = measured(version, system=own, metric={"tests_passed": 11})
+    beside = measured(version, system=above, metric={"tests_passed": 12})
+    measured(version, system=SystemFactory(name="Secret"), published=False, metric={"tests_passed": 11})
+    (told,) = Program().get("/systems/solver")["neighbours"]
+    assert (told["row"].pop("system_slug"), told.pop("row")["tests"]["passed"]) == ("better", 12)
+    query = f"row=s{best.submission_id}&row=s{beside.submission_id}"
+    assert told == {
+        "suite": "small",
+        "suite_version": version.number,
+        "place": "next above",
+        "compare": f"/compare/small/?version={version.number}&{query}",
+    }
