@@ -144,3 +144,10 @@ def test_a_phone_shows_cards_and_keeps_the_filters_in_a_drawer(board: Page) -> N
         rows = board.locator("table.board tbody tr")
         boxes = [rows.nth(place).bounding_box() for place in range(rows.count())]
         assert [box for box in boxes if box is None or box["x"] + box["width"] > width] == []
+        # Whatever columns are chosen, a card begins with who it is.
+        board.goto("/?columns=backbone&columns=cost&columns=tests")
+        corners = [cell.bounding_box() for cell in board.locator("table.board tbody tr").first.locator("th, td").all()]
+        shown = [(box["y"], box["x"]) for box in corners if box]
+        name = board.locator("table.board tbody .column-system").first.bounding_box()
+        assert name is not None
+        assert (name["y"], name["x"]) == min(shown)
