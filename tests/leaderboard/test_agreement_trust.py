@@ -160,10 +160,8 @@ def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, versio
     assert "Judges against decisions" in page
     narrowed = client.get(SMALL, {"inputs": "full"}).content.decode()
     assert "Judges against decisions" not in narrowed
-    # The answer in hand is in no cell's list, the others are.
+    # A cell's count less its list would tell of the answer in hand.
     pair = {"first": "annotators", "second": "judge:strict", "cell": "LC,LI"}
-    page = client.get(SMALL, pair).content.decode()
-    assert answers[0].get_absolute_url() not in page
-    assert (answers[2].get_absolute_url() in page) is (number == 10)
+    assert client.get(SMALL, pair).status_code == 403
     Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.DONE)
     assert answers[0].get_absolute_url() in client.get(SMALL, pair).content.decode()

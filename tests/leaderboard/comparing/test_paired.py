@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap  # type: ignore[attr-defined]  # made when it is imported
 from statsmodels.stats.contingency_tables import mcnemar as library_mcnemar
@@ -33,6 +33,7 @@ def test_holm_of_four_stored_ps() -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
 
 
+@settings(max_examples=25)  # the library takes a fifteenth of a second for each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_is_the_librarys(ps: list[float]) -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]), abs=1e-12)
