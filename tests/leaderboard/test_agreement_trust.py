@@ -157,6 +157,7 @@ def test_whoever_labels_sees_only_numbers_of_many_answers(client: Client, versio
     page = client.get(SMALL).content.decode()
     assert "hidden until you submit your label" in page
     assert ("n = 10 answers" in page) is (number == 10)
+    assert "No two raters labelled" not in page
     assert "Judges against decisions" in page
     narrowed = client.get(SMALL, {"inputs": "full"}).content.decode()
     assert "Judges against decisions" not in narrowed
