@@ -76,7 +76,7 @@ class BoardFilter(ListFilter):
     the board: categories, months, and the agents, backbones and organisations of its rows.
     """
 
-    q = CharFilter(method="words", label="Search", widget=_search("system, model, organisation"))
+    q = CharFilter(method="words", label="Search", widget=_search("system or model"))
     category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
     papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="papers of any date")
     agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")

@@ -30,8 +30,8 @@ SECTIONS: Final = (
         "Scores with intervals",
         "Table 2",
         "How much does each system pass, and what do judge and annotators say of the same answers?",
-        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval. With 28 tasks an "
-        "interval is about 36 points wide: where two overlap, the order of the points says little. Labels are shares "
+        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval: with 28 "
+        "tasks it is some 35 points wide. Where two overlap, the order of the points says little. Labels are shares "
         "of all tasks, completely correct (CC), logically correct (LC) and logically incorrect (LI).",
         tables.scores,
     ),
@@ -40,8 +40,8 @@ SECTIONS: Final = (
         "Categories",
         "",
         "Is a system good at everything, or at some kinds of tasks?",
-        "Each cell is the number of tasks passed, out of the tasks in the category; a stronger colour is more. Most "
-        "categories have one to five tasks, so a single task moves a cell by 20 to 100 points: read rows, not cells.",
+        "Each cell is the number of tasks passed, out of the tasks in the category; a stronger colour is more. In a "
+        "category of one to five tasks a single one moves a cell by 20 to 100 points: read rows, not cells.",
         tables.categories,
     ),
     Section(

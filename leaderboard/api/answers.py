@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from ninja import Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from evaluator.models import Judgement, TestRun
 from evaluator.repeating.receipts import Receipt
@@ -149,8 +149,18 @@ def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial:
     return trajectories.trajectory_json(request, pk, paper, index, trial)
 
 
+class WantedRun(Schema):
+    """Which test run of an answer."""
+
+    run: str = Field(
+        "", description="A test run's number, also of a replaced one; else the one that counts."
+    )
+
+
 @router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}/receipt", response=Receipt)
-def get_receipt(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
+def get_receipt(
+    request: HttpRequest, pk: int, paper: str, index: int, trial: int, asked: Query[WantedRun]
+) -> dict[str, Any]:
     """By what exactly one answer was measured and rated, and the command that repeats its test run."""
     visible(request, pk)
     _, answer = pages.open_answer(request, pk, paper, index, trial)

@@ -3,13 +3,24 @@
   "use strict";
   const library = document.currentScript.dataset.plotly;
   const NARROW = matchMedia("(max-width: 40rem)");
-  const LONGEST_ON_PHONES = 16;
+  const LONGEST_ON_PHONES = 16, LINES_ON_PHONES = 3;
   const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" };
   const decode = (text) => text.replace(/&(lt|gt|quot|#x27|amp);/g, (entity) => ENTITIES[entity]);
   const encode = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const shortened = (name) => {
     const text = decode(name);
     return encode(text.length > LONGEST_ON_PHONES ? `${text.slice(0, LONGEST_ON_PHONES - 1)}…` : text);
+  };
+  // Beside a phone's bars: in a few short lines, since what is cut off may be what tells two names apart.
+  const folded = (name) => {
+    const lines = [""];
+    for (const word of decode(name).split(" ")) {
+      const longer = `${lines.at(-1)} ${word}`.trim();
+      if (longer.length <= LONGEST_ON_PHONES || !lines.at(-1)) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    const rest = lines.splice(LINES_ON_PHONES - 1).join(" ");
+    return [...lines.map(encode), ...(rest ? [shortened(encode(rest))] : [])].join("<br>");
   };
   const drawn = new Map();
 
@@ -54,8 +65,8 @@
     if (theme) layout.paper_bgcolor = layout.plot_bgcolor = layout.hoverlabel.bgcolor;
     if (narrow) {
       const upright = layout.xaxis.ticktext?.length > 4;
-      for (const axis of [upright && layout.xaxis, layout.yaxis].filter((each) => each?.ticktext)) {
-        axis.ticktext = axis.ticktext.map((name) => shortened(name.replaceAll("<br>", " ")));
+      for (const [axis, fitted] of [[upright && layout.xaxis, shortened], [layout.yaxis, folded]]) {
+        if (axis?.ticktext) axis.ticktext = axis.ticktext.map((name) => fitted(name.replaceAll("<br>", " ")));
       }
       if (upright) layout.xaxis.tickangle = -90;
       layout.font.size = 11;

@@ -9,13 +9,14 @@ from django.core.files.base import ContentFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evaluator.models import TestRun
 from leaderboard.board.entries import recompute_submission
 from submissions.domain import publishing
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
-from tests.reviews.factories import ReviewerFactory, case_of, decided
+from tests.reviews.factories import ReviewerFactory, assigned, case_of, decided, ready
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, with_answers
 
 if TYPE_CHECKING:
@@ -75,6 +76,24 @@ def test_the_receipt_is_that_of_the_page_and_tells_no_code_that_one_may_not_see(
     public = Program().get(address)
     assert (public["answer"]["diff"], public["answer"]["digest"]) == (None, None)
     assert "secret" not in str(public)
+
+
+def test_the_receipt_of_a_run_that_was_replaced(answer: Implementation, alice: User) -> None:
+    old = TestRun.objects.get(implementation=answer)
+    TestRunFactory(implementation=answer, done="passed", supersedes=old, supersedes_reason="flaky")
+    address = f"{of(answer)}/answers/alpha/1/1/receipt"
+    outcomes = [Program(alice).get(each)["run"]["outcome"] for each in (address, f"{address}?run={old.pk}")]
+    assert outcomes == ["passed", "wrong_output"]
+    assert Program(alice).problem("GET", f"{address}?run={old.pk + 9}")["status"] == 404
+
+
+def test_the_receipt_is_closed_to_whoever_labels_the_answer(answer: Implementation, bob: User) -> None:
+    Submission.objects.filter(pk=answer.submission_id).update(visibility="published", code_licence="MIT")
+    address = f"{of(answer)}/answers/alpha/1/1/receipt"
+    assert Program(bob).get(address)["run"]["outcome"] == "wrong_output"
+    assigned(case_of(answer), ready(user=bob))
+    assert Program(bob).problem("GET", address)["type"] == "/docs/api/#blind"
+    assert Program().get(address)["run"]["outcome"] == "wrong_output"
 
 
 def test_the_list_has_what_is_published_and_one_s_own(small: SuiteVersion, alice: User, bob: User) -> None:
