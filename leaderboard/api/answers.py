@@ -152,9 +152,7 @@ def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial:
 class WantedRun(Schema):
     """Which test run of an answer."""
 
-    run: str = Field(
-        "", description="A test run's number, also of a replaced one; else the one that counts."
-    )
+    run: str = Field("", description="A test run's number, also of a replaced one; else the one that counts.")
 
 
 @router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}/receipt", response=Receipt)
