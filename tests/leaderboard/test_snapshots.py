@@ -208,6 +208,22 @@ class TestPage:
         assert "1 new row on the board since." in page
         assert "Newcomer" not in page
 
+    def test_every_column_has_its_head_and_samples_say_what_they_are(
+        self, client: Client, version: SuiteVersion
+    ) -> None:
+        several = ours(version, trials=2)
+        several.trial_passes = [1, 0]
+        several.save()
+        ours(version, "Sample", kind=Kind.CALIBRATION)
+        frozen(version)
+        page = client.get(PAGE).content.decode()
+        table = page[page.index('<table class="board"') : page.index("</table>")]
+        heads = re.findall(r'<th role="columnheader"[^>]*class="column-([a-z]+)', table)
+        first = table[table.index("<tbody") : table.index("</tr>", table.index("<tbody"))]
+        assert heads == ["system", "inputs", "tests", "trials", "judge", "human", "marks", "source"]
+        assert len(re.findall(r'role="(?:cell|rowheader)"', first)) == len(heads)
+        assert table.count("calibration sample, never ranked") == 1
+
     def test_says_what_else_is_new(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         frozen(version)
