@@ -44,7 +44,7 @@ from leaderboard.tables import file_asked, table_file
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Any
 
     from django.db.models import QuerySet
@@ -265,3 +265,9 @@ def unused_columns(rows: list[BoardRow]) -> set[str]:
         "marks": any(row.marks for row in rows),
     }
     return {key for key, says in said.items() if not says}
+
+
+def used_columns(keys: Collection[str], rows: list[BoardRow]) -> list[Column]:
+    """The columns with these keys that say something of any of the rows, in the board's order."""
+    unused = unused_columns(rows)
+    return [column for column in COLUMNS if column.key in keys and column.key not in unused]

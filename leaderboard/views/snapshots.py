@@ -33,7 +33,7 @@ from leaderboard.snapshots.changes import changes_since, gone_since
 from leaderboard.snapshots.citation import citation
 from leaderboard.snapshots.document import rows_of, tasks_of
 from leaderboard.snapshots.freezing import freeze
-from leaderboard.views.board import data_version, unused_columns, without_closed
+from leaderboard.views.board import data_version, used_columns, without_closed
 from reviews.models import GuidelineRevision
 from reviews.views.guards import maintainers_only, user_of
 from submissions.enums import Kind
@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 ROWS: Final = 50
 MOST_CORRECTED: Final = 100
 """Corrected rows that the page lists; the API lists all."""
-SHOWN: Final = ("rank", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "date", "source")
+_SHOWN: Final = {
+    *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "date", "source")
+}
 
 
 def _version(request: HttpRequest, suite: str, **_: Any) -> str | None:
@@ -115,6 +117,7 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     rows = without_closed(request, [row for row in rows_of(shown.document) if row.key not in away])
     tasks = tasks_of(shown.document)
     corrected = [each for each in changes.corrected if each.row.submission not in hidden]
+    heads = used_columns(_SHOWN, rows)
     page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
     address = request.build_absolute_uri(shown.get_absolute_url())
     context = {
@@ -124,7 +127,8 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
         "suite": shown.suite,
         "page": page,
         "rows": [(row, cells(row, tasks)) for row in page.object_list],
-        "columns": {*SHOWN} - unused_columns(rows),
+        "heads": heads,
+        "columns": {column.key for column in heads},
         "labels": list(Label),
         "tasks": tasks,
         "left_out": next((row.left_out for row in rows if row.left_out), ()),

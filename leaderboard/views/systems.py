@@ -11,7 +11,6 @@ from django.views.decorators.http import require_safe
 
 from evaluator.judging.labels import Label
 from leaderboard.board.board import board_row, visible_entries
-from leaderboard.board.columns import COLUMNS
 from leaderboard.board.histories import history_of
 from leaderboard.board.matrix import cells, tasks_by_version
 from leaderboard.board.neighbours import neighbours_of
@@ -21,7 +20,7 @@ from leaderboard.board.results import (
     runs_of_system,
 )
 from leaderboard.models import ReportedRun
-from leaderboard.views.board import unused_columns, without_closed
+from leaderboard.views.board import used_columns, without_closed
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -98,11 +97,10 @@ def _on_suite(
     # In a category of a few tasks the numbers say what single answers did.
     told = [(row, cells(row, tasks), [] if row.closed else run.categories) for row, run in zip(rows, runs, strict=True)]
     told.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
-    unused = unused_columns(rows)
     return SuiteRuns(
         version=version,
         runs=told,
-        columns=[column for column in COLUMNS if column.key in _SHOWN and column.key not in unused],
+        columns=used_columns(_SHOWN, rows),
         history=history_of(rows) if not rows[0].calibration else None,
         neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
     )
