@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Query, Router, Schema
 
 from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_out, tests_out
@@ -185,16 +184,9 @@ def _reported(entry: Entry) -> dict[str, Any]:
 def _neighbours(runs: list[SystemRun]) -> Iterator[dict[str, Any]]:
     versions = {run.entry.suite_version_id: run.entry.suite_version for run in runs}
     for pk, found in neighbours_of(runs).items():
-        suite, number = versions[pk].suite, versions[pk].number
-        compared = reverse("compare", args=[suite.slug])
-        for word, row, query in found:
-            yield {
-                "suite": suite.slug,
-                "suite_version": number,
-                "place": word,
-                "row": row_out(row),
-                "compare": f"{compared}?version={number}&{query}",
-            }
+        suite, number = versions[pk].suite.slug, versions[pk].number
+        for word, row, compare in found:
+            yield {"suite": suite, "suite_version": number, "place": word, "row": row_out(row), "compare": compare}
 
 
 def _run(run: SystemRun, row: BoardRow) -> dict[str, Any]:

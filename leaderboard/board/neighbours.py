@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import OuterRef, Subquery
+from django.urls import reverse
 
 from leaderboard.board.board import board_metrics, board_row, is_visible
 from leaderboard.models import EntryMetric
@@ -21,11 +22,11 @@ _CLOSE: Final = 1e-9
 
 
 class Neighbour(NamedTuple):
-    """A row beside the best one of a system, where it stands, and the query that compares the two."""
+    """A row beside the best one of a system, where it stands, and the page that compares the two."""
 
     word: str
     row: BoardRow
-    query: str
+    compare: str
 
 
 def neighbours_of(runs: Iterable[SystemRun]) -> dict[int, list[Neighbour]]:
@@ -57,4 +58,6 @@ def _neighbour(best: SystemRun, metric: EntryMetric) -> Neighbour:
     row = board_row(metric.entry, metric, 0)
     difference = 100 * (metric.tests_rate or 0) - _percent(best)
     word = "next above" if difference > _CLOSE else "next below" if difference < -_CLOSE else "level with it"
-    return Neighbour(word, row, urlencode([("row", best.row.key), ("row", row.key)]))
+    version = best.entry.suite_version
+    query = urlencode([("version", version.number), ("row", best.row.key), ("row", row.key)])
+    return Neighbour(word, row, f"{reverse('compare', args=[version.suite.slug])}?{query}")

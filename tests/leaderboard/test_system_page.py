@@ -98,9 +98,15 @@ def of(version: SuiteVersion, name: str | System, passed: float | None, **facts:
 
 
 def neighbours(client: Client) -> list[list[tuple[str, str, str]]]:
-    """By suite version: the word, the neighbour's system, the query that compares it with the best row."""
+    """By suite version: the word, the neighbour's system, the rows that the comparison with the best one names."""
     groups = client.get("/systems/solver/").context["groups"]
-    return [[(word, row.system, query) for word, row, query in group.neighbours] for group in groups]
+    return [
+        [
+            (word, row.system, compare.removeprefix("/compare/small/?version=1&"))
+            for word, row, compare in group.neighbours
+        ]
+        for group in groups
+    ]
 
 
 @pytest.mark.django_db
