@@ -165,8 +165,9 @@ class LongSelect(forms.Select):
     ) -> SafeString:
         """The element as HTML."""
         del renderer
+        chosen = value or ""
         options = "".join(
-            f'<option value="{escape(key)}"{" selected" if key == (value or "") else ""}>{escape(title)}</option>'
+            f'<option value="{escape(key)}"{" selected" if key == chosen else ""}>{escape(title)}</option>'
             for key, title in cast("list[tuple[str, str]]", self.choices)
         )
         return format_html(

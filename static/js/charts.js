@@ -7,10 +7,8 @@
   const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" };
   const decode = (text) => text.replace(/&(lt|gt|quot|#x27|amp);/g, (entity) => ENTITIES[entity]);
   const encode = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  const shortened = (name) => {
-    const text = decode(name);
-    return encode(text.length > LONGEST_ON_PHONES ? `${text.slice(0, LONGEST_ON_PHONES - 1)}…` : text);
-  };
+  const cut = (text) => (text.length > LONGEST_ON_PHONES ? `${text.slice(0, LONGEST_ON_PHONES - 1)}…` : text);
+  const shortened = (name) => encode(cut(decode(name)));
   // Beside a phone's bars: in a few short lines, since what is cut off may be what tells two names apart.
   const folded = (name) => {
     const lines = [""];
@@ -20,7 +18,7 @@
       else lines.push(word);
     }
     const rest = lines.splice(LINES_ON_PHONES - 1).join(" ");
-    return [...lines.map(encode), ...(rest ? [shortened(encode(rest))] : [])].join("<br>");
+    return [...lines, ...(rest ? [cut(rest)] : [])].map(encode).join("<br>");
   };
   const drawn = new Map();
 
