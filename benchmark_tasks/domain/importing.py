@@ -18,11 +18,11 @@ from benchmark_tasks.domain.facts_suite import (
     facts_papers,
     load_facts,
 )
+from benchmark_tasks.domain.paper_folder import UpstreamFiles
 from benchmark_tasks.domain.problems import ImportProblem, ImportRefusedError
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.domain.repository_metrics import repository_metrics
 from benchmark_tasks.domain.revisions import store_papers
-from benchmark_tasks.domain.task_files import UpstreamFiles
 from benchmark_tasks.models import Category, Paper, Suite, Task, TaskRevision
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.domain.content import Content
+    from benchmark_tasks.domain.paper_folder import GradingFiles, PaperFolder, TaskFolder
     from benchmark_tasks.domain.revisions import NewPaper, SuiteChanges
     from benchmark_tasks.domain.suite_folder import SuiteFolder
-    from benchmark_tasks.domain.task_files import GradingFiles, PaperFolder, TaskFolder
     from benchmark_tasks.models import SuiteVersion
 
 
@@ -61,18 +61,27 @@ class ImportReport:
 
 
 def import_suite(
-    *, folder: Path, slug: str, title: str = "", actor: Any = None, strict: bool = False, dry_run: bool = False
+    *,
+    folder: Path,
+    slug: str,
+    title: str = "",
+    actor: Any = None,
+    strict: bool = False,
+    dry_run: bool = False,
+    with_overlays: bool = True,
 ) -> ImportReport:
     """Import a suite folder as the suite ``slug``, made if there is none; same content changes nothing.
 
-    Tasks with missing or unusable files are stored as not runnable, papers with errors of form are left out. ``actor``
-    is handed to the ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem
-    for errors that concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form.
+    The overlays that are shipped for the suite are applied unless ``with_overlays`` is false. Tasks with missing or
+    unusable files are stored as not runnable, papers with errors of form are left out. ``actor`` is handed to the
+    ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem for errors that
+    concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form.
     """
     # Here, since pages import this module for what is shipped, and need pydantic for nothing.
-    from benchmark_tasks.domain.suite_folder import read_suite
+    from benchmark_tasks.domain.overlays import NO_OVERLAYS, Overlays
+    from benchmark_tasks.domain.suite_folder import read_suite, suite_root
 
-    read = read_suite(folder)
+    read = read_suite(suite_root(folder), Overlays.of(slug) if with_overlays else NO_OVERLAYS)
     if slugify(slug) != slug or not 1 <= len(slug) <= 50:
         message = "is not a slug: use up to 50 lower-case letters, digits and '-'"
         read.problems.insert(0, ImportProblem(slug, message, whole=True))
@@ -255,6 +264,7 @@ def _task_content(
         check_settings=settings,
         unit_test_file=task.unit_test_file,
         equivalent_mutants=[mutant.model_dump() for mutant in info.mutants],
+        overlay=task.overlay.as_data(task.upstream_reasons) if task.overlay else {},
         masked_source=task.masked_source,
         masked_line=task.masked_line,
         grading_hash=grading_hash,

@@ -101,20 +101,20 @@ class _Info(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", str_strip_whitespace=True, frozen=True)
 
 
-class _Check(_Info):
+class StrictInfo(_Info):
     """Unknown keys are refused: one that is misspelt would else leave its default in place."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class EquivalentMutant(_Check):
+class EquivalentMutant(StrictInfo):
     """A change of the golden function, as the audit writes it, and why nobody could tell it from the original."""
 
     mutant: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
-class Rule(_Check):
+class Rule(StrictInfo):
     """How outputs are compared. What is not given is the default's."""
 
     exact: bool | None = None
@@ -145,12 +145,12 @@ DEFAULT_RULE: Final[dict[str, Any]] = {
 }
 
 
-class _Comparison(_Check):
+class _Comparison(StrictInfo):
     default: Rule = Rule()
     outputs: dict[Annotated[str, AfterValidator(_output_name)], Rule] = {}
 
 
-class CheckInfo(_Check):
+class CheckInfo(StrictInfo):
     """``check`` of a sealed task: cases, seeds, comparison, limits. Names and defaults: docs/authoring-tasks.md."""
 
     cases_file: Annotated[_Path, StringConstraints(min_length=1)]

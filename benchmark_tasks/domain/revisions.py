@@ -29,6 +29,8 @@ _CONTENT: Final = (
     "not_runnable_reasons",
 )
 """What makes a revision another one."""
+_ABOUT_THE_TEST: Final = ("equivalent_mutants", "overlay")
+"""What is said about the test is no content of the task: answers keep their version when it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,10 @@ def _store_task(paper: Paper, content: TaskRevision, categories: dict[str, Categ
     # A task that returns to what it once was returns to that revision, with all that was measured on it.
     for revision in task.revisions.select_related("category"):
         if all(getattr(revision, name) == getattr(content, name) for name in _CONTENT):
-            if revision.equivalent_mutants != content.equivalent_mutants:
-                # What is said about the test is no content of the task: answers keep their version.
-                revision.equivalent_mutants = content.equivalent_mutants
-                revision.save(update_fields=["equivalent_mutants"])
+            if any(getattr(revision, name) != getattr(content, name) for name in _ABOUT_THE_TEST):
+                for name in _ABOUT_THE_TEST:
+                    setattr(revision, name, getattr(content, name))
+                revision.save(update_fields=_ABOUT_THE_TEST)
             return revision
     last = task.revisions.aggregate(last=Max("number"))["last"] or 0
     content.task, content.number = task, last + 1

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.info import INFO_FILE, SUITE_FILE, InfoFile, SuiteInfo, read_paper_info
+from benchmark_tasks.domain.overlays import NO_OVERLAYS, Overlays
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.domain.task_files import read_paper_folder
 from benchmark_tasks.facts.lmr_bench import paper_slug
 
 if TYPE_CHECKING:
-    from benchmark_tasks.domain.task_files import PaperFolder
+    from benchmark_tasks.domain.paper_folder import PaperFolder
 
+_UPSTREAM_PLACES: Final = ("benchmark", "datasets", "benchmark/datasets")
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}", re.ASCII)
 
 
@@ -26,6 +28,7 @@ class SuiteFolder:
     """
 
     path: Path
+    overlays: Overlays = NO_OVERLAYS
     info: SuiteInfo = field(default_factory=SuiteInfo)
     papers: list[PaperFolder] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -42,9 +45,18 @@ class SuiteFolder:
         return any(problem.whole for problem in self.problems) or (self.faulty and not self.papers)
 
 
-def read_suite(folder: Path) -> SuiteFolder:
-    """Read a whole suite folder. Never raises for what is in it: see ``problems`` and ``refused`` of the result."""
-    suite = SuiteFolder(folder)
+def suite_root(folder: Path) -> Path:
+    """Where the papers' folders lie: below ``folder`` itself, or where upstream's repository has them in it."""
+    places = [folder, *(folder / name for name in _UPSTREAM_PLACES)]
+    return next((place for place in places if any(place.glob(f"*/{INFO_FILE}"))), folder)
+
+
+def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:
+    """Read a whole suite folder, with ``overlays`` on its tasks.
+
+    Never raises for what is in it: see ``problems`` and ``refused`` of the result.
+    """
+    suite = SuiteFolder(folder, overlays)
     try:
         root = folder.resolve(strict=True)
         names = sorted(entry.name for entry in root.iterdir())
@@ -100,7 +112,10 @@ def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str
     owners[slug] = name
     found: list[ImportProblem] = []
     info = read_paper_info(root / name, slug=slug, problems=found)
-    paper = read_paper_folder(root / name, info, found) if info is not None else None
+    paper = None
+    if info is not None:
+        info, overlays = suite.overlays.applied(info, found)
+        paper = read_paper_folder(root / name, info, found, overlays)
     problems.extend(found)
     if paper is None or any(problem.fatal for problem in found):
         suite.left_out[slug] = name

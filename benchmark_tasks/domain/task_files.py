@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmark_tasks.domain.folders import (
@@ -19,15 +18,17 @@ from benchmark_tasks.domain.folders import (
     regular_file,
 )
 from benchmark_tasks.domain.goals import FoundGoal, Goal, defines_function, find_goal
+from benchmark_tasks.domain.paper_folder import GradingFiles, PaperFolder, TaskFolder, UpstreamFiles
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
 from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from benchmark_tasks.domain.info import PaperInfo, TaskInfo
+    from benchmark_tasks.domain.overlays import Overlay
 
 PAPER_FILES: Final = ("paper.pdf", "paper.json")
 NO_PAPER: Final = "is missing: there is no publication to read with the task"
@@ -36,67 +37,24 @@ _MOST_REMARKS: Final = 20
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True, slots=True)
-class GradingFiles:
-    """The files of a sealed task that no candidate sees."""
+def read_paper_folder(
+    folder: Path, info: PaperInfo, problems: list[ImportProblem], overlays: Mapping[int, Overlay]
+) -> PaperFolder:
+    """Check every file that ``info`` names; ``folder`` is resolved. Problems and reasons are added in file order.
 
-    golden: bytes
-    cases: bytes
-    run: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamFiles:
-    """What grades a task of the upstream protocol: the golden file, and the test's path in the repository."""
-
-    golden: bytes
-    unit_test_file: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFolder:
-    """One task and the state of its files. ``reasons`` say why it is not runnable; without any it is.
-
-    ``masked_source`` are the goal definition's lines as they stand in the masked repository (line ends as LF),
-    ``masked_line`` is the number of the first; ``grading`` is None where a file is missing or unusable.
-    ``unit_test_file`` is set under the upstream protocol alone: the test's path in the repository.
+    The probes of ``overlays``, by the tasks' indices, take the place of upstream's tests.
     """
-
-    info: TaskInfo
-    reasons: tuple[str, ...] = ()
-    masked_source: str = ""
-    masked_line: int = 0
-    grading: GradingFiles | UpstreamFiles | None = None
-    unit_test_file: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperFolder:
-    """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
-
-    ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
-    says how its environment is built.
-    """
-
-    info: PaperInfo
-    path: Path
-    repository: Path | None
-    repository_files: tuple[str, ...]
-    paper_file: Path | None
-    dockerfile: Path | None
-    tasks: tuple[TaskFolder, ...]
-
-
-def read_paper_folder(folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> PaperFolder:
-    """Check every file that ``info`` names; ``folder`` is resolved. Problems and reasons are added in file order."""
-    return _Reader(folder, info, problems).read()
+    return _Reader(folder, info, problems, overlays).read()
 
 
 class _Reader:
     """One paper's folder while it is being read."""
 
-    def __init__(self, folder: Path, info: PaperInfo, problems: list[ImportProblem]) -> None:
+    def __init__(
+        self, folder: Path, info: PaperInfo, problems: list[ImportProblem], overlays: Mapping[int, Overlay]
+    ) -> None:
         self._folder = folder
+        self._overlays = overlays
         self._info = info
         self._problems = problems
         self._repository_reason = ""
@@ -117,7 +75,7 @@ class _Reader:
         self._remark_pointers()
         tasks = []
         for task in self._info.implementations:
-            state = _TaskReader(self, task)
+            state = _TaskReader(self, task, self._overlays.get(task.index))
             tasks.append(state.read(self._repository_reason or leaks))
         return PaperFolder(
             info=self._info,
@@ -195,7 +153,7 @@ class _Reader:
 
     def _only_repository(self) -> str:
         """The one folder that holds every goal file: upstream renames repositories and forgets to say so."""
-        if any(task.protocol != "upstream" for task in self._info.implementations):
+        if any(task.protocol != "upstream" and task.index not in self._overlays for task in self._info.implementations):
             return ""
         goals = [task.goal_file for task in self._info.implementations]
         folders = [path.name for path in self._folder.iterdir() if path.is_dir() and not path.is_symlink()]
@@ -267,10 +225,12 @@ def _is_pdf(path: Path) -> bool:
 class _TaskReader:
     """One task while its files are being checked: collects reasons, each also as a problem of its file."""
 
-    def __init__(self, paper: _Reader, info: TaskInfo) -> None:
+    def __init__(self, paper: _Reader, info: TaskInfo, overlay: Overlay | None) -> None:
         self._paper = paper
         self._info = info
+        self._overlay = overlay
         self._reasons: list[str] = []
+        self._upstream_reasons: list[str] = []
         self._masked_source = ""
         self._masked_line = 0
 
@@ -283,20 +243,28 @@ class _TaskReader:
         golden, solved = self._golden()
         if not paper_reason:
             self._masked(solved)
-        unit_test_file = ""
         cases, run = self._probe() if info.protocol == "sealed" else (None, None)
-        if info.protocol == "upstream" and not paper_reason:
-            unit_test_file = self._upstream_test()
+        of_upstream = self._overlay or info.protocol == "upstream"
+        unit_test_file = self._upstream_test() if of_upstream and not paper_reason else ""
         for path in info.context if not paper_reason else ():
             if not self._paper.has_repository_file(path):
                 place = self._paper.in_repository(path)
                 self._paper.remark(place, f"is named as context of {info.slug} but is missing")
         grading: GradingFiles | UpstreamFiles | None = None
-        if not self._reasons and golden is not None and unit_test_file:
-            grading = UpstreamFiles(golden, unit_test_file)
-        elif not self._reasons and golden is not None and cases is not None and run is not None:
+        if not self._reasons and golden is not None and cases is not None and run is not None:
             grading = GradingFiles(golden, cases, run)
-        return TaskFolder(info, tuple(self._reasons), self._masked_source, self._masked_line, grading, unit_test_file)
+        elif not self._reasons and golden is not None and unit_test_file:
+            grading = UpstreamFiles(golden, unit_test_file)
+        return TaskFolder(
+            info,
+            tuple(self._reasons),
+            self._masked_source,
+            self._masked_line,
+            grading,
+            unit_test_file,
+            self._overlay,
+            tuple(self._upstream_reasons),
+        )
 
     def _blame_unnamed(self, key: str) -> None:
         self._blame("info.json", f"info.json names no {key}", line=self._info.line)
@@ -357,6 +325,8 @@ class _TaskReader:
     def _probe(self) -> tuple[bytes | None, bytes | None]:
         """The sealed probe: ``cases`` in one file, ``run`` in another."""
         info = self._info
+        if self._overlay:
+            return self._overlay.cases.read_bytes(), self._overlay.run.read_bytes()
         if info.check is None:
             self._blame("info.json", "the protocol is sealed but no check is declared", line=info.line)
         cases = self._read("cases_file", info.check.cases_file) if info.check else None
@@ -374,15 +344,22 @@ class _TaskReader:
         except SourceError as error:
             self._blame(relative, f"{relative} {error}", line=error.line)
 
+    def _blame_test(self, file: str, reason: str, *, line: int | None = None) -> None:
+        """Beside a probe of ours, upstream's test may be missing: the task is run without it."""
+        if self._overlay:
+            self._upstream_reasons.append(reason)
+        else:
+            self._blame(file, reason, line=line)
+
     def _upstream_test(self) -> str:
         """The unit test's path in the repository, which is where upstream's tests run; empty with the reason why."""
         info, paper = self._info, self._paper
         path = choose_unit_test(info.unit_test_file, info.index, paper.repository_files)
         place = paper.in_repository(path or info.unit_test_file)
         if not path and not info.unit_test_file:
-            self._blame_unnamed("unit_test_file")
+            self._blame_test("info.json", "info.json names no unit_test_file", line=info.line)
         elif not path:
-            self._blame(place, f"unit_test_file {info.unit_test_file} is missing")
+            self._blame_test(place, f"unit_test_file {info.unit_test_file} is missing")
         if not path:
             return ""
         if path != info.unit_test_file:
@@ -390,11 +367,11 @@ class _TaskReader:
         try:
             tree = parse_source(paper.read_file(place))
         except UnusableFileError as error:
-            self._blame(place, f"unit_test_file {path} {error}")
+            self._blame_test(place, f"unit_test_file {path} {error}")
             return ""
         except SourceError as error:
-            self._blame(place, f"unit_test_file {path} {error}", line=error.line)
+            self._blame_test(place, f"unit_test_file {path} {error}", line=error.line)
             return ""
         for reason in missing_data(path, tree, paper.repository_files, paper.pointers):
-            self._blame(place, reason)
+            self._blame_test(place, reason)
         return path

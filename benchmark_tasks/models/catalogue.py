@@ -128,7 +128,9 @@ class TaskRevision(models.Model):
 
     ``statement_hash`` covers what a system is given, ``repository_hash`` the masked repository, ``grading_hash``
     golden file, cases, runner and check. The files themselves lie in the content store under these hashes.
-    Only tasks of the upstream protocol have a ``unit_test_file`` (a path in the repository) and a Dockerfile.
+    ``unit_test_file`` is the path in the repository of the unit test that the suite's authors wrote, empty where the
+    task is sealed by themselves; only such tasks have a Dockerfile. ``overlay`` says what an overlay of ours made of
+    the task (:meth:`benchmark_tasks.domain.overlays.Overlay.as_data`), empty without one.
     ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that change nothing one can see.
     ``repository_metrics`` is the repository's :class:`~benchmark_tasks.domain.repository_metrics.RepositoryMetrics`,
     empty without a repository.
@@ -148,6 +150,7 @@ class TaskRevision(models.Model):
     check_settings = models.JSONField(default=dict, blank=True)
     unit_test_file = models.CharField(max_length=300, blank=True)
     equivalent_mutants = models.JSONField(default=list, blank=True)
+    overlay = models.JSONField(default=dict, blank=True)
     repository_metrics = models.JSONField(default=dict, blank=True)
     masked_source = models.TextField(blank=True)
     masked_line = models.PositiveIntegerField(default=0)

@@ -210,7 +210,7 @@ class Auditor:
             # Whatever else were tried would fail for the same reason, and say nothing.
             return result
         result = self._with_tries(result, max(LEAST_SECONDS, TIMES_REFERENCE * max(each.seconds for each in golden)))
-        return self._with_numbers(result) if sealed else result
+        return self._with_upstream_test(self._with_numbers(result)) if sealed else result
 
     def _reference(self, grader: Grader) -> Verdict:
         """The verdict on the reference, also where the sealed protocol has none because a module is missing."""
@@ -264,6 +264,21 @@ class Auditor:
         )
         mutants = _mutants_result(made, tried=mutant_texts, passing=passing, declared=declared)
         return replace(result, mutants=mutants, image_scan=scan)
+
+    def _with_upstream_test(self, result: AuditResult) -> AuditResult:
+        """Add whether the suite's own unit test runs here beside the sealed one: it has to pass with the reference."""
+        if not self.grader.has_upstream_test:
+            return result
+        try:
+            mode, mode_why = self.grader.choose_mode(label=self.label)
+            verdict = retried(
+                lambda: self.grader.grade_by_upstream_test(self.grader.reference_tree, label=f"{self.label}-upstream")
+            )
+        except SandboxError as error:
+            return replace(result, upstream_trial=f"it could not be tried: {error.public}")
+        passed = verdict.outcome is Outcome.PASSED
+        trial = "" if passed else f"the reference does not pass it ({verdict.outcome.words}: {verdict.reason})"
+        return replace(result, mode=mode, mode_why=mode_why, upstream_trial=trial)
 
     def _placed(self, file: bytes, definitions: Mapping[str, str]) -> dict[str, bytes]:
         """``file`` with each definition in the goal's place, but those that nobody could submit: they prove nothing."""

@@ -28,6 +28,9 @@ class TestRun(Leased):
     ``revision`` is the task revision whose tests decide where that is a newer one than the answer was given to. A run
     of a re-evaluation counts from the moment when the whole re-evaluation is applied; until then the old one does.
     ``environment`` is the name of what it was measured in, ``environment_digest`` what that was made of.
+    ``upstream_outcome`` is what the unit test of the suite's authors says where an overlay put a sealed test in its
+    place; it counts nowhere. ``upstream`` holds that verdict's ``{reason, log, seconds}``, or the reason why there is
+    none; empty where none was to be had.
     """
 
     __test__ = False
@@ -42,6 +45,8 @@ class TestRun(Leased):
     cases = models.JSONField(default=list, blank=True)
     log = models.TextField(blank=True)
     seconds = models.FloatField(null=True, blank=True)
+    upstream_outcome = models.CharField(max_length=15, choices=OUTCOME_CHOICES, blank=True)
+    upstream = models.JSONField(default=dict, blank=True)
     supersedes = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )

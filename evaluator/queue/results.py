@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
@@ -19,6 +19,7 @@ from evaluator.queue.finalising import finalise, stop_runs
 from evaluator.queue.queueing import push
 from evaluator.reevaluation.reevaluating import finalise_reevaluation
 from evaluator.sandbox import task_environments
+from evaluator.sandbox.types import SandboxError
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -33,9 +34,17 @@ LONGEST_WAIT_SECONDS = 300
 WAITING = "waiting for the sandbox"
 
 
-def accept(claim: Attempt, *, verdict: Verdict, environment_digest: str, environment: str = "") -> bool:
+def accept(
+    claim: Attempt,
+    *,
+    verdict: Verdict,
+    environment_digest: str,
+    environment: str = "",
+    beside: Verdict | SandboxError | None = None,
+) -> bool:
     """Store the verdict if ``claim`` still holds its run; return whether it did. A late result is discarded.
 
+    ``beside`` is what the suite's own unit test says where a sealed one decides, or why it says nothing.
     Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
     """
     with transaction.atomic():
@@ -50,6 +59,7 @@ def accept(claim: Attempt, *, verdict: Verdict, environment_digest: str, environ
             cases=[asdict(case) for case in verdict.cases],
             log=verdict.log,
             seconds=verdict.seconds,
+            **_stored_beside(beside),
         )
         if accepted:
             _pin(claim.run_id, environment, environment_digest)
@@ -57,6 +67,15 @@ def accept(claim: Attempt, *, verdict: Verdict, environment_digest: str, environ
     # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
     finalise_run(claim.run_id)
     return accepted
+
+
+def _stored_beside(beside: Verdict | SandboxError | None) -> dict[str, Any]:
+    if beside is None:
+        return {}
+    if isinstance(beside, SandboxError):
+        return {"upstream": {"reason": beside.public}}
+    verdict = {"reason": beside.reason, "log": beside.log, "seconds": beside.seconds}
+    return {"upstream_outcome": beside.outcome.value, "upstream": verdict}
 
 
 def _pin(run_id: int, environment: str, digest: str) -> None:

@@ -108,6 +108,17 @@ class Grader:
             memory_bytes=entry.memory_mb * 2**20 if entry.memory_mb else DEFAULT_MEMORY_BYTES,
         )
 
+    @property
+    def has_upstream_test(self) -> bool:
+        """Whether a sealed task of an overlay has a unit test of the suite's authors that may run beside it."""
+        revision = self.revision
+        return bool(not self._is_upstream and revision.unit_test_file) and not revision.overlay.get("upstream_reasons")
+
+    @property
+    def runs_upstream_test(self) -> bool:
+        """Whether the audit found that it runs here, with the reference in it."""
+        return self.has_upstream_test and bool(self.revision.audit.get("upstream", {}).get("runs"))
+
     @cached_property
     def private_seeds(self) -> tuple[int, ...]:
         """The seeds of this epoch that nobody is shown; upstream's tests have none."""
@@ -124,8 +135,9 @@ class Grader:
             return 2 * (2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS) + OUTSIDE_SECONDS
         check = self.task.check
         seeds = len(check.public_seeds) + len(self.private_seeds)
+        beside = 2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS if self.runs_upstream_test else 0.0
         # The reference gets twice the time for each seed; the answer has a public and a private box.
-        return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + OUTSIDE_SECONDS
+        return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + beside + OUTSIDE_SECONDS
 
     def environment_digest(self) -> str:
         """What a submission is pinned to when it is measured here now. Raises ``SandboxError``."""
@@ -146,7 +158,7 @@ class Grader:
         """
         sandbox = sandbox or configured_sandbox()
         if self._is_upstream:
-            return self._grade_upstream(self.upstream_task, tree, sandbox=sandbox, label=label, cancelled=cancelled)
+            return self.grade_by_upstream_test(tree, sandbox=sandbox, label=label, cancelled=cancelled)
         return grade(
             sandbox=sandbox,
             task=self.task,
@@ -156,6 +168,18 @@ class Grader:
             label=label,
             cancelled=cancelled,
         )
+
+    def grade_by_upstream_test(
+        self,
+        tree: Path,
+        *,
+        label: str,
+        cancelled: Callable[[], bool] = lambda: False,
+        sandbox: Sandbox | None = None,
+    ) -> Verdict:
+        """What the suite's own unit test says of ``tree``, even if a sealed test decides. Raises as :meth:`grade`."""
+        sandbox = sandbox or configured_sandbox()
+        return self._grade_upstream(self.upstream_task, tree, sandbox=sandbox, label=label, cancelled=cancelled)
 
     def grade_goal_files(
         self, texts: Sequence[bytes], *, label: str, seconds: float, preload: Sequence[str] = ()

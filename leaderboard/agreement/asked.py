@@ -78,6 +78,8 @@ DECISION: Final = Rater("decision", "Decisions", RaterKind.ANNOTATORS)
 REPORTED_ANNOTATORS: Final = Rater("reported-annotators", "Reported annotators", RaterKind.ANNOTATORS)
 REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
 TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
+UPSTREAM_TESTS: Final = Rater("upstream-tests", "Upstream's unit tests", RaterKind.TESTS)
+"""Those of the suite's authors, where a sealed test of ours counts in their place."""
 REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
 
 
@@ -109,7 +111,17 @@ def raters() -> tuple[Rater, ...]:
         Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url(), config.pk)
         for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
     )
-    return (REPORTED_ANNOTATORS, DECISION, FIRST_LABEL, SECOND_LABEL, REPORTED_TESTS, TESTS, REPORTED_JUDGE, *judges)
+    return (
+        REPORTED_ANNOTATORS,
+        DECISION,
+        FIRST_LABEL,
+        SECOND_LABEL,
+        REPORTED_TESTS,
+        TESTS,
+        UPSTREAM_TESTS,
+        REPORTED_JUDGE,
+        *judges,
+    )
 
 
 def shown_systems(suite: Suite) -> list[tuple[str, str]]:

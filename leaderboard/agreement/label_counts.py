@@ -38,6 +38,7 @@ from leaderboard.agreement.asked import (
     REST,
     SECOND_LABEL,
     TESTS,
+    UPSTREAM_TESTS,
     Rater,
 )
 from leaderboard.agreement.types import LABELS
@@ -60,6 +61,7 @@ TRUTH: Final = "truth"
 AUDITED: Final = "audited"
 """With which probability the random audit drew the answer; None where it did not."""
 
+_TEST_OUTCOMES: Final = {TESTS: "outcome", UPSTREAM_TESTS: "upstream_outcome"}
 REPORTED: Final = (REPORTED_ANNOTATORS, REPORTED_TESTS, REPORTED_JUDGE)
 OUR_ANNOTATORS: Final = (DECISION, FIRST_LABEL, SECOND_LABEL)
 
@@ -109,7 +111,7 @@ class Labels:
 
 def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
     """Count all labels on the answers of ``entries``, in one category where it is not empty. Six queries."""
-    machines = [rater for rater in raters if rater == TESTS or rater.judge]
+    machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
     rated = with_labels(answers_of(entries, category), machines, entries).annotate(
         **{REVIEWABLE: ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())}
     )
@@ -170,6 +172,7 @@ def with_reported_labels(results: QuerySet[ReportedResult]) -> QuerySet[Any]:
 
 def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
     """Add a column for each of ``raters``, who rate this site's answers. One query where tests are among them."""
+    left_out = _left_out(entries) if any(rater in _TEST_OUTCOMES for rater in raters) else []
     for rater in raters:
         if rater.judge:
             judged = Q(judgements__config=rater.judge, judgements__state=WorkState.DONE)
@@ -178,7 +181,8 @@ def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QueryS
             # The label of an abstention is empty.
             answers = answers.annotate(**{rater.column: F(f"{row}__label")})
         else:
-            answers = answers.annotate(**{rater.column: _tests(entries) if rater == TESTS else _LABELS_OF[rater]()})
+            outcome = _TEST_OUTCOMES.get(rater)
+            answers = answers.annotate(**{rater.column: _tests(outcome, left_out) if outcome else _LABELS_OF[rater]()})
     return answers
 
 
@@ -192,19 +196,27 @@ def _counted(rows: QuerySet[Any], paper: str, columns: Sequence[str]) -> Counted
     return Counted(columns=tuple(columns), rows=tuple(counted))
 
 
-def _tests(entries: QuerySet[Entry]) -> Case:
-    """What the newest run of an answer's tests says; an infrastructure error says nothing.
+def _left_out(entries: QuerySet[Entry]) -> list[When]:
+    """As on the board, tests say nothing of tasks that the answer's row leaves out. One query.
 
-    As on the board, tests say nothing of tasks that the answer's row leaves out. Rows that leave out the same ones
-    share a condition; usually all do.
+    Rows that leave out the same ones share a condition; usually all do.
     """
     lists = entries.exclude(left_out=[]).order_by().values_list("left_out", flat=True).distinct()
-    left_out = [
+    return [
         When(submission__entry__left_out=tasks, revision__task__slug__in=[each["task"] for each in tasks], then=None)
         for tasks in lists
     ]
+
+
+def _tests(outcome: str, left_out: list[When]) -> Case:
+    """What the newest run of an answer's tests says in its field ``outcome``; an infrastructure error says nothing."""
     runs = TestRun.objects.current().filter(implementation=OuterRef("pk"), state=RunState.DONE).order_by("-pk")
-    says = Case(When(outcome=Outcome.PASSED.value, then=Value(Label.CC.value)), default=Value(REST))
+    says = Case(
+        When(**{outcome: Outcome.PASSED.value}, then=Value(Label.CC.value)),
+        When(**{outcome: ""}, then=None),
+        default=Value(REST),
+        output_field=CharField(),
+    )
     return Case(*left_out, default=Subquery(runs.annotate(says=says).values("says")[:1]), output_field=CharField())
 
 

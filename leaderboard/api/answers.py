@@ -45,6 +45,14 @@ class PrivateCasesOut(Schema):
     total: int
 
 
+class UpstreamTestOut(Schema):
+    """What the unit test of the suite's authors says beside the sealed test that counts; ``outcome`` may be empty."""
+
+    outcome: str
+    reason: str
+    log: str
+
+
 class CodeOut(Schema):
     """What the answer is: ``diff`` against the masked repository, and the ``goal`` as answered.
 
@@ -91,6 +99,7 @@ class AnswerDetail(AnswerOut):
     public_cases: list[TestCaseOut]
     private_cases: PrivateCasesOut
     log: str
+    upstream_test: UpstreamTestOut | None
     evaluator: str
     environment: str
     measured: datetime | None
@@ -128,6 +137,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
         ],
         "private_cases": {"passed": private.passed, "total": private.total},
         "log": run.log if run else "",
+        "upstream_test": {"outcome": run.upstream_outcome, "log": "", **run.upstream} if run and run.upstream else None,
         "evaluator": run.evaluator_version if run else "",
         "environment": run.environment_digest if run else "",
         "measured": run.finished if run else None,

@@ -116,6 +116,28 @@ class FlagOut(Schema):
     case: int | None
 
 
+class CorrectedFactOut(Schema):
+    """A fact that the suite's authors have otherwise, and why it is corrected."""
+
+    key: str
+    was: str
+    value: str
+    reason: str
+
+
+class OverlayOut(Schema):
+    """The sealed test that LMR-Board adds to a task: what it ``tests``, and what is corrected.
+
+    ``upstream_test_runs`` says whether the authors' own test runs beside it, null before the audit;
+    ``upstream_test_reasons`` why it does not.
+    """
+
+    tests: str
+    corrections: list[CorrectedFactOut]
+    upstream_test_runs: bool | None
+    upstream_test_reasons: list[str]
+
+
 class TaskDetail(TaskOut):
     """A task as systems are given it. ``in_version`` is false where the asked version lacks it.
 
@@ -129,6 +151,7 @@ class TaskDetail(TaskOut):
     retrieval_context: list[str]
     unit_test_file: str
     not_runnable_reasons: list[str]
+    overlay: OverlayOut | None
     audited: AuditOut
     flags: list[FlagOut]
     repository: str
@@ -219,6 +242,15 @@ def _task(revision: TaskRevision) -> dict[str, Any]:
     }
 
 
+def _overlay(revision: TaskRevision) -> dict[str, Any]:
+    reasons, trial = revision.overlay["upstream_reasons"], revision.audit.get("upstream") or {}
+    return {
+        **{name: revision.overlay[name] for name in ("tests", "corrections")},
+        "upstream_test_runs": False if reasons else trial.get("runs"),
+        "upstream_test_reasons": reasons or list(filter(None, [trial.get("why")])),
+    }
+
+
 @router.get("/suites/{slug:suite}/tasks", response=Page[TaskOut])
 def list_tasks(
     request: HttpRequest, suite: str, asked: Query[Versioned], paging: Query[Paging], category: str = ""
@@ -245,6 +277,7 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Qu
             {"reason": flag.reason, "raised": flag.created, "case": flag.decision.case_id if has_page else None}
             for flag, has_page in flags_on(revision)
         ],
+        "overlay": _overlay(revision) if revision.overlay else None,
         "repository": revision.task.paper.repository_address,
         "repository_metrics": revision.repository_metrics or {},
         "audited": {

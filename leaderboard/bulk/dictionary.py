@@ -60,6 +60,7 @@ COLUMNS: Final = (
     Column("private_passed", "integer", "how many private cases pass; nobody is shown which", _NO_RUN),
     Column("private_total", "integer", "how many private cases there are", _NO_RUN),
     Column("test_seconds", "number (seconds)", "time of the public cases", _NO_RUN),
+    Column("upstream_outcome", "text", "how the test of the suite's authors ended beside ours", "where it did not run"),
     Column("evaluator", "text", "version of the evaluator", _NO_RUN),
     Column("environment", "text", "digest of what the tests ran in", _NO_RUN),
     Column("grading", "text", "digest of the tests and their golden outputs", _NO_RUN),

@@ -146,6 +146,7 @@ def _of_run(run: TestRun | None) -> dict[str, Any]:
         "private_passed": private.passed,
         "private_total": private.total,
         "test_seconds": run.seconds,
+        "upstream_outcome": run.upstream_outcome or None,
         "evaluator": run.evaluator_version,
         "environment": run.environment_digest or None,
         "grading": run.grading_hash or None,
@@ -154,7 +155,7 @@ def _of_run(run: TestRun | None) -> dict[str, Any]:
 
 
 _RUN: Final = (
-    *("outcome", "passed", "reason", "private_passed", "private_total", "test_seconds"),
+    *("outcome", "passed", "reason", "private_passed", "private_total", "test_seconds", "upstream_outcome"),
     *("evaluator", "environment", "grading", "measured"),
 )
 _USAGE: Final = {

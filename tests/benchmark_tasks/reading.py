@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from benchmark_tasks.domain.paper_folder import TaskFolder
 from benchmark_tasks.domain.suite_folder import SuiteFolder, read_suite
-from benchmark_tasks.domain.task_files import TaskFolder
 from tests.benchmark_tasks.factories import (
     write_suite,
 )

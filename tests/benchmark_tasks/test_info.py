@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmark_tasks.domain.paper_folder import GradingFiles
 from benchmark_tasks.domain.suite_folder import read_suite
-from benchmark_tasks.domain.task_files import GradingFiles
 from tests.benchmark_tasks.factories import (
     CASES,
     CHECK,

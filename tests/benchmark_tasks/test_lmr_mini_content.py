@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from benchmark_tasks.domain.goals import Goal, find_goal
+from benchmark_tasks.domain.paper_folder import PaperFolder, TaskFolder
 from benchmark_tasks.domain.suite_folder import read_suite
-from benchmark_tasks.domain.task_files import PaperFolder, TaskFolder
 from benchmark_tasks.suites import build_notes
 from evaluator.testing.box import frames
 from evaluator.testing.comparison import compare

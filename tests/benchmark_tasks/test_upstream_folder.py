@@ -16,9 +16,9 @@ from benchmark_tasks.domain.facts_suite import FACTS_SUITE, IMPORTED_DESCRIPTION
 from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.importing import ImportReport, import_suite
 from benchmark_tasks.domain.kit import build_kit
+from benchmark_tasks.domain.paper_folder import TaskFolder, UpstreamFiles
 from benchmark_tasks.domain.queries import current_version, revisions_of, runnable_revisions_of
 from benchmark_tasks.domain.suite_folder import read_suite
-from benchmark_tasks.domain.task_files import TaskFolder, UpstreamFiles
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite, SuiteVersion, Task, TaskRevision
 from tests.benchmark_tasks.reading import fatal, remarks

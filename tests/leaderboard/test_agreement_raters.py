@@ -51,6 +51,19 @@ def answered(version: SuiteVersion, outcome: str = "passed", **submission: Any) 
     return answer
 
 
+def test_upstreams_own_tests_are_a_rater_of_their_own_where_they_ran(version: SuiteVersion) -> None:
+    for outcome, upstream in (("passed", "passed"), ("wrong_output", "passed"), ("raised", "timeout"), ("passed", "")):
+        run = answered(version, outcome).test_runs.get()
+        TestRun.objects.filter(pk=run.pk).update(upstream_outcome=upstream, upstream={"reason": "said here"})
+    assert said(counted(version)) == {
+        "tests": ["CC", "CC", REST, REST],
+        "upstream-tests": ["CC", "CC", REST],
+    }
+    report = read_report(suite=version.suite, asked=Asked(binary=True, first="upstream-tests", second="tests"))
+    (pair,) = report.pairs
+    assert (pair.result.labels, pair.result.matrix) == (("CC", REST), ((1, 1), (0, 1)))
+
+
 def test_tests_pass_or_fail_and_judges_abstain(version: SuiteVersion) -> None:
     judge = JudgeFactory()
     judged(answered(version, "passed"), judge, "LC")

@@ -43,6 +43,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strict", action="store_true", help="import nothing if any paper's info.json has an error of form"
         )
+        parser.add_argument(
+            "--without-overlays",
+            action="store_true",
+            help="keep the suite's own unit tests, without the sealed tests that LMR-Board adds to it",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
     def handle(
@@ -50,7 +55,14 @@ class Command(BaseCommand):
     ) -> None:
         """Print errors as ``file:line:column: reason``, remarks and reasons by kind; with ``-v 2`` all of them."""
         try:
-            report = import_suite(folder=path, slug=slug, title=title, strict=strict, dry_run=dry_run)
+            report = import_suite(
+                folder=path,
+                slug=slug,
+                title=title,
+                strict=strict,
+                dry_run=dry_run,
+                with_overlays=not options["without_overlays"],
+            )
         except ImportRefusedError as refusal:
             self._refuse(refusal.problems, as_json=json)
         if json:

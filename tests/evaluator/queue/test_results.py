@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import claims, leases, results
+from evaluator.sandbox.types import SandboxError
 from evaluator.signals import submission_scored
 from evaluator.testing.types import CaseResult, Outcome, Verdict
 from submissions.enums import SubmissionState, Visibility
@@ -72,6 +74,26 @@ def test_the_holder_decides(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     assert Attempt.objects.get().state == AttemptState.ACCEPTED
     assert submission.state == SubmissionState.SCORED
     assert scored == [submission.pk]
+
+
+def test_what_the_suites_own_test_says_is_stored_beside_and_decides_nothing() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    beside = replace(PASSED, outcome=Outcome.WRONG_OUTPUT, reason="test_sum failed", log="Test Failed", seconds=2.0)
+    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", beside=beside)
+    run.refresh_from_db()
+    assert (run.outcome, run.upstream_outcome) == ("passed", "wrong_output")
+    assert run.upstream == {"reason": "test_sum failed", "log": "Test Failed", "seconds": 2.0}
+
+
+def test_an_infrastructure_error_of_the_suites_own_test_is_kept_as_the_reason_for_none() -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    error = SandboxError("no box at /secret/place", public="the box could not be started")
+    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", beside=error)
+    run.refresh_from_db()
+    assert (run.outcome, run.upstream_outcome) == ("passed", "")
+    assert run.upstream == {"reason": "the box could not be started"}
 
 
 def test_a_result_without_the_token_is_discarded() -> None:

@@ -101,6 +101,7 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         log=SECRET,
         cases=cases,
         seconds=1.5,
+        upstream_outcome="passed",
         environment_digest="env",
         finished=DAY,
     )
@@ -148,6 +149,7 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         "private_passed": 1,
         "private_total": 2,
         "test_seconds": 1.5,
+        "upstream_outcome": "passed",
         "evaluator": "1",
         "environment": "env",
         "grading": run.grading_hash,

@@ -1,0 +1,149 @@
+"""Read overlays: the sealed probes, environments and corrections that we add to an operator's copy of a suite.
+
+``overlays/<suite>/<paper's folder>/`` holds ``overlay.json`` and, for each task that it names, ``cases_<index>.py`` and
+``run_<index>.py`` (docs/authoring-tasks.md, "Overlays"). No Django here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from benchmark_tasks.domain.info import INFO_FILE, CheckInfo, InfoFile, StrictInfo, TaskInfo
+from benchmark_tasks.domain.problems import ImportProblem
+from benchmark_tasks.facts.lmr_bench import paper_slug
+
+if TYPE_CHECKING:
+    from benchmark_tasks.domain.info import PaperInfo
+
+OVERLAYS_FOLDER: Final = Path(__file__).resolve().parents[1] / "overlays"
+OVERLAY_FILE: Final = "overlay.json"
+
+_NOTE: Final = "Note by LMR-Board, which is no part of the benchmark's own instruction:"
+_Sentence = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class Correction(StrictInfo):
+    """A fact that the paper's own info.json has wrong or leaves out, what it is instead, and how we know."""
+
+    key: Literal["category", "goal_file", "goal_function", "class_name", "golden_file", "unit_test_file"]
+    value: Annotated[str, StringConstraints(max_length=300)]
+    reason: _Sentence
+
+
+class TaskOverlay(StrictInfo):
+    """What we add to one task.
+
+    ``goal_function`` is what the probe calls, so that it is not applied to another task; ``tests`` says for people what
+    the cases vary and what is compared. ``note`` is added to the instruction where that, the docstring and the paper
+    leave open or contradict what the cases need. ``upstream_cannot_run`` says why upstream's own unit test cannot run
+    in a box, where its files alone do not show it.
+    """
+
+    index: Annotated[int, Field(ge=1, le=999)]
+    goal_function: Annotated[str, StringConstraints(min_length=1, max_length=120)]
+    environment: Annotated[str, StringConstraints(min_length=1, max_length=80)]
+    tests: _Sentence
+    note: Annotated[str, StringConstraints(max_length=1000)] = ""
+    upstream_cannot_run: Annotated[str, StringConstraints(max_length=1000)] = ""
+    corrections: list[Correction] = []
+    check: CheckInfo
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_cases(cls, value: Any) -> Any:
+        """The files have fixed names, so the check names none."""
+        if isinstance(value, dict) and isinstance(value.get("check"), dict):
+            return {**value, "check": {"cases_file": f"cases_{value.get('index')}.py", **value["check"]}}
+        return value
+
+
+class _PaperOverlay(StrictInfo):
+    tasks: list[TaskOverlay]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The overlay of one task, and the probe's two files."""
+
+    task: TaskOverlay
+    cases: Path
+    run: Path
+    corrections: tuple[dict[str, str], ...] = ()
+    """Those that changed something: ``key``, ``was``, ``value``, ``reason``."""
+
+    def as_data(self, upstream_reasons: tuple[str, ...]) -> dict[str, Any]:
+        """What a task's page says of it, as plain data."""
+        return {
+            "tests": self.task.tests,
+            "corrections": list(self.corrections),
+            "upstream_reasons": [*filter(None, [self.task.upstream_cannot_run]), *upstream_reasons],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Overlays:
+    """All overlays of a suite, by the slugs of its papers."""
+
+    folders: dict[str, Path] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, suite: str) -> Overlays:
+        """Those that are shipped for ``suite``; none for most suites."""
+        files = (OVERLAYS_FOLDER / suite).glob(f"*/{OVERLAY_FILE}")
+        return cls({paper_slug(file.parent.name): file.parent for file in files})
+
+    def applied(self, info: PaperInfo, problems: list[ImportProblem]) -> tuple[PaperInfo, dict[int, Overlay]]:
+        """The paper with what is ours in its tasks, and the overlays by the tasks' indices.
+
+        One that is for another function than the task asks for, or for no task, is left out, with a remark.
+        """
+        folder = self.folders.get(info.slug)
+        if folder is None:
+            return info, {}
+        tasks = {task.index: task for task in info.implementations}
+        found: dict[int, Overlay] = {}
+        for ours in read_overlay(folder, problems):
+            task = tasks.get(ours.index)
+            merged = _merged(task, ours) if task else None
+            if task and merged and merged.goal_function == ours.goal_function:
+                tasks[ours.index], found[ours.index] = merged, _overlay(folder, ours, task, merged)
+                continue
+            asked = f", and the task asks for {merged.goal_function!r}" if merged else ", and there is no such task"
+            message = f"the overlay of {info.slug}/{ours.index} is left out: it is for {ours.goal_function!r}{asked}"
+            line = task.line if task else None
+            problems.append(ImportProblem(f"{info.folder_name}/{INFO_FILE}", message, line, fatal=False))
+        return info.model_copy(update={"implementations": list(tasks.values())}), found
+
+
+NO_OVERLAYS: Final = Overlays()
+
+
+def read_overlay(folder: Path, problems: list[ImportProblem]) -> list[TaskOverlay]:
+    """The overlays in ``folder``; they are the project's own, so an error of form refuses the whole import."""
+    shown = f"overlays/{folder.parent.name}/{folder.name}/{OVERLAY_FILE}"
+    found = InfoFile(folder, OVERLAY_FILE, shown=shown, problems=problems, whole=True).validated(_PaperOverlay, {})
+    return found.tasks if found else []
+
+
+def _overlay(folder: Path, ours: TaskOverlay, before: TaskInfo, after: TaskInfo) -> Overlay:
+    corrections = tuple(
+        {"was": getattr(before, each.key), **each.model_dump()}
+        for each in ours.corrections
+        if getattr(before, each.key) != getattr(after, each.key)
+    )
+    return Overlay(ours, folder / ours.check.cases_file, folder / f"run_{ours.index}.py", corrections)
+
+
+def _merged(task: TaskInfo, overlay: TaskOverlay) -> TaskInfo:
+    """The task with the corrected facts, our environment and our check."""
+    corrected: dict[str, str] = {each.key: each.value for each in overlay.corrections}
+    if "category" in corrected:
+        corrected["category_source"] = "ours"
+    if overlay.note:
+        corrected["instruction"] = f"{task.instruction}\n\n{_NOTE} {overlay.note}"
+    ours = {"protocol": "sealed", "environment": overlay.environment, "check": overlay.check}
+    return TaskInfo.model_validate({**dict(task), **corrected, **ours})

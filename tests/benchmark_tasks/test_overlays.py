@@ -1,0 +1,290 @@
+"""Overlays: sealed probes, environments and corrections of ours on a suite that others wrote."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmark_tasks.domain import overlays
+from benchmark_tasks.domain.content import tree_files, tree_path
+from benchmark_tasks.domain.importing import import_suite
+from benchmark_tasks.domain.overlays import OVERLAY_FILE, Overlays
+from benchmark_tasks.domain.paper_folder import GradingFiles
+from benchmark_tasks.domain.problems import ImportRefusedError
+from benchmark_tasks.domain.suite_folder import read_suite, suite_root
+from benchmark_tasks.facts.lmr_bench import lmr_bench, paper_slug
+from benchmark_tasks.models import TaskRevision
+from evaluator.sandbox.environment_list import SHIPPED
+from tests.benchmark_tasks.reading import fatal, remarks
+from tests.benchmark_tasks.upstream_layout import LFS_POINTER, json_info, put, write_dataset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmark_tasks.domain.paper_folder import TaskFolder
+
+CASES = "def cases(seed):\n    return [{'numbers': [1, 2]}]\n"
+RUN = "from src.trainers import total\n\n\ndef run(case):\n    return {'total': total(*case['numbers'])}\n"
+TASK: dict[str, Any] = {
+    "index": 1,
+    "goal_function": "total",
+    "environment": "numpy",
+    "tests": "Sums of two to nine numbers.",
+    "check": {"public_seeds": [1, 2], "private_seeds": 9},
+}
+PAPER = "05-SimPO"
+UNIT_TEST = f"{PAPER}/SimPO/unit_test/unit_test_1.py"
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A data set of one paper in upstream's layout, ``simpo/1``."""
+    return write_dataset(tmp_path / "benchmark", {PAPER: json_info()})
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where overlays are looked for, instead of those that are shipped."""
+    monkeypatch.setattr(overlays, "OVERLAYS_FOLDER", tmp_path / "overlays")
+    return tmp_path / "overlays"
+
+
+def write_overlay(home: Path, suite: str = "others", folder: str = PAPER, **changes: Any) -> Path:
+    """An overlay of one task; ``changes`` replace keys of it."""
+    place = home / suite / folder
+    put(place / OVERLAY_FILE, json.dumps({"tasks": [{**TASK, **changes}]}))
+    put(place / "cases_1.py", CASES)
+    put(place / "run_1.py", RUN)
+    return place
+
+
+def read_task(dataset: Path) -> TaskFolder:
+    suite = read_suite(dataset, Overlays.of("others"))
+    assert fatal(suite) == []
+    return suite.papers[0].tasks[0]
+
+
+class TestReading:
+    def test_an_overlay_makes_the_task_sealed_and_keeps_upstreams_test_beside_it(
+        self, dataset: Path, home: Path
+    ) -> None:
+        write_overlay(home, environment="torch")
+        task = read_task(dataset)
+        assert (task.info.protocol, task.info.environment, task.reasons) == ("sealed", "torch", ())
+        golden = (dataset / PAPER / "golden_files/trainers_golden.py").read_bytes()
+        assert task.grading == GradingFiles(golden, CASES.encode(), RUN.encode())
+        assert task.info.check is not None
+        assert (task.info.check.public_seeds, task.info.check.private_seeds) == ([1, 2], 9)
+        assert task.unit_test_file == "unit_test/unit_test_1.py"
+        assert task.overlay is not None
+        assert task.overlay.as_data(task.upstream_reasons) == {
+            "tests": "Sums of two to nine numbers.",
+            "corrections": [],
+            "upstream_reasons": [],
+        }
+
+    def test_the_folders_number_does_not_matter(self, dataset: Path, home: Path) -> None:
+        write_overlay(home, folder="5-simpo")
+        assert read_task(dataset).info.protocol == "sealed"
+
+    def test_without_overlays_the_task_is_as_upstream_has_it(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        task = read_suite(dataset).papers[0].tasks[0]
+        assert (task.info.protocol, task.overlay) == ("upstream", None)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "reason"),
+        [
+            (
+                UNIT_TEST,
+                b"import torch\ntorch.load('unit_test/x.pt')\n",
+                "unit_test/x.pt, which unit_test/unit_test_1.py",
+            ),
+            (UNIT_TEST, LFS_POINTER, "unit_test_file unit_test/unit_test_1.py is a Git LFS pointer"),
+            (f"{PAPER}/SimPO/unit_test/x.pt", LFS_POINTER, "unit_test/x.pt is a Git LFS pointer"),
+        ],
+    )
+    def test_what_upstreams_test_lacks_keeps_only_that_test_from_running(
+        self, dataset: Path, home: Path, name: str, content: bytes, reason: str
+    ) -> None:
+        write_overlay(home, upstream_cannot_run="It needs a graphics processor.")
+        put(dataset / name, content)
+        task = read_task(dataset)
+        assert task.reasons == ()
+        assert task.overlay is not None
+        first, second = task.overlay.as_data(task.upstream_reasons)["upstream_reasons"]
+        assert first == "It needs a graphics processor."
+        assert second.startswith(reason)
+
+    def test_a_missing_unit_test_does_too(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        (dataset / UNIT_TEST).unlink()
+        task = read_task(dataset)
+        assert (task.reasons, task.unit_test_file) == ((), "")
+        assert task.upstream_reasons == ("unit_test_file unit_test/unit_test_1.py is missing",)
+
+    def test_a_missing_repository_keeps_the_task_from_running(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        (dataset / PAPER / "SimPO").rename(dataset / "elsewhere")
+        assert read_task(dataset).reasons == ("the repository folder 'SimPO' is missing",)
+
+    def test_corrections_say_what_was_there(self, dataset: Path, home: Path) -> None:
+        wrong = {"key": "class_name", "value": "Trainer", "reason": "It is a method."}
+        category = {"key": "category", "value": "evaluation-metrics", "reason": "The paper's Table 4."}
+        write_overlay(home, corrections=[wrong, category])
+        put(dataset / PAPER / "info.json", json_info({"class_name": "Trainer"}))
+        write_dataset(dataset, {PAPER: json_info({"class_name": "Trainer"})})
+        task = read_task(dataset)
+        assert (task.info.category, task.info.category_source) == ("evaluation-metrics", "ours")
+        assert task.overlay is not None
+        # What upstream has corrected meanwhile is none.
+        assert task.overlay.corrections == (
+            {
+                "key": "category",
+                "was": "training-objectives-optimization",
+                "value": "evaluation-metrics",
+                "reason": "The paper's Table 4.",
+            },
+        )
+
+    def test_a_note_is_added_to_the_instruction_as_ours(self, dataset: Path, home: Path) -> None:
+        write_overlay(home, note="Return a float.")
+        note = "Note by LMR-Board, which is no part of the benchmark's own instruction: Return a float."
+        assert read_task(dataset).info.instruction == f"Implement the `total` function.\n\n{note}"
+
+    @pytest.mark.parametrize(
+        ("changes", "why"),
+        [
+            ({"goal_function": "mean"}, "simpo/1 is left out: it is for 'mean', and the task asks for 'total'"),
+            ({"index": 2}, "simpo/2 is left out: it is for 'total', and there is no such task"),
+        ],
+    )
+    def test_an_overlay_of_another_task_is_left_out_with_a_remark(
+        self, dataset: Path, home: Path, changes: dict[str, Any], why: str
+    ) -> None:
+        write_overlay(home, **changes)
+        suite = read_suite(dataset, Overlays.of("others"))
+        assert suite.papers[0].tasks[0].info.protocol == "upstream"
+        assert [remark.partition(": the overlay of ")[2] for remark in remarks(suite)] == [why]
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"tests": ""}, "tasks[0].tests is empty; fill it in"),
+            ({"index": "1"}, "tasks[0].index must be"),
+            ({"chekc": {}}, "chekc"),
+            (
+                {"corrections": [{"key": "year", "value": "2", "reason": "x"}]},
+                "tasks[0].corrections[0].key must be one of",
+            ),
+            ({"check": {"public_seeds": []}}, "tasks[0].check.public_seeds"),
+        ],
+    )
+    def test_an_error_of_form_refuses_the_import(
+        self, dataset: Path, home: Path, changes: dict[str, Any], message: str
+    ) -> None:
+        write_overlay(home, **changes)
+        suite = read_suite(dataset, Overlays.of("others"))
+        assert suite.refused
+        (problem,) = fatal(suite)
+        assert problem.startswith("overlays/others/05-SimPO/overlay.json:")
+        assert message in problem
+
+
+@pytest.mark.parametrize("place", [".", "benchmark", "datasets", "benchmark/datasets"])
+def test_papers_are_found_where_upstreams_repository_has_them(tmp_path: Path, place: str) -> None:
+    put(tmp_path / "results/other.json", "{}")
+    write_dataset(tmp_path / place, {PAPER: json_info()})
+    assert suite_root(tmp_path) == tmp_path / place
+
+
+def test_a_folder_without_papers_is_its_own_root(tmp_path: Path) -> None:
+    assert suite_root(tmp_path) == tmp_path
+
+
+@pytest.mark.django_db
+class TestImporting:
+    def test_what_is_stored(self, dataset: Path, home: Path) -> None:
+        write_overlay(home, upstream_cannot_run="It needs a graphics processor.")
+        import_suite(folder=dataset, slug="others")
+        revision = TaskRevision.objects.get()
+        assert (revision.protocol, revision.environment, revision.not_runnable_reasons) == ("sealed", "numpy", [])
+        assert revision.unit_test_file == "unit_test/unit_test_1.py"
+        assert revision.overlay == {
+            "tests": "Sums of two to nine numbers.",
+            "corrections": [],
+            "upstream_reasons": ["It needs a graphics processor."],
+        }
+        grading = tree_files(tree_path(revision.grading_hash).name)
+        assert {"cases.py", "run.py", "check.json", "reference/unit_test/unit_test_1.py"} <= set(grading)
+
+    def test_without_overlays(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        import_suite(folder=dataset, slug="others", with_overlays=False)
+        revision = TaskRevision.objects.get()
+        assert (revision.protocol, revision.overlay, revision.environment) == ("upstream", {}, "")
+
+    def test_another_probe_makes_another_revision_other_words_do_not(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        import_suite(folder=dataset, slug="others")
+        write_overlay(home, tests="Sums of many numbers.")
+        assert import_suite(folder=dataset, slug="others").version is None
+        assert TaskRevision.objects.get().overlay["tests"] == "Sums of many numbers."
+        put(home / "others" / PAPER / "cases_1.py", f"{CASES}\n# changed\n")
+        assert import_suite(folder=dataset, slug="others").changed == ("simpo/1",)
+
+    def test_of_another_suite_nothing_is_applied(self, dataset: Path, home: Path) -> None:
+        write_overlay(home)
+        import_suite(folder=dataset, slug="mine")
+        assert TaskRevision.objects.get().protocol == "upstream"
+
+    def test_a_broken_overlay_stores_nothing(self, dataset: Path, home: Path) -> None:
+        write_overlay(home, tests="")
+        with pytest.raises(ImportRefusedError, match="is empty"):
+            import_suite(folder=dataset, slug="others")
+        assert not TaskRevision.objects.exists()
+
+
+SHIPPED_FOLDERS = sorted((overlays.OVERLAYS_FOLDER / "lmr-bench").iterdir())
+
+
+@pytest.mark.parametrize("folder", SHIPPED_FOLDERS, ids=lambda folder: folder.name)
+class TestShipped:
+    """Each shipped overlay by itself; the audit on an operator's copy is `make lmr-bench`."""
+
+    def test_its_form_and_files(self, folder: Path) -> None:
+        tasks = overlays.read_overlay(folder, [])
+        assert tasks
+        files = {f"{part}_{task.index}.py" for task in tasks for part in ("cases", "run")}
+        assert {path.name for path in folder.iterdir() if path.name != "__pycache__"} == files | {OVERLAY_FILE}
+        for task in tasks:
+            assert SHIPPED.entry(task.environment).requirements is not None
+            # Eleven seeds here, and nine more that the audit tries the reference on.
+            assert len(task.check.public_seeds) + 2 * task.check.private_seeds >= 20
+
+    def test_it_is_for_a_task_of_the_paper_where_that_has_the_project(self, folder: Path) -> None:
+        known = {task.slug: task.goal_function for task in lmr_bench().tasks}
+        for task in overlays.read_overlay(folder, []):
+            slug = f"{paper_slug(folder.name)}/{task.index}"
+            assert known.get(slug, task.goal_function) == task.goal_function
+
+    def test_six_cases_a_seed_that_depend_on_nothing_else(self, folder: Path) -> None:
+        for task in overlays.read_overlay(folder, []):
+            source = (folder / f"cases_{task.index}.py").read_text(encoding="utf-8")
+            imported = {
+                name.partition(".")[0]
+                for node in ast.walk(ast.parse(source))
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+            }
+            assert not imported & {"torch", "transformers", "pandas", "sklearn", "src"}
+            module: dict[str, Any] = {"__name__": "cases"}
+            exec(compile(source, folder.name, "exec"), module)  # noqa: S102 - ours
+            first, again, other = (module["cases"](seed) for seed in (3, 3, 2**100))
+            assert len(first) >= 6
+            assert len(other) >= 6
+            assert repr(first) == repr(again)
+            assert repr(first) != repr(other)
