@@ -7,10 +7,10 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run setup test attacks chaos lint audit password reset lock format openapi
+.PHONY: help run setup lmr-bench test attacks chaos lint audit password reset lock format openapi
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 run: ## Set up what is missing, start the whole site, stop it on Ctrl-C (PORT=8000)
 	@scripts/environment.sh base
@@ -19,6 +19,11 @@ run: ## Set up what is missing, start the whole site, stop it on Ctrl-C (PORT=80
 setup: ## Make .venv, migrate, load suites and results, prepare the boxes
 	@scripts/environment.sh base
 	@exec $(MANAGE) setup
+
+lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURCE=folder or git address)
+	@scripts/environment.sh base
+	@$(MANAGE) setup --no-audit
+	@exec $(MANAGE) lmr_bench -- "$(SOURCE)"
 
 test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
 	@exec scripts/test.sh

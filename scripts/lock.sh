@@ -12,6 +12,6 @@ compile dev.in -c base.txt -c uv.txt -o dev.txt
 compile box-numpy.in -o box-numpy.txt
 # Environments of boxes with PyTorch's build for processors, which is another one than the index has under the same version.
 for name in torch transformers; do
-  compile --override box-without-torch.txt "box-$name.in" -o "box-$name.txt"
+  compile --override without-torch.txt "box-$name.in" -o "box-$name.txt"
   cat torch-cpu.txt >>"box-$name.txt"
 done

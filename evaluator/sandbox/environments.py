@@ -42,6 +42,11 @@ LIBRARIES: Final = "usr/lib/lmr-board"
 NOT_INSTALLED: Final = "the packages of the boxes' environment could not be installed"
 """What visitors read of it: an index or a proxy has a name of this machine's network."""
 
+_PROCESSORS_ONLY: Final = "+cpu"
+_HOW_TO_GET_IT: Final = (
+    "PyTorch's build for processors lies on an index of its own: name that one in PIP_EXTRA_INDEX_URL and UV_INDEX, or "
+    "put the wheel into a folder that PIP_FIND_LINKS names (docs/operating.md)"
+)
 _NO_SPACE: Final = os.strerror(errno.ENOSPC)
 _STAMP: Final = "environment.json"
 _UNFINISHED: Final = ".unfinished-"
@@ -247,6 +252,8 @@ def install(lock: Path, *, target: Path, python: Path) -> None:
             failures.append(str(error))
         else:
             return
+    if _PROCESSORS_ONLY in lock.read_text(encoding="utf-8"):
+        failures.append(_HOW_TO_GET_IT)
     reasons = "\n".join(failures)
     raise SandboxError(reasons, public=DISK_IS_FULL if _NO_SPACE in reasons else NOT_INSTALLED)
 

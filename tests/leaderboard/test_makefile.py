@@ -60,7 +60,7 @@ def test_what_targets_run(arguments: list[str], expected: str) -> None:
     assert expected in result.stdout
 
 
-@pytest.mark.parametrize("name", ["base", "dev", "uv", "box-numpy"])
+@pytest.mark.parametrize("name", ["base", "dev", "uv", "box-numpy", "box-torch", "box-transformers"])
 def test_every_locked_package_has_hashes_and_no_registry(name: str) -> None:
     text = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[a-z0-9])", text)

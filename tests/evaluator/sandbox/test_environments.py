@@ -89,8 +89,9 @@ def test_without_a_file_only_the_shipped_lists_and_papers_are_known() -> None:
     with pytest.raises(SandboxError) as refused:
         found.entry("fortran")
     assert str(refused.value) == (
-        f"environment 'fortran': {REQUIREMENTS / 'box-fortran.txt'} does not exist; known environments: ['numpy']. "
-        "Name it under [environments.fortran] in the file that ENVIRONMENTS_FILE names (docs/operating.md)"
+        f"environment 'fortran': {REQUIREMENTS / 'box-fortran.txt'} does not exist; known environments: "
+        "['numpy', 'torch', 'transformers']. Name it under [environments.fortran] in the file that ENVIRONMENTS_FILE "
+        "names (docs/operating.md)"
     )
 
 

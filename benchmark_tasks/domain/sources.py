@@ -1,0 +1,98 @@
+"""Get a suite's folder from where an operator has it: a folder, or the address of a git repository. No Django here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+from benchmark_tasks.domain.info import INFO_FILE
+from benchmark_tasks.domain.suite_folder import suite_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_GIT_SECONDS: Final = 3600
+
+
+class SourceUnavailableError(Exception):
+    """There is no suite where the operator says; with what was tried."""
+
+
+def suite_source(source: str, *, folder: Path, keep: Path) -> Path:
+    """The folder of papers in ``source``, which is a folder as it is or a git repository's address.
+
+    Of a repository the newest commit with papers is taken, which need not be the last one: LMR-BENCH's own removed its
+    data set. It is kept below ``keep``, and not fetched twice. Git LFS files stay pointers: sealed tests need none.
+
+    Args:
+        source: what the operator typed.
+        folder: the same as a path.
+        keep: where clones go.
+
+    Raises:
+        SourceUnavailableError: there is neither such a folder nor such a repository, or no paper in it.
+    """
+    if folder.is_dir() and _has_papers(folder):
+        return suite_root(folder)
+    if folder.exists() and not (folder / ".git").exists() and not (folder / "objects").is_dir():
+        raise SourceUnavailableError(f"{folder} holds no paper: each lies in a folder of its own with an {INFO_FILE}")
+    if not folder.exists() and "://" not in source and "@" not in source:
+        raise SourceUnavailableError(f"{source} is neither a folder nor a git address such as https://HOST/OWNER/NAME")
+    return suite_root(_from_git(str(folder.resolve()) if folder.exists() else source, keep))
+
+
+def _has_papers(folder: Path) -> bool:
+    return any(suite_root(folder).glob(f"*/{INFO_FILE}"))
+
+
+def _from_git(address: str, keep: Path) -> Path:
+    """The files of the newest commit that has papers, below ``keep/<commit>``."""
+    clone = keep / "clone"
+    shutil.rmtree(clone, ignore_errors=True)
+    keep.mkdir(parents=True, exist_ok=True)
+    _git("clone", "--quiet", "--no-checkout", "--", address, str(clone))
+    commit = _newest_with_papers(clone)
+    if not commit:
+        raise SourceUnavailableError(f"{address} never held a paper with an {INFO_FILE}")
+    tree = keep / commit
+    if not tree.is_dir():
+        draft = keep / f".{commit}"
+        shutil.rmtree(draft, ignore_errors=True)
+        _git("-C", str(clone), "worktree", "prune")
+        _git("-C", str(clone), "worktree", "add", "--quiet", "--detach", str(draft), commit)
+        (draft / ".git").unlink()
+        draft.rename(tree)
+    shutil.rmtree(clone)
+    return tree
+
+
+def _newest_with_papers(clone: Path) -> str:
+    """The last commit, else the one before that which removed the last paper; empty where there never was one."""
+    listed = _git("-C", str(clone), "ls-tree", "-r", "--name-only", "HEAD")
+    if any(name.endswith(f"/{INFO_FILE}") for name in listed.splitlines()):
+        return _git("-C", str(clone), "rev-parse", "HEAD").strip()
+    removed = _git("-C", str(clone), "rev-list", "-1", "HEAD", "--", f":(glob)**/{INFO_FILE}").strip()
+    return _git("-C", str(clone), "rev-parse", f"{removed}^").strip() if removed else ""
+
+
+def _git(*arguments: str) -> str:
+    """Run git, without its questions and without Git LFS; return its output. Raises SourceUnavailableError."""
+    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_GIT_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceUnavailableError(f"git {arguments[0]} failed: {error}") from error
+    if done.returncode != 0:
+        raise SourceUnavailableError(f"git failed: {done.stderr.strip()[-600:]}")
+    return done.stdout

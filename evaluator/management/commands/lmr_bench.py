@@ -1,0 +1,112 @@
+"""``manage.py lmr_bench SOURCE``: LMR-BENCH's own tasks from an operator's copy to audited sealed tests."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark_tasks.domain.facts_suite import FACTS_SUITE
+from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.sources import SourceUnavailableError, suite_source
+from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from benchmark_tasks.management.suites import newest_version
+from evaluator.auditing.audit_result import percent
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Sequence
+
+    from benchmark_tasks.models import TaskRevision
+
+_HEAD = ("task", "test", "upstream's test", "environment", "audit", "seconds")
+
+
+class Command(BaseCommand):
+    """Each step may be repeated: what was imported, made or audited before is not done again."""
+
+    help = "Import LMR-BENCH's data set with our sealed tests, make its environments, audit its tasks, print a table."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Where the data set is, and how much to do."""
+        parser.add_argument(
+            "source",
+            help="the folder of upstream's repository, its benchmark/, its unzipped datasets, or a git address",
+        )
+        parser.add_argument("--jobs", type=int, help="how many tasks to audit at a time (default: one a processor)")
+        parser.add_argument("--again", action="store_true", help="audit again what was audited before")
+
+    def handle(self, *args: Any, source: str, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Ends with 1 unless every runnable task passed its audit."""
+        if not source:
+            raise CommandError("Name the data set: make lmr-bench SOURCE=FOLDER-OR-GIT-ADDRESS")
+        # The steps say what they do; events beside that hide it.
+        logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
+        keep = Path(settings.DATA_DIR) / "sources" / FACTS_SUITE
+        try:
+            folder = suite_source(source, folder=Path(source).expanduser(), keep=keep)
+        except SourceUnavailableError as error:
+            raise CommandError(str(error)) from None
+        self._step("Import", "import_suite", str(folder), slug=FACTS_SUITE)
+        self._step("Environments", "prepare_suite", FACTS_SUITE)
+        try:
+            self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=options["again"], jobs=options["jobs"])
+        except CommandError as error:
+            self.stderr.write(str(error))
+        except SystemExit:
+            self.stderr.write("What failed is in the table.")
+        revisions = list(revisions_of(newest_version(FACTS_SUITE)))
+        self._table([_HEAD, *map(_row, revisions)])
+        known = {task.slug for task in lmr_bench().tasks}
+        good = [revision.task.slug for revision in revisions if _is_sealed_and_audited(revision)]
+        self.stdout.write(
+            f"{len(known & set(good))} of the paper's {len(known)} tasks sealed and audited, "
+            f"and {len(set(good) - known)} more."
+        )
+        if any(revision.runnable and revision.audit_state != AuditState.PASSED for revision in revisions):
+            raise SystemExit(1)
+
+    def _step(self, title: str, command: str, *args: str, **options: Any) -> None:
+        self.stdout.write(self.style.MIGRATE_HEADING(title))
+        self.stdout.flush()
+        call_command(command, *args, **options)
+
+    def _table(self, rows: Sequence[tuple[str, ...]]) -> None:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _is_sealed_and_audited(revision: TaskRevision) -> bool:
+    return revision.protocol == Protocol.SEALED and not revision.why_left_out
+
+
+def _row(revision: TaskRevision) -> tuple[str, ...]:
+    """Seconds are those of the whole audit, in which the reference answers some hundred cases."""
+    if revision.not_runnable_reasons:
+        return (revision.task.slug, "none", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "")
+    audit = revision.audit
+    mutants = audit.get("mutants")
+    caught = f", {percent(mutants['share'])} of {mutants['total']} seeded bugs caught" if mutants else ""
+    return (
+        revision.task.slug,
+        "sealed" if revision.protocol == Protocol.SEALED else "upstream's",
+        _upstream(revision),
+        revision.environment or audit.get("environment", ""),
+        f"{AuditState(revision.audit_state).label}{caught}",
+        f"{audit['seconds']:.0f}" if "seconds" in audit else "",
+    )
+
+
+def _upstream(revision: TaskRevision) -> str:
+    if not revision.overlay:
+        return ""
+    trial = revision.audit.get("upstream")
+    if revision.overlay["upstream_reasons"] or not trial:
+        return "cannot run"
+    return f"also run, {revision.audit['mode'].replace('_', '-')}" if trial["runs"] else "reference fails it"

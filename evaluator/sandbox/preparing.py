@@ -1,0 +1,66 @@
+"""What making a suite's environments takes, told before it begins, and what keeps its tasks from being run."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.left_out import left_out_groups
+from benchmark_tasks.domain.queries import current_version, revisions_of
+from evaluator.enums import BuildState
+from evaluator.sandbox.building import wanted
+from evaluator.sandbox.environment_list import REQUIREMENTS
+from evaluator.sandbox.task_environments import newest_build
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import Suite
+    from evaluator.sandbox.building import Wanted
+    from evaluator.sandbox.configuration import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFacts:
+    """What is known of a shipped environment: sizes in MB, and how long it takes to make on two processors."""
+
+    about: str
+    download_mb: int
+    disk_mb: int
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.download_mb} MB to download, {self.disk_mb} MB on disk, about {self.seconds} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a suite needs. ``missing`` gives each reason why tasks have none or cannot be run, with those tasks."""
+
+    asked: tuple[Wanted, ...]
+    made: frozenset[str]
+    missing: dict[str, list[str]]
+
+
+def environment_facts() -> dict[str, EnvironmentFacts]:
+    """The shipped environments by name."""
+    text = (REQUIREMENTS / "environments.toml").read_text(encoding="utf-8")
+    return {name: EnvironmentFacts(**facts) for name, facts in tomllib.loads(text).items()}
+
+
+def preparation(suite: Suite, kind: Kind) -> Preparation:
+    """What is needed to measure answers to the newest version of ``suite`` in boxes of ``kind``."""
+    asked, without = wanted(suite=suite.slug)
+    builds = {one.name: newest_build(one.name, sandbox=kind) for one in asked}
+    made = frozenset(name for name, build in builds.items() if build and build.state == BuildState.BUILT)
+    missing: dict[str, list[str]] = {}
+    for task, why in without:
+        missing.setdefault(why, []).append(task)
+    version = current_version(suite)
+    cannot_run = [
+        {"task": revision.task.slug, "why": revision.why_left_out}
+        for revision in (revisions_of(version) if version else ())
+        if revision.not_runnable_reasons
+    ]
+    for reasons in left_out_groups(cannot_run).values():
+        missing |= reasons
+    return Preparation(tuple(asked), made, missing)

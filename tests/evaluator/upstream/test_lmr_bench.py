@@ -1,0 +1,144 @@
+"""``manage.py lmr_bench`` and ``prepare_suite`` on a folder of our own in upstream's layout: from nothing to a table."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmark_tasks.domain import overlays
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import Suite, TaskRevision
+from evaluator.models import EnvironmentBuild
+from evaluator.sandbox import building
+from evaluator.sandbox.environment_list import SHIPPED
+from evaluator.sandbox.preparing import environment_facts
+from evaluator.sandbox.types import SandboxError
+from tests.evaluator.upstream.tasks import DATASET
+
+if TYPE_CHECKING:
+    from evaluator.sandbox.types import Sandbox
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+FOLDERS = ("11-PairLossArrays", "15-ContrastArrays")
+
+
+@pytest.fixture
+def copy(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An operator's copy of the data set, with overlays for both of its papers."""
+    settings.DATA_DIR = tmp_path / "data"
+    ours = tmp_path / "overlays"
+    shutil.copytree(Path(__file__).parent / "overlays/arrays", ours / "lmr-bench")
+    monkeypatch.setattr(overlays, "OVERLAYS_FOLDER", ours)
+    for folder in FOLDERS:
+        shutil.copytree(DATASET / folder, tmp_path / "copy/benchmark" / folder)
+    return tmp_path / "copy"
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What was printed, with each run of spaces as one."""
+    return [re.sub(r" +", " ", line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("lmr_bench", str(copy))
+    printed = lines(capsys)
+    assert [title for title in printed if title in {"Import", "Environments", "Audit"}] == [
+        "Import",
+        "Environments",
+        "Audit",
+    ]
+    assert "numpy for bubblewrap, 2 tasks: Python with NumPy: 17 MB to download, 122 MB on disk, about 10 s" in printed
+    table = printed[printed.index("task test upstream's test environment audit seconds") + 1 :]
+    assert len(table) == 28 + 2 + 1
+    rows = {row.partition(" ")[0]: row for row in table[:-1]}
+    assert re.fullmatch(
+        r"pairlossarrays/1 sealed also run, remote numpy audited, 93 % of 16 seeded bugs caught \d+",
+        rows["pairlossarrays/1"],
+    )
+    assert re.fullmatch(
+        r"contrastarrays/1 sealed cannot run numpy audited, \d+ % of \d+ seeded bugs caught \d+",
+        rows["contrastarrays/1"],
+    )
+    assert rows["dpo/1"].startswith("dpo/1 none not runnable: its code is not shipped")
+    assert table[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
+    audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
+    assert list(audited) == [AuditState.PASSED, AuditState.PASSED]
+
+
+def test_again_it_goes_on_where_it_was(copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("lmr_bench", str(copy))
+    made = list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit"))
+    capsys.readouterr()
+    call_command("lmr_bench", str(copy / "benchmark"))
+    printed = lines(capsys)
+    assert "LMR-BENCH (lmr-bench): nothing changed" in printed
+    assert "numpy for bubblewrap, 2 tasks: is made" in printed
+    assert list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit")) == made
+    assert EnvironmentBuild.objects.count() == 1
+
+
+def test_a_task_that_fails_its_audit_ends_with_1(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(copy / "benchmark" / FOLDERS[1])
+    golden = copy / "benchmark" / FOLDERS[0] / "golden_files/losses_golden.py"
+    golden.write_text(golden.read_text().replace("return losses, margin.mean()", "return losses * np.nan, 1 / 0"))
+    with pytest.raises(SystemExit) as end:
+        call_command("lmr_bench", str(copy))
+    assert end.value.code == 1
+    printed = lines(capsys)
+    assert any(line.startswith("pairlossarrays/1 sealed cannot run numpy not audited") for line in printed)
+    assert printed[-1] == "0 of the paper's 28 tasks sealed and audited, and 0 more."
+
+
+def test_a_source_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="is neither a folder nor a git address"):
+        call_command("lmr_bench", str(tmp_path / "nowhere"))
+    with pytest.raises(CommandError, match="Name the data set: make lmr-bench SOURCE="):
+        call_command("lmr_bench", "")
+    assert not Suite.objects.exists()
+
+
+def test_preparing_says_what_is_missing_and_makes_nothing_when_only_asked(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copy / "benchmark" / FOLDERS[1] / "contrasting-arrays").rename(copy / "elsewhere")
+    call_command("import_suite", str(copy), slug="lmr-bench")
+    capsys.readouterr()
+    call_command("prepare_suite", "lmr-bench", dry_run=True)
+    printed = lines(capsys)
+    assert printed[0].startswith("numpy for bubblewrap, 1 task: Python with NumPy: 17 MB")
+    assert "not runnable: contrastarrays/1: the repository folder 'contrasting-arrays' is missing" in printed
+    assert not EnvironmentBuild.objects.exists()
+
+
+def test_an_environment_that_cannot_be_made_ends_with_1(
+    copy: Path, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("import_suite", str(copy), slug="lmr-bench")
+
+    def broken(*_: Any) -> str:
+        raise SandboxError("no index answers")
+
+    monkeypatch.setattr(building, "_say_hello", broken)
+    with pytest.raises(SystemExit) as end:
+        call_command("prepare_suite", "lmr-bench")
+    assert end.value.code == 1
+    assert "FAILED after 0 s: no index answers" in lines(capsys)[-3]
+
+
+def test_a_suite_that_is_not_there() -> None:
+    with pytest.raises(CommandError, match="There is no suite 'nothing'"):
+        call_command("prepare_suite", "nothing")
+
+
+def test_every_shipped_environment_has_its_sizes() -> None:
+    facts = environment_facts()
+    assert sorted(facts) == SHIPPED.names()
+    assert all(0 < each.download_mb < each.disk_mb for each in facts.values())
