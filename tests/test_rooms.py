@@ -27,7 +27,7 @@ PURE = {
     },
     "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "votes"},
     "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
-    "evaluator/sandbox": {"building", "configuration", "task_environments"},
+    "evaluator/sandbox": {"building", "configuration", "preparing", "task_environments"},
     "evaluator/repeating": {"repeating"},
     "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},
     "leaderboard/agreement": {"asked", "label_counts", "suite", "trust"},

@@ -74,7 +74,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
         EnvironmentEntry("torch-cpu", requirements=tmp_path / "torch.txt", memory_mb=4096, wall_seconds=600),
         EnvironmentEntry("conda", image="registry.example/conda@sha256:0123"),
     )
-    assert found.names() == ["conda", "numpy", "torch-cpu"]
+    assert found.names() == ["conda", "numpy", "torch", "torch-cpu", "transformers"]
     tasks = ("lmr-bench/dpo/1", "lmr-bench/simpo/1", "lmr-mini/welford/1")
     assert [found.environment_for(task) for task in tasks] == ["conda", "torch-cpu", "numpy"]
     assert len({found, read(tmp_path, WHOLE)}) == 1, "equal files make equal lists, which can be keys"

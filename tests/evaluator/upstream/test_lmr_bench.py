@@ -1,4 +1,4 @@
-"""``manage.py lmr_bench`` and ``prepare_suite`` on a folder of our own in upstream's layout: from nothing to a table."""
+"""``manage.py lmr_bench`` and ``prepare_suite`` on a folder of ours in upstream's layout: from nothing to a table."""
 
 from __future__ import annotations
 
