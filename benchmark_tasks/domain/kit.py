@@ -30,6 +30,14 @@ Member: TypeAlias = "tuple[str, str, Content]"
 
 
 _PIECE: Final = 1024 * 1024
+_LARGEST: Final = 1024 * 1024
+_NOT_IN_KIT: Final = frozenset(
+    {".bin", ".ckpt", ".h5", ".hdf5", ".npy", ".npz", ".onnx", ".parquet", ".pickle", ".pkl", ".pt", ".pth"}
+    | {".safetensors", ".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".whl", ".xz", ".zip", ".eot", ".gif", ".ico"}
+    | {".jpeg", ".jpg", ".mp4", ".pdf", ".png", ".tiff", ".ttf", ".woff", ".woff2"}
+)
+"""Weights, arrays, archives, media and publications of a repository: they say nothing of the code, and make most of its
+size. Publications lie in ``papers/``."""
 _README: Final = """\
 # {title}, version {number}: task kit
 
@@ -37,7 +45,8 @@ _README: Final = """\
 research repository. Implement it from the paper and the surrounding code.
 
 - `tasks.json`: every task with its instruction, its category and the place of the masked definition.
-- `repositories/<paper>/`: the masked repositories.
+- `repositories/<paper>/`: the masked repositories, without data, weights, archives, media and files of more than 1 MB,
+  which `left-out.txt` lists where there are any. Your code finds them when it is tested.
 - `papers/`: the publications.
 - `example-bundle/`: a bundle in the right shape; its answers are the masked stubs, which change nothing.
 
@@ -53,7 +62,8 @@ How answers are tested: `tasks.json` names each task's protocol.
 _PROTOCOLS: Final = {
     Protocol.SEALED: """\
 - `sealed` ({count} of {total} tasks): your code runs alone in a box, and what it returns is compared outside of it. The
-  tests, their inputs and the reference implementations are not part of this kit.
+  tests, their inputs and the reference implementations are not part of this kit. Where `unit_test_file` names a test of
+  the benchmark's authors, it may be run beside; it counts nowhere.
 """,
     Protocol.UPSTREAM: """\
 - `upstream` ({count} of {total} tasks): the unit test that the benchmark's authors publish, named by `unit_test_file`,
@@ -116,11 +126,19 @@ def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[M
     yield _text("example-bundle/submission.json", _json(_example_manifest(version)))
     for revision in (revision for revision in revisions if revision.runnable):
         yield _text(f"example-bundle/answers/{revision.task.slug}/answer.py", example_answer(revision))
+    left_out = []
+    named = {name for each in revisions for name in (each.goal_file, *each.retrieval_context)}
     for slug, revision in papers.items():
         for name, path in tree_files(revision.repository_hash).items():
-            yield f"repositories/{slug}/{name}", revision.repository_hash, path
+            size = path.stat().st_size
+            if name not in named and (size > _LARGEST or path.suffix.lower() in _NOT_IN_KIT):
+                left_out.append(f"{size:>10}  repositories/{slug}/{name}\n")
+            else:
+                yield f"repositories/{slug}/{name}", revision.repository_hash, path
         if revision.paper_hash:
             yield _paper_name(revision), revision.paper_hash, file_path(revision.paper_hash)
+    if left_out:
+        yield _text("left-out.txt", "".join(left_out))
 
 
 def _readme(version: SuiteVersion, revisions: list[TaskRevision], papers: int) -> str:

@@ -16,7 +16,7 @@ from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion
 from tests.benchmark_tasks.factories import MASKED, PDF, TaskRevisionFactory
-from tests.benchmark_tasks.upstream_layout import json_info, write_dataset
+from tests.benchmark_tasks.upstream_layout import json_info, put, write_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +58,31 @@ def test_exact_names_and_contents(suite_folder: Path, data_dir: Path) -> None:
     assert found["repositories/alpha/scoring/core.py"].decode() == MASKED
     assert found["papers/alpha.pdf"] == PDF
     assert "Small Suite, version 1" in found["README.md"].decode()
+
+
+def test_data_and_media_of_a_repository_are_listed_and_left_out(tmp_path: Path) -> None:
+    root = write_dataset(tmp_path / "upstream", {"05-SimPO": json_info({"retrieval_content": ["data/figure.png"]})})
+    repository = root / "05-SimPO/SimPO"
+    for name, size in {"weights/model.PT": 9, "data/large.csv": 2**20 + 1, "data/small.csv": 2**20}.items():
+        put(repository / name, b"x" * size)
+    put(repository / "data/figure.png", b"named as context")
+    found = members(build_kit(version_of(root)))
+    assert sorted(name for name in found if name.startswith("repositories/")) == [
+        "repositories/simpo/README.md",
+        "repositories/simpo/data/figure.png",
+        "repositories/simpo/data/small.csv",
+        "repositories/simpo/paper.json",
+        "repositories/simpo/src/trainers.py",
+        "repositories/simpo/unit_test/unit_test_1.py",
+    ]
+    listed = [line.split() for line in found["left-out.txt"].decode().splitlines()]
+    assert listed == [
+        ["4", "repositories/simpo/data/archive.tar.gz"],
+        ["22", "repositories/simpo/data/archive.zip"],
+        ["1048577", "repositories/simpo/data/large.csv"],
+        [str(len(PDF)), "repositories/simpo/paper.pdf"],
+        ["9", "repositories/simpo/weights/model.PT"],
+    ]
 
 
 def test_tasks(suite_folder: Path) -> None:
