@@ -58,7 +58,6 @@ if [ -n "$lacking" ]; then
 fi
 
 stage "lint" scripts/lint.sh
-stage "PyTorch for the boxes" make_torch
 start_docker && stage "images for the Docker box" make_images
 stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks"
 if start_postgres; then

@@ -27,19 +27,13 @@ start_docker() {
   return 1
 }
 
-# Which PyTorch the tests of upstream's way install, kept below var/ for the next time. TORCH_REQUIREMENTS names another list.
-make_torch() {
-  torch_requirements=${TORCH_REQUIREMENTS:-$PWD/var/torch-cpu.txt}
-  scripts/lock_torch.sh "$torch_requirements" >"$work/torch.log" 2>&1 && return 0
-  tail -n 5 "$work/torch.log" >&2
-  not_run "the tests with PyTorch: it was not found (the lines above say why)"
-}
-
 make_images() {
   local build=(python -m evaluator.sandbox.images --base-image lmr-board-test-base)
   has docker || return 0
   scripts/make_test_base_image.sh && "${build[@]}" || return 1
-  [ ! -f "$torch_requirements" ] || "${build[@]}" --environment torch-cpu --requirements "$torch_requirements"
+  "${build[@]}" --environment torch >"$work/torch.log" 2>&1 && return 0
+  tail -n 5 "$work/torch.log" >&2
+  not_run "the tests with PyTorch in Docker: its environment could not be made (the lines above say why)"
 }
 
 # A PostgreSQL cluster of our own, on a Unix socket only. Sets POSTGRES_URL.

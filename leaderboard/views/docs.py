@@ -36,6 +36,7 @@ _ORDER: Final = (
     "analysis",
     "reviewing",
     "authoring-tasks",
+    "lmr-bench",
     "operating",
     "configuration",
     "commands",

@@ -21,9 +21,7 @@ from tests.benchmark_tasks.factories import write_suite
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
     torch_docker,
     torch_environments,
-    torch_is_configured,
     torch_packages,
-    torch_requirements,
     torch_sandbox,
 )
 
