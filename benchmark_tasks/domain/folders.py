@@ -51,6 +51,10 @@ class Listing:
         if size > MAXIMUM_FILE_BYTES and not self.too_big:
             self.too_big = name
 
+    def drop(self, name: str) -> None:
+        """Leave out a file, if there is one of that name."""
+        self.total -= self.sizes.pop(name, 0)
+
     @property
     def excess(self) -> str:
         """Why the folder is too big to be taken, or an empty text."""

@@ -61,8 +61,18 @@ class TaskOverlay(StrictInfo):
         return value
 
 
-class _PaperOverlay(StrictInfo):
+class LeftOut(StrictInfo):
+    """A file of the masked repository that gives an answer away, and how."""
+
+    file: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    reason: _Sentence
+
+
+class PaperOverlay(StrictInfo):
+    """What we add to the tasks of one paper, and what we leave out of its repository."""
+
     tasks: list[TaskOverlay]
+    leave_out: list[LeftOut] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +84,14 @@ class Overlay:
     run: Path
     corrections: tuple[dict[str, str], ...] = ()
     """Those that changed something: ``key``, ``was``, ``value``, ``reason``."""
+    left_out: tuple[LeftOut, ...] = ()
 
     def as_data(self, upstream_reasons: tuple[str, ...]) -> dict[str, Any]:
         """What a task's page says of it, as plain data."""
         return {
             "tests": self.task.tests,
             "corrections": list(self.corrections),
+            "left_out": [each.model_dump() for each in self.left_out],
             "upstream_reasons": [*filter(None, [self.task.upstream_cannot_run]), *upstream_reasons],
         }
 
@@ -106,11 +118,12 @@ class Overlays:
             return info, {}
         tasks = {task.index: task for task in info.implementations}
         found: dict[int, Overlay] = {}
-        for ours in read_overlay(folder, problems):
+        paper = read_overlay(folder, problems)
+        for ours in paper.tasks:
             task = tasks.get(ours.index)
             merged = _merged(task, ours) if task else None
             if task and merged and merged.goal_function == ours.goal_function:
-                tasks[ours.index], found[ours.index] = merged, _overlay(folder, ours, task, merged)
+                tasks[ours.index], found[ours.index] = merged, _overlay(folder, paper, ours, task, merged)
                 continue
             asked = f", and the task asks for {merged.goal_function!r}" if merged else ", and there is no such task"
             message = f"the overlay of {info.slug}/{ours.index} is left out: it is for {ours.goal_function!r}{asked}"
@@ -122,20 +135,21 @@ class Overlays:
 NO_OVERLAYS: Final = Overlays()
 
 
-def read_overlay(folder: Path, problems: list[ImportProblem]) -> list[TaskOverlay]:
-    """The overlays in ``folder``; they are the project's own, so an error of form refuses the whole import."""
+def read_overlay(folder: Path, problems: list[ImportProblem]) -> PaperOverlay:
+    """The overlay in ``folder``; they are the project's own, so an error of form refuses the whole import."""
     shown = f"overlays/{folder.parent.name}/{folder.name}/{OVERLAY_FILE}"
-    found = InfoFile(folder, OVERLAY_FILE, shown=shown, problems=problems, whole=True).validated(_PaperOverlay, {})
-    return found.tasks if found else []
+    file = InfoFile(folder, OVERLAY_FILE, shown=shown, problems=problems, whole=True)
+    return file.validated(PaperOverlay, {}) or PaperOverlay(tasks=[])
 
 
-def _overlay(folder: Path, ours: TaskOverlay, before: TaskInfo, after: TaskInfo) -> Overlay:
+def _overlay(folder: Path, paper: PaperOverlay, ours: TaskOverlay, before: TaskInfo, after: TaskInfo) -> Overlay:
     corrections = tuple(
         {"was": getattr(before, each.key), **each.model_dump()}
         for each in ours.corrections
         if getattr(before, each.key) != getattr(after, each.key)
     )
-    return Overlay(ours, folder / ours.check.cases_file, folder / f"run_{ours.index}.py", corrections)
+    cases, run = folder / ours.check.cases_file, folder / f"run_{ours.index}.py"
+    return Overlay(ours, cases, run, corrections, tuple(paper.leave_out))
 
 
 def _merged(task: TaskInfo, overlay: TaskOverlay) -> TaskInfo:

@@ -146,6 +146,8 @@ class _Reader:
         listing = list_files(self._folder / name)
         for file, why in listing.skipped:
             self.remark(self.in_repository(file), why)
+        for each in {each for overlay in self._overlays.values() for each in overlay.left_out}:
+            listing.drop(each.file)
         if listing.excess:
             self._repository_reason = f"the repository folder {name!r} {listing.excess}"
             return None, Listing()

@@ -125,8 +125,15 @@ class CorrectedFactOut(Schema):
     reason: str
 
 
+class LeftOutFileOut(Schema):
+    """A file of the repository that gave an answer away, and is left out."""
+
+    file: str
+    reason: str
+
+
 class OverlayOut(Schema):
-    """The sealed test that LMR-Board adds to a task: what it ``tests``, and what is corrected.
+    """The sealed test that LMR-Board adds to a task: what it ``tests``, what is corrected, and what is left out.
 
     ``upstream_test_runs`` says whether the authors' own test runs beside it, null before the audit;
     ``upstream_test_reasons`` why it does not.
@@ -134,6 +141,7 @@ class OverlayOut(Schema):
 
     tests: str
     corrections: list[CorrectedFactOut]
+    left_out: list[LeftOutFileOut]
     upstream_test_runs: bool | None
     upstream_test_reasons: list[str]
 
@@ -245,7 +253,7 @@ def _task(revision: TaskRevision) -> dict[str, Any]:
 def _overlay(revision: TaskRevision) -> dict[str, Any]:
     reasons, trial = revision.overlay["upstream_reasons"], revision.audit.get("upstream") or {}
     return {
-        **{name: revision.overlay[name] for name in ("tests", "corrections")},
+        **{name: revision.overlay[name] for name in ("tests", "corrections", "left_out")},
         "upstream_test_runs": False if reasons else trial.get("runs"),
         "upstream_test_reasons": reasons or list(filter(None, [trial.get("why")])),
     }

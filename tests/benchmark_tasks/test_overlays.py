@@ -55,7 +55,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_overlay(home: Path, suite: str = "others", folder: str = PAPER, **changes: Any) -> Path:
     """An overlay of one task; ``changes`` replace keys of it."""
     place = home / suite / folder
-    put(place / OVERLAY_FILE, json.dumps({"tasks": [{**TASK, **changes}]}))
+    paper = {"leave_out": changes.pop("leave_out")} if "leave_out" in changes else {}
+    put(place / OVERLAY_FILE, json.dumps({"tasks": [{**TASK, **changes}], **paper}))
     put(place / "cases_1.py", CASES)
     put(place / "run_1.py", RUN)
     return place
@@ -83,6 +84,7 @@ class TestReading:
         assert task.overlay.as_data(task.upstream_reasons) == {
             "tests": "Sums of two to nine numbers.",
             "corrections": [],
+            "left_out": [],
             "upstream_reasons": [],
         }
 
@@ -150,6 +152,21 @@ class TestReading:
             },
         )
 
+    def test_what_gives_the_answer_away_is_left_out_of_the_repository(self, dataset: Path, home: Path) -> None:
+        told = {"file": "src/copy.py", "reason": "It is the golden file."}
+        write_overlay(home, leave_out=[told, {"file": "src/absent.py", "reason": "Upstream removed it."}])
+        golden = (dataset / PAPER / "golden_files/trainers_golden.py").read_bytes()
+        put(dataset / PAPER / "SimPO/src/copy.py", golden)
+        (paper,) = read_suite(dataset, Overlays.of("others")).papers
+        assert "src/copy.py" not in paper.repository_files
+        assert "src/trainers.py" in paper.repository_files
+        (task,) = paper.tasks
+        assert task.reasons == ()
+        assert task.overlay is not None
+        assert task.overlay.as_data(())["left_out"][0] == told
+        (unchanged,) = read_suite(dataset).papers
+        assert "holds a copy of golden_files/trainers_golden.py (src/copy.py)" in unchanged.tasks[0].reasons[0]
+
     def test_a_note_is_added_to_the_instruction_as_ours(self, dataset: Path, home: Path) -> None:
         write_overlay(home, note="Return a float.")
         note = "Note by LMR-Board, which is no part of the benchmark's own instruction: Return a float."
@@ -181,6 +198,7 @@ class TestReading:
                 "tasks[0].corrections[0].key must be one of",
             ),
             ({"check": {"public_seeds": []}}, "tasks[0].check.public_seeds"),
+            ({"leave_out": [{"file": "x"}]}, "leave_out[0]"),
         ],
     )
     def test_an_error_of_form_refuses_the_import(
@@ -216,6 +234,7 @@ class TestImporting:
         assert revision.overlay == {
             "tests": "Sums of two to nine numbers.",
             "corrections": [],
+            "left_out": [],
             "upstream_reasons": ["It needs a graphics processor."],
         }
         grading = tree_files(tree_path(revision.grading_hash).name)
@@ -256,7 +275,7 @@ class TestShipped:
     """Each shipped overlay by itself; the audit on an operator's copy is `make lmr-bench`."""
 
     def test_its_form_and_files(self, folder: Path) -> None:
-        tasks = overlays.read_overlay(folder, [])
+        tasks = overlays.read_overlay(folder, []).tasks
         assert tasks
         files = {f"{part}_{task.index}.py" for task in tasks for part in ("cases", "run")}
         assert {path.name for path in folder.iterdir() if path.name != "__pycache__"} == files | {OVERLAY_FILE}
@@ -267,12 +286,12 @@ class TestShipped:
 
     def test_it_is_for_a_task_of_the_paper_where_that_has_the_project(self, folder: Path) -> None:
         known = {task.slug: task.goal_function for task in lmr_bench().tasks}
-        for task in overlays.read_overlay(folder, []):
+        for task in overlays.read_overlay(folder, []).tasks:
             slug = f"{paper_slug(folder.name)}/{task.index}"
             assert known.get(slug, task.goal_function) == task.goal_function
 
     def test_six_cases_a_seed_that_depend_on_nothing_else(self, folder: Path) -> None:
-        for task in overlays.read_overlay(folder, []):
+        for task in overlays.read_overlay(folder, []).tasks:
             source = (folder / f"cases_{task.index}.py").read_text(encoding="utf-8")
             imported = {
                 name.partition(".")[0]
