@@ -16,7 +16,7 @@ from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
 
-EVALUATOR_VERSION = "3"
+EVALUATOR_VERSION = "4"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the way
 from an epoch to its private seeds changes."""
 

@@ -1,7 +1,8 @@
 """The process that one of upstream's test files runs in. Started by ``upstream_driver.py``, which outlives it.
 
 The file runs as ``python unit_test/unit_test_1.py`` would run it. It is compiled from its unchanged text; only, behind
-each statement that asserts something, a step is added that counts it. The goal's own lines, where the goal stands in
+each statement that asserts something, a step is added that counts it, and behind each of its classes and functions one
+that has it watched. The goal's own lines, where the goal stands in
 the test file, are left alone: what an answer asserts proves nothing.
 
 ``upstream_child.py JOB`` with a JSON object: ``repository`` and ``unit_test`` (absolute paths), ``argument`` (the test
@@ -24,12 +25,14 @@ import sys
 import traceback
 import types
 import unittest
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 COUNTER = "__count_assertion__"
+WATCHER = "__watch_definition__"
 _UNITTEST_EXIT = getattr(unittest.TestProgram.runTests, "__code__", None)
 
 BOX = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
@@ -61,11 +64,12 @@ def main(job: dict[str, Any]) -> None:
     if job.get("calls") is not None:
         sys.modules["lmr_board_remote"] = _remote(job, send)
     unittest.TextTestRunner.resultclass = recording_result(send)
-    _record_logging(send)
+    # Before the watch begins, which remembers how records are made.
+    _record_logging(send, lambda: watch.look_at_models())
     watch = watch_module.Watch()
     watch_module.install(watch)
     random.seed(watch_module.SEED)
-    code = _run(job, send)
+    code = _run(job, send, watch)
     logging.shutdown()
     flush(sys.stdout)
     flush(sys.stderr)
@@ -73,7 +77,7 @@ def main(job: dict[str, Any]) -> None:
     leave(code)
 
 
-def _run(job: dict[str, Any], send: Any) -> int:
+def _run(job: dict[str, Any], send: Any, watch: Any) -> int:
     """Run the test file; return the exit code that Python would have ended with."""
     try:
         span = tuple(job["span"]) if job["span"] else None
@@ -83,7 +87,7 @@ def _run(job: dict[str, Any], send: Any) -> int:
         return 1
     code = 0
     try:
-        script.run()
+        script.run(watch)
     except SystemExit as error:
         code = _exit_code(error)
         if script.ended_by(error):
@@ -106,7 +110,7 @@ def _enter(job: dict[str, Any]) -> None:
     sys.path[:] = [os.path.dirname(job["unit_test"]), job["repository"], *elsewhere]  # noqa: PTH120
 
 
-def _record_logging(send: Any) -> None:
+def _record_logging(send: Any, look: Callable[[], None]) -> None:
     """Tell of every log record that speaks of ``Passed`` or ``Failed`` before any handler has it."""
     make = logging.getLogRecordFactory()
 
@@ -114,6 +118,7 @@ def _record_logging(send: Any) -> None:
         record = make(*args, **kwargs)
         text = _text_of(record)
         if "Passed" in text or "Failed" in text:
+            look()
             send("logged", text=plain(text, MAX_TEXT_CHARACTERS))
         return record
 
@@ -195,17 +200,18 @@ class Script:
         self.assertions = 0
         self._path = path
         self._argument = argument
-        counted = ast.fix_missing_locations(_Counting(span).visit(tree))
-        self._code = compile(counted, path, "exec", dont_inherit=True)
+        counted = _Counting(span).visit(tree)
+        counted.body = [made for statement in counted.body for made in _watched(statement, span)]
+        self._code = compile(ast.fix_missing_locations(counted), path, "exec", dont_inherit=True)
         self._own_code = {code for code in _all_code(self._code) if not _inside(code.co_firstlineno, span)}
 
-    def run(self) -> None:
+    def run(self, watch: Any) -> None:
         """Run the file as ``__main__``; whatever it raises comes out."""
         module = types.ModuleType("__main__")
         module.__file__ = self._path
         sys.modules["__main__"] = module
         sys.argv[:] = [self._argument]
-        vars(module)[COUNTER] = self._count
+        vars(module).update({COUNTER: partial(self._count, watch), WATCHER: watch.keep_definition})
         exec(self._code, vars(module))  # noqa: S102 - running this file is what the box is for
 
     def ended_by(self, error: SystemExit) -> bool:
@@ -216,8 +222,9 @@ class Script:
         code = place.tb_frame.f_code if place is not None else None
         return code is not None and (code is _UNITTEST_EXIT or code in self._own_code)
 
-    def _count(self) -> None:
+    def _count(self, watch: Any) -> None:
         self.assertions += 1
+        watch.look_at_models()
 
 
 class RecordingResult(unittest.TextTestResult):
@@ -290,6 +297,16 @@ class _Counting(ast.NodeTransformer):
             return [statement]
         call = ast.Call(func=ast.Name(id=COUNTER, ctx=ast.Load()), args=[], keywords=[])
         return [statement, ast.copy_location(ast.Expr(value=call), statement)]
+
+
+def _watched(statement: ast.stmt, span: tuple[int, int] | None) -> list[ast.stmt]:
+    """A class or function of the module is watched from where it is defined, but not the goal itself."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    if not isinstance(statement, kinds) or _inside(statement.lineno, span):
+        return [statement]
+    arguments: list[ast.expr] = [ast.Constant(value=statement.name), ast.Name(id=statement.name, ctx=ast.Load())]
+    call = ast.Call(func=ast.Name(id=WATCHER, ctx=ast.Load()), args=arguments, keywords=[])
+    return [statement, ast.copy_location(ast.Expr(value=call), statement)]
 
 
 def _asserts(statement: ast.stmt) -> bool:

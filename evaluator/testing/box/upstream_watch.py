@@ -1,7 +1,8 @@
 """Notices replaced comparison functions, and makes random numbers the same in every run.
 
 What a test compares and reports with (unittest, logging, builtins, NumPy's and PyTorch's comparisons) is remembered
-before the answer's code is imported, and looked at again at the end. It is a tripwire, not a wall: code that runs
+before the answer's code is imported, the test's own classes and functions as soon as they are defined, and all of it
+looked at again at the end; so are the models that the test looks into. It is a tripwire, not a wall: code that runs
 beside the test can put everything back. Mounted beside ``upstream_child.py``; Python 3.8 or newer, standard library.
 """
 
@@ -32,6 +33,8 @@ _NUMPY_TESTING = ("assert_allclose", "assert_array_equal", "assert_array_almost_
                   "assert_equal", "assert_array_less", "assert_approx_equal")  # fmt: skip
 _TORCH = ("allclose", "isclose", "equal", "eq", "ne", "all", "any", "abs", "sum", "mean", "max", "load", "norm")
 _TENSOR = ("allclose", "isclose", "equal", "eq", "__eq__", "__ne__", "item", "tolist", "all", "any", "abs", "sum")
+_MODULE = ("parameters", "named_parameters", "buffers", "named_buffers", "children", "named_children",
+           "modules", "named_modules", "state_dict")  # fmt: skip
 _LOGGING = (
     "basicConfig",
     "getLogger",
@@ -51,6 +54,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Any, str, Any, object]] = []
+        self._lying: set[str] = set()
         self._keep("builtins", builtins, vars(builtins))
         for owner in (unittest.case.TestCase, unittest.runner.TextTestRunner, unittest.result.TestResult):
             self._keep(f"unittest.{owner.__name__}", owner, vars(owner))
@@ -76,13 +80,43 @@ class Watch:
         self._keep("torch", torch, _TORCH)
         self._keep("torch.Tensor", torch.Tensor, _TENSOR)
         self._keep("torch.testing", importlib.import_module("torch.testing"), ("assert_close", "assert_allclose"))
+        self._keep("torch.nn.Module", torch.nn.Module, _MODULE)
+        inner = importlib.import_module("torch.testing._comparison")
+        for name, value in vars(inner).items():
+            if getattr(value, "__module__", "") == inner.__name__:
+                self.keep_definition(name, value, owner=inner)
+
+    def keep_definition(self, name: str, value: Any, owner: Any = None) -> None:
+        """Remember a function or a class's methods, of the test file unless ``owner`` is another module."""
+        module = owner or sys.modules["__main__"]
+        self._keep(module.__name__, module, [name])
+        if isinstance(value, type):
+            kinds = (types.FunctionType, classmethod, staticmethod)
+            methods = [each for each, found in vars(value).items() if isinstance(found, kinds)]
+            self._keep(f"{module.__name__}.{name}", value, methods)
 
     def replaced(self) -> list[str]:
         """The names of what is no longer what it was; at most twenty."""
         names = [label for label, owner, name, value, inner in self._kept if not _is_same(owner, name, value, inner)]
         if logging.root.manager.disable:
             names.append("logging.disable")
-        return names[:20]
+        return [*names, *sorted(self._lying)][:20]
+
+    def look_at_models(self) -> None:
+        """Remember which models of the callers have an attribute of their own in the place of a method.
+
+        Called where a test asserts or says "Passed": when it has ended, they are gone.
+        """
+        torch: Any = sys.modules.get("torch")
+        kind = getattr(getattr(torch, "nn", None), "Module", None)
+        frame = sys._getframe(1)  # noqa: SLF001 - the documented way to the callers
+        while kind is not None and frame is not None:
+            found = list(frame.f_locals.values())
+            found += getattr(frame.f_locals.get("self"), "__dict__", {}).values()
+            frame = frame.f_back  # type: ignore[assignment]
+            # By type: isinstance would ask objects that answer with code of their own.
+            for model in (each for each in found if issubclass(type(each), kind)):
+                self._lying.update(f"{type(model).__name__}.{name}" for name in _MODULE if name in vars(model))
 
     def _keep(self, label: str, owner: Any, names: Iterable[str]) -> None:
         for name in list(names):

@@ -180,11 +180,27 @@ def test_random_numbers_repeat_unless_the_test_seeds(repository: Path) -> None:
         "import numpy.testing; numpy.testing.assert_allclose.__defaults__ = ()",
         "import logging; logging.disable()",
         "import os; os._exit = print",
+        "import unittest\nclass Case(unittest.TestCase):\n    def test(self): 1 / 0\nCase.test = lambda self: None",
+        "class Case:\n    @classmethod\n    def check(cls): 1 / 0\nCase.check = classmethod(lambda cls: None)",
+        "class Case:\n    def check(self): 1 / 0\nCase.check.__code__ = (lambda self: None).__code__",
+        "import sys\ndef check(): 1 / 0\nsys.modules['__main__'].check = print",
+        "import sys\nclass Case: pass\nsys.modules['__main__'].Case = print",
     ],
 )
 def test_what_is_replaced_is_told(change: str, repository: Path) -> None:
     events, _, _ = run(repository, change)
     assert len(events[-1]["replaced"]) == 1, events
+
+
+def test_attributes_that_a_test_sets_on_its_own_classes_are_no_replacement(repository: Path) -> None:
+    text = "class Case:\n    rows = []\n    def check(self): pass\nCase.rows = [1]\nCase.model = print\n"
+    assert run(repository, text)[0][-1] == {"event": "left", "replaced": []}
+
+
+def test_the_goal_in_the_test_file_is_not_watched(repository: Path) -> None:
+    text = "def goal(): pass\ndef goal_again(): pass\ngoal = goal_again\n"
+    assert run(repository, text, span=[1, 1])[0][-1]["replaced"] == []
+    assert run(repository, text)[0][-1]["replaced"] == ["__main__.goal"]
 
 
 def test_what_is_put_back_is_not(repository: Path) -> None:
