@@ -24,7 +24,7 @@ from evaluator.auditing.audit_result import AuditResult, MutantsResult, guessing
 from evaluator.auditing.image_scan import scan_image
 from evaluator.auditing.incomplete import is_module_of, missing_in, missing_in_text
 from evaluator.auditing.margins import measure_margins
-from evaluator.auditing.mutants import Mutant, mutants_of, sample
+from evaluator.auditing.mutants import Mutant, fingerprint, mutants_of, sample
 from evaluator.auditing.trivial import trivial_answers
 from evaluator.queue.claims import job_label
 from evaluator.queue.infrastructure_errors import fault_of
@@ -176,7 +176,7 @@ def _declares_anew(revision: TaskRevision) -> bool:
     if not mutants:
         return False
     known = {*(each["id"] for each in mutants["equivalents"]), *mutants["refuted"], *mutants["unknown"]}
-    return known != {each["mutant"] for each in revision.equivalent_mutants}
+    return set(map(fingerprint, known)) != {fingerprint(each["mutant"]) for each in revision.equivalent_mutants}
 
 
 def _other_seeds(epoch: SeedEpoch) -> SeedEpoch:
@@ -226,7 +226,6 @@ class Auditor:
         masked = (self.grader.masked_tree / self.goal.file).read_bytes()
         reference = (self.grader.reference_tree / self.goal.file).read_bytes()
         trivial = trivial_answers(self.grader.revision.masked_source)
-        declared = {str(each["mutant"]): str(each["reason"]) for each in self.grader.revision.equivalent_mutants}
         golden = ""
         notes: tuple[str, ...] = ()
         try:
@@ -234,6 +233,11 @@ class Auditor:
         except SourceError as error:
             notes = (f"no mutants could be made: {error.about(f'the golden file for {self.goal.file}')}",)
         made = mutants_of(golden) if golden else []
+        names = {fingerprint(each.id): each.id for each in made}
+        declared = {
+            names.get(fingerprint(each["mutant"]), each["mutant"]): str(each["reason"])
+            for each in self.grader.revision.equivalent_mutants
+        }
         chosen = sample([each for each in made if each.id not in declared], self.mutant_limit)
         chosen += [each for each in made if each.id in declared]
         trivial_texts = self._placed(masked, trivial)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import difflib
+import hashlib
+import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Node = TypeVar("_Node", bound=ast.AST)
 
+_FINGERPRINT = re.compile(r"line \d+: [0-9a-f]{12}")
 _SHOWN_HEAD, _SHOWN_TAIL = 70, 30
 _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -75,6 +78,16 @@ class Mutant:
     id: str
     source: str
     diff: str
+
+
+def fingerprint(name: str) -> str:
+    """A mutant's ``id`` without the code that it quotes, such as ``line 12: 3f2a9c1b7e4d``; a fingerprint is its own.
+
+    With it, mutants of code that is not ours to quote can be declared equivalent.
+    """
+    if _FINGERPRINT.fullmatch(name):
+        return name
+    return f"{name.partition(':')[0]}: {hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
 from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
+from evaluator.auditing.mutants import fingerprint
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
@@ -99,7 +100,7 @@ class Command(BaseCommand):
         for line in (*result.reasons, *filter(None, [advice, result.weakness]), *result.remarks):
             self.stdout.write(f"    {line}")
         for mutant in mutants.survivors if mutants else ():
-            self.stdout.write(f"    survives: {mutant.id}")
+            self.stdout.write(f"    survives: {mutant.id}  [{fingerprint(mutant.id)}]")
             if diffs:
                 self.stdout.write("".join(f"        {line}\n" for line in mutant.diff.splitlines()[2:]))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluator.auditing.mutants import Mutant, mutants_of, sample
+from evaluator.auditing.mutants import Mutant, fingerprint, mutants_of, sample
 
 
 def expression_mutants(expression: str) -> set[str]:
@@ -205,3 +205,11 @@ def test_every_mutant_of_anything_is_another_definition_that_compiles(expression
     trees = [ast.dump(ast.parse(textwrap.dedent(mutant.source))) for mutant in found]
     assert len(set(trees)) == len(trees)
     assert ast.dump(ast.parse(textwrap.dedent(source))) not in trees
+
+
+def test_a_fingerprint_quotes_no_code_and_is_its_own() -> None:
+    short = fingerprint("line 6: `total - 0.0` -> `total + 0.0`")
+    assert short == "line 6: c7b00a218083"
+    assert fingerprint(short) == short
+    assert fingerprint("line 6: `total - 0.0` -> `total + 0.0` (2)") != short
+    assert fingerprint("line 6: 38b") != "line 6: 38b"

@@ -1,0 +1,58 @@
+"""Calls `get_filtered_matrix`, which stands in a script that analyses files as soon as it is imported."""
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import MagicMock, patch
+
+import numpy as np
+import pandas as pd
+
+PLOTTING = ("matplotlib", "matplotlib.pyplot", "seaborn")
+RESULTS = ("excluded_ids", "actual_matrix")
+ROWS = 6050  # The script accepts no other number.
+
+
+def _is_definition(statement):
+    """Whether a statement belongs to the script's definitions: its analyses are loops, calls and two assignments."""
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0]) not in RESULTS
+    return not isinstance(statement, ast.For | ast.Expr)
+
+
+def _import_definitions(path):
+    """The script as a module, without its analyses: these need files that the repository does not have."""
+    tree = ast.parse(path.read_bytes())
+    tree.body = [statement for statement in tree.body if _is_definition(statement)]
+    module = ModuleType(path.stem)
+    exec(compile(tree, str(path), "exec"), vars(module))  # noqa: S102 - nothing but the repository's own code
+    return module
+
+
+sys.modules.update(dict.fromkeys(PLOTTING, MagicMock()))
+analysis = _import_definitions(Path(sys.path[0], "analysis", "analysis_after_processing.py"))
+
+
+def _files(case, groups):
+    """The intensities of each pair of groups, under the name of the file in which the script looks for them."""
+    prefix = "_".join((case["group_option"], case["prompt_variation"], case["model_id"]))
+    names = [f"{prefix}_{persona}_{experiencer}.tsv" for persona in groups for experiencer in groups]
+    return dict(zip(names, case["intensities"], strict=True))
+
+
+def run(case):
+    """Return the standardised matrix. A case gives intensities and excluded places for one period, to be repeated."""
+    if case["groups"]:
+        analysis.group_mappings[case["group_option"]] = case["groups"]
+    files = _files(case, analysis.group_mappings[case["group_option"]])
+
+    def read_csv(path, *_, **__):
+        return pd.DataFrame({"intensity": np.resize(files[Path(path).name], ROWS)})
+
+    period = case["intensities"].shape[1]
+    excluded = {start + place for start in range(0, ROWS, period) for place in case["excluded"]}
+    options = [case[name] for name in ("group_option", "prompt_variation", "model_id")]
+    with patch.object(pd, "read_csv", read_csv):
+        matrix = analysis.get_filtered_matrix(*options, excluded)
+    return {"matrix": np.asarray(matrix, dtype=float)}

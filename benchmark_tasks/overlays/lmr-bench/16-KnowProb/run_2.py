@@ -1,0 +1,21 @@
+"""Calls `remove_object_subject_overlap` on a data frame of parametric knowledge."""
+
+import sys
+from unittest.mock import MagicMock
+
+import pandas as pd
+
+# The file only names two of its classes in annotations.
+sys.modules["transformers"] = MagicMock()
+
+from src.data import remove_object_subject_overlap  # noqa: E402
+
+COLUMNS = ("statement_subject", "parametric_object", "statement_object", "row")
+
+
+def run(case):
+    """Return the rows that stay, without their labels: whether they are numbered anew is open."""
+    dataset = pd.DataFrame({name: case[name] for name in COLUMNS[:-1]}, index=case["labels"])
+    dataset["row"] = range(len(dataset))
+    kept = remove_object_subject_overlap(dataset, **case["options"])
+    return {"columns": sorted(kept.columns), **{name: kept[name].tolist() for name in COLUMNS}}

@@ -1,0 +1,21 @@
+"""Calls `generate_counter_parametric_knowledge_dataset` on a data frame of parametric knowledge."""
+
+import sys
+from unittest.mock import MagicMock
+
+import pandas as pd
+import torch
+
+# The file only names two of its classes in annotations.
+sys.modules["transformers"] = MagicMock()
+
+from src.data import generate_counter_parametric_knowledge_dataset  # noqa: E402
+
+
+def run(case):
+    """Return the rows that were made: in the order of probability for each statement, the statements in any order."""
+    knowledge = pd.DataFrame(case["rows"], index=case["labels"])
+    # As `generate` returns them: a list of tensors without axes.
+    knowledge["model_output_tokens_ids"] = [list(torch.tensor(ids)) for ids in knowledge["model_output_tokens_ids"]]
+    made = generate_counter_parametric_knowledge_dataset(knowledge, case["wanted"])
+    return {"rows": sorted(made.to_dict("records"), key=lambda row: row["statement_subject"])}

@@ -1,0 +1,27 @@
+"""Calls `nsa` and differentiates through it."""
+
+import torch
+from NSA import nsa
+
+FLOATS = ("q", "k", "v", "g_slc", "g_swa")
+
+
+def run(case):
+    """Return the outputs, and the gradients of a weighted sum of them, all in the layout (batch, time, heads, ...)."""
+    options = dict(case["options"])
+
+    def laid_out(tensor):
+        return tensor.transpose(1, 2) if options.get("head_first") else tensor
+
+    for name in ("block_counts", "cu_seqlens"):
+        if name in options and not isinstance(options[name], int):
+            options[name] = torch.tensor(options[name])
+    leaves = {name: torch.tensor(case[name], dtype=torch.float32, requires_grad=True) for name in FLOATS}
+    inputs = {name: laid_out(leaf) for name, leaf in leaves.items()}
+    output = laid_out(nsa(**inputs, block_indices=laid_out(torch.tensor(case["block_indices"])), **options))
+    (output * torch.tensor(case["weights"])).sum().backward()
+    # The gate of a branch that is off may have taken part with zeros or not at all.
+    gradients = {
+        name: (torch.zeros_like(leaf) if leaf.grad is None else leaf.grad).numpy() for name, leaf in leaves.items()
+    }
+    return {"output": output.detach().numpy(), "gradients": gradients}
