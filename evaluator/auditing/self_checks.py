@@ -123,6 +123,22 @@ def run_short() -> SelfCheck:
     return check
 
 
+def run_suite(
+    suite: Suite, attacks: Sequence[Attack], *, report: Callable[[dict[str, object]], object] = lambda _: None
+) -> SelfCheck:
+    """Try every sealed task of ``suite`` that counts: golden answer, stub, and ``attacks``. Nothing is kept.
+
+    ``report`` is called with the row of each. Raises ``SandboxError`` for infrastructure errors.
+    """
+    started, rows = timezone.now(), []
+    for revision, epoch in _scored():
+        if revision.task.suite_id == suite.pk:
+            for row in _try_task(revision, epoch, attacks):
+                report(row)
+                rows.append(row)
+    return _check(SelfCheckKind.FULL, started, rows)
+
+
 def due() -> bool:
     """Whether the newest short round is older than ``SELF_CHECK_HOURS``; one that could not be made proves nothing."""
     newest = SelfCheck.objects.filter(kind=SelfCheckKind.SHORT).first()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmark_tasks.management.suites import suite_named
 from evaluator.auditing import self_checks
 from evaluator.auditing.canary_round import ATTACKS
 from evaluator.enums import AttackGroup
@@ -14,6 +15,7 @@ from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Callable
 
     from evaluator.auditing.canary_round import Attack
     from evaluator.models import SelfCheck
@@ -31,20 +33,23 @@ class Command(BaseCommand):
         parser.add_argument("--group", choices=GROUPS, help="only the attacks of this group")
         parser.add_argument("--name", action="append", default=[], help="only this attack; may be given several times")
         parser.add_argument("--short", action="store_true", help="only what the live system is tried with now and then")
+        parser.add_argument(
+            "--suite", help="answers to each scored sealed task of this suite, instead of to the site's own task"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Attack, print, and keep the result of a whole round for the status page."""
         report = (lambda _: None) if options["json"] else self._print
         if options["short"]:
-            if options["group"] or options["name"]:
-                raise CommandError("--short is a fixed round; give it without --group and --name.")
+            if options["group"] or options["name"] or options["suite"]:
+                raise CommandError("--short is a fixed round; give it without --group, --name and --suite.")
             check = self_checks.run_short()
             for row in check.results:
                 report(row)
         else:
             try:
-                check = self_checks.run_full(_chosen(options["group"], options["name"]), report=report)
+                check = self._fire(options, report)
             except SandboxError as error:
                 msg = f"Nothing was attacked, because no sandbox is available: {error}"
                 raise CommandError(msg) from None
@@ -54,6 +59,17 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(_as_data(check)) if options["json"] else _summary(check))
         if not check.ok:
             raise SystemExit(1)
+
+    def _fire(self, options: dict[str, Any], report: Callable[[dict[str, Any]], object]) -> SelfCheck:
+        if not options["suite"]:
+            return self_checks.run_full(_chosen(options["group"], options["name"]), report=report)
+        suite = suite_named(options["suite"])
+        # What a box withstands is no matter of the task.
+        chosen = _chosen(options["group"] or AttackGroup.TAMPERING.value, options["name"])
+        check = self_checks.run_suite(suite, chosen, report=report)
+        if not check.results:
+            raise CommandError(f"No task of {suite.slug} counts, so there is nothing to attack: audit_tasks says why.")
+        return check
 
     def _print(self, row: dict[str, Any]) -> None:
         line = f"{row['protocol']:<10} {row['group']:<10} {row['attack']:<28} {row['outcome']:<14}"

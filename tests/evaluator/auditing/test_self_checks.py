@@ -116,6 +116,8 @@ class TestCommand:
             (["--name", "Mercury"], "There is no attack 'Mercury'. Known: sleep, fork bomb, "),
             (["--group", "escape", "--name", "sleep"], "The group escape has no attack of that name."),
             (["--short", "--group", "escape"], "--short is a fixed round"),
+            (["--short", "--suite", "lmr-mini"], "--short is a fixed round"),
+            (["--suite", "nothing"], "There is no suite 'nothing'"),
         ],
     )
     def test_wrong_arguments_are_explained(self, arguments: list[str], message: str) -> None:

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain import overlays
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, TaskRevision
-from evaluator.models import EnvironmentBuild
+from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox import building
 from evaluator.sandbox.environment_list import SHIPPED
 from evaluator.sandbox.preparing import environment_facts
@@ -69,6 +69,26 @@ def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.C
     assert table[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
     audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
     assert list(audited) == [AuditState.PASSED, AuditState.PASSED]
+
+
+def test_attacks_on_every_task_of_the_suite(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("import_suite", str(copy), slug="lmr-bench")
+    with pytest.raises(CommandError, match="No task of lmr-bench counts, so there is nothing to attack"):
+        call_command("attack", suite="lmr-bench")
+    TaskRevision.objects.exclude(overlay={}).update(audit_state=AuditState.PASSED)
+    capsys.readouterr()
+    call_command("attack", suite="lmr-bench")
+    *rows, last = lines(capsys)
+    assert last == "10 of 10 repelled"
+    controls = [row for row in rows if row.startswith("sealed control ")]
+    assert controls == [
+        f"sealed control {what} (lmr-bench {task}) {outcome} as it must"
+        for task in ("pairlossarrays/1", "contrastarrays/1")
+        for what, outcome in (("right answer", "passed"), ("stub", "raised"))
+    ]
+    assert not SelfCheck.objects.exists()
 
 
 def test_again_it_goes_on_where_it_was(copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
