@@ -20,6 +20,7 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.sandbox.environment_list import SHIPPED
 from tests.benchmark_tasks.reading import fatal, remarks
 from tests.benchmark_tasks.upstream_layout import LFS_POINTER, json_info, put, write_dataset
+from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -292,6 +293,12 @@ class TestShipped:
         for task in overlays.read_overlay(folder, []).tasks:
             slug = f"{paper_slug(folder.name)}/{task.index}"
             assert known.get(slug, task.goal_function) == task.goal_function
+
+    def test_the_table_in_the_documentation_says_what_it_tests(self, folder: Path) -> None:
+        table = (PROJECT_ROOT / "docs/lmr-bench.md").read_text(encoding="utf-8")
+        for task in overlays.read_overlay(folder, []).tasks:
+            slug = f"{paper_slug(folder.name)}/{task.index}"
+            assert f"| `{slug}` | {task.tests} | `{task.environment}` |" in table
 
     def test_six_cases_a_seed_that_depend_on_nothing_else(self, folder: Path) -> None:
         for task in overlays.read_overlay(folder, []).tasks:
