@@ -88,6 +88,22 @@ def test_without_consent_the_code_stays_with_its_owner(client: Client, alice: Us
     assert 'class="k">return</span>' in page(client, implementation, alice)
 
 
+def test_what_the_suites_own_test_says_beside_ours(client: Client, alice: User) -> None:
+    implementation, run = measured(alice, published=True)
+    assert "Also run" not in page(client, implementation)
+    beside = {"reason": "test_<b>sum</b> failed", "log": "Test <i>Failed</i>", "seconds": 2.0}
+    type(run).objects.filter(pk=run.pk).update(upstream_outcome="wrong_output", upstream=beside)
+    shown = page(client, implementation)
+    assert "upstream’s own unit test: wrong output" in shown
+    assert "(test_&lt;b&gt;sum&lt;/b&gt; failed)" in shown
+    assert "Test &lt;i&gt;Failed&lt;/i&gt;</pre>" in shown
+    type(run).objects.filter(pk=run.pk).update(upstream_outcome="", upstream={"reason": "no box could be started"})
+    shown = page(client, implementation)
+    assert "upstream’s own unit test: no verdict" in shown
+    assert "(no box could be started)" in shown
+    assert "Log of upstream’s own unit test" not in shown
+
+
 def test_similarity_is_told_of_published_code_only(client: Client, alice: User) -> None:
     implementation, _ = measured(alice)
     Implementation.objects.update(similarity={"tokens": 0.126, "tree": 0.5})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -275,3 +276,55 @@ def test_answers_are_sorted_by_what_a_rater_says_and_difficulty_counts_ranked_ro
     assert (difficulty.tests.passed, difficulty.tests.tasks) == (1.5, 3)
     assert [(label, number) for label, number, _ in difficulty.judge] == [("CC", 1), ("LC", 1), ("LI", 1)]
     assert difficulty.human == ()
+
+
+OVERLAY: dict[str, Any] = {
+    "tests": "Sums of `total` & differences.",
+    "corrections": [{"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}],
+    "left_out": [{"file": "src/copy.py", "reason": "It is the <golden> file."}],
+    "upstream_reasons": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "audit", "said"),
+    [
+        ([], {}, "Whether unit_test/unit_test_1.py can run here is found out when the task is audited."),
+        (["It needs a GPU."], {}, "It cannot run here: It needs a GPU."),
+        (["It needs a GPU.", "x.pt is missing"], {}, "It cannot run here: It needs a GPU. x.pt is missing"),
+        ([], {"upstream": {"runs": False, "why": "the reference fails"}}, "It cannot run here: the reference fails."),
+        (
+            [],
+            {"upstream": {"runs": True, "why": ""}, "mode": "remote"},
+            "runs on every answer, remote: the answer in a box of its own, the test in another.",
+        ),
+        (
+            [],
+            {"upstream": {"runs": True, "why": ""}, "mode": "in_process"},
+            "runs on every answer, in-process: beside the answer, which can fool it.",
+        ),
+    ],
+)
+def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
+    client: Client, reasons: list[str], audit: dict[str, Any], said: str
+) -> None:
+    one_task(
+        protocol="sealed",
+        unit_test_file="unit_test/unit_test_1.py",
+        overlay={**OVERLAY, "upstream_reasons": reasons},
+        audit=audit,
+    )
+    text = client.get(ADDRESS).content.decode()
+    assert "Sums of <code>total</code> &amp; differences." in text
+    shown = re.sub(r" ([.,:;])", r"\1", words(text))
+    assert said in shown
+    assert "category: evaluation-metrics instead of nothing. Table 4." in shown
+    assert "src/copy.py. It is the <golden> file." in shown
+    assert "It is the &lt;golden&gt; file." in text
+    link = "/agreement/small/?first=upstream-tests&amp;second=tests&amp;binary=1"
+    assert (link in text) is bool(audit.get("upstream", {}).get("runs"))
+
+
+def test_a_sealed_task_of_its_authors_has_no_other_test(client: Client) -> None:
+    one_task(protocol="sealed")
+    assert "upstream’s own unit test" not in client.get(ADDRESS).content.decode()

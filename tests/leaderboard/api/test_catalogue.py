@@ -89,6 +89,32 @@ def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
     assert "secret" not in str(task)
 
 
+@pytest.mark.parametrize(
+    ("reasons", "trial", "runs", "told"),
+    [
+        ([], None, None, []),
+        (["It needs a GPU."], None, False, ["It needs a GPU."]),
+        ([], {"runs": True, "why": ""}, True, []),
+        ([], {"runs": False, "why": "the reference fails"}, False, ["the reference fails"]),
+    ],
+)
+def test_the_overlay_of_a_task(
+    small: SuiteVersion, reasons: list[str], trial: dict[str, object] | None, runs: bool | None, told: list[str]
+) -> None:
+    assert Program().get("/suites/small/tasks/alpha/1")["overlay"] is None
+    correction = {"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}
+    left_out = {"file": "copy.py", "reason": "It is the golden file."}
+    overlay = {"tests": "Sums.", "corrections": [correction], "left_out": [left_out], "upstream_reasons": reasons}
+    TaskRevision.objects.update(overlay=overlay, audit={"upstream": trial} if trial else {})
+    assert Program().get("/suites/small/tasks/alpha/1")["overlay"] == {
+        "tests": "Sums.",
+        "corrections": [correction],
+        "left_out": [left_out],
+        "upstream_test_runs": runs,
+        "upstream_test_reasons": told,
+    }
+
+
 def test_who_solves_a_task(small: SuiteVersion) -> None:
     revision = small.revisions.get(task__slug="alpha/1")
     measured_outcome(measured(small, system__name="Otter"), "passed", revision=revision)

@@ -157,6 +157,11 @@ def test_an_answer_tells_everything_that_its_page_shows(answer: Implementation, 
     assert told["private_cases"] == {"passed": 1, "total": 2}
     assert "private input 7" not in str(told)
     assert (told["log"], told["code"]["goal"], told["code"]["diff"]) == ("printed", answer.goal_source, answer.diff)
+    assert told["upstream_test"] is None
+    beside = {"reason": "test_sum failed", "log": "Test Failed", "seconds": 2.0}
+    TestRun.objects.filter(implementation=answer).update(upstream_outcome="wrong_output", upstream=beside)
+    told = Program(alice).get(f"{of(answer)}/answers/alpha/1/1")
+    assert told["upstream_test"] == {"outcome": "wrong_output", "reason": "test_sum failed", "log": "Test Failed"}
     (judge,) = told["judges"]
     assert (judge["judge"], judge["label"], judge["on_board"]) == ("strict", "CC", True)
     assert judge["votes"] == [{"label": "CC", "abstention": "", "rationale": ["Because of line 2."]}]
