@@ -209,7 +209,7 @@ class TestUpstreamsOwnInfo:
     def test_over_the_facts(self, dataset: Path) -> None:
         load_catalogue()
         before = dict(Task.objects.filter(suite__slug=FACTS_SUITE).values_list("slug", "pk"))
-        report = load(dataset)
+        report = import_suite(folder=dataset, slug=FACTS_SUITE, with_overlays=False)
         after = dict(Task.objects.filter(suite__slug=FACTS_SUITE).values_list("slug", "pk"))
         assert {slug: after[slug] for slug in before} == before
         assert (len(before), len(after), report.removed) == (28, 35, ())
@@ -219,6 +219,16 @@ class TestUpstreamsOwnInfo:
         assert "info.json names no goal_function" in report.not_runnable["devient/1"]
         assert report.suite.description == IMPORTED_DESCRIPTION
         assert {r.protocol for r in revisions_of(newest())} == {"upstream"}
+        assert import_suite(folder=dataset, slug=FACTS_SUITE, with_overlays=False).version is None
+
+    def test_every_shipped_overlay_fits(self, dataset: Path) -> None:
+        report = load(dataset)
+        assert [str(problem) for problem in report.problems if "overlay" in problem.message] == []
+        revisions = list(revisions_of(newest()))
+        assert [(each.task.slug, each.protocol) for each in revisions if each.protocol != "sealed"] == []
+        assert [each.task.slug for each in revisions if not each.overlay] == []
+        # Its goal is named by our correction, so no code was made up for it.
+        assert set(report.not_runnable) == {"devient/1"}
         assert load(dataset).version is None
 
     def test_references_hold_the_solution_and_kits_do_not(self, dataset: Path) -> None:

@@ -50,6 +50,7 @@ def _case(rng, *, layers, prompt=3, batch=1, vocabulary=10, length=12, padded=0,
         "logits": _logits(rng, batch=batch, length=length, vocabulary=vocabulary, candidates=len(layers)),
         "prompt": rng.integers(6, vocabulary, size=(batch, prompt)),
         "mask": mask if padded else None,
+        "encoder_decoder": False,
         "options": {},
         "defaults": {},
         "longest": length,
@@ -62,7 +63,7 @@ def _case(rng, *, layers, prompt=3, batch=1, vocabulary=10, length=12, padded=0,
 
 
 def cases(seed):
-    """Dynamic and static contrast, with and without the filter, batches with padding, ends, stop words, streaming."""
+    """Dynamic and static contrast, the filter on and off, padding, ends, stops, streaming, an encoder-decoder."""
     rng = np.random.default_rng([301, seed])
     everything = {"return_dict_in_generate": True, "output_scores": True}
     inner = {"output_attentions": True, "output_hidden_states": True}
@@ -132,4 +133,5 @@ def cases(seed):
             stops=False,
             streams=True,
         ),
+        _case(rng, layers=[2, 4, 6], padded=1, options={"candidate_premature_layers": [2, 4, 6]}, encoder_decoder=True),
     ]

@@ -28,15 +28,16 @@ class TableModel(PreTrainedModel):
     """Logits of some layers from a table, turned by what the sequence has said so far."""
 
     def __init__(self, case):
-        super().__init__(PretrainedConfig())
+        super().__init__(PretrainedConfig(is_encoder_decoder=case["encoder_decoder"]))
         self.layers = case["layers"]
         self.table = torch.tensor(case["logits"])
         for name, value in case["defaults"].items():
             setattr(self.generation_config, name, value)
 
-    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **_state):
-        """Return what a forward pass needs: there is no cache."""
-        return {"input_ids": input_ids, "attention_mask": attention_mask}
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, decoder_attention_mask=None, **_state):
+        """Return what a forward pass needs: there is no cache, and an encoder would say nothing."""
+        mask = attention_mask if decoder_attention_mask is None else decoder_attention_mask
+        return {"input_ids": input_ids, "attention_mask": mask}
 
     def forward(
         self,
@@ -92,7 +93,8 @@ class Streamer:
 def run(case):
     """Return the sequences and everything that was asked for besides."""
     stops = StoppingCriteriaList([LLamaQaStoppingCriteria(case["stop_words"]), TableEnds(case["longest"])])
-    state = {} if case["mask"] is None else {"attention_mask": torch.tensor(case["mask"])}
+    mask_name = "decoder_attention_mask" if case["encoder_decoder"] else "attention_mask"
+    state = {} if case["mask"] is None else {mask_name: torch.tensor(case["mask"])}
     processors = LogitsProcessorList([RepetitionPenaltyLogitsProcessor(case["penalty"])] if case["penalty"] else [])
     streamer = Streamer()
     found = dola_greedy_decode_agent(
