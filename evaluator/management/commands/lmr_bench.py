@@ -45,21 +45,30 @@ class Command(BaseCommand):
         """Ends with 1 unless every runnable task passed its audit."""
         if not source:
             raise CommandError("Name the data set: make lmr-bench SOURCE=FOLDER-OR-GIT-ADDRESS")
-        # The steps say what they do; events beside that hide it.
-        logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         keep = Path(settings.DATA_DIR) / "sources" / FACTS_SUITE
         try:
             folder = suite_source(source, folder=Path(source).expanduser(), keep=keep)
         except SourceUnavailableError as error:
             raise CommandError(str(error)) from None
+        # The steps say what they do; events beside that hide it.
+        logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
+        try:
+            self._take_steps(folder, again=options["again"], jobs=options["jobs"])
+        finally:
+            logging.disable(logging.NOTSET)
+        self._report()
+
+    def _take_steps(self, folder: Path, *, again: bool, jobs: int | None) -> None:
         self._step("Import", "import_suite", str(folder), slug=FACTS_SUITE)
         self._step("Environments", "prepare_suite", FACTS_SUITE)
         try:
-            self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=options["again"], jobs=options["jobs"])
+            self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=again, jobs=jobs)
         except CommandError as error:
             self.stderr.write(str(error))
         except SystemExit:
             self.stderr.write("What failed is in the table.")
+
+    def _report(self) -> None:
         revisions = list(revisions_of(newest_version(FACTS_SUITE)))
         self._table([_HEAD, *map(_row, revisions)])
         known = {task.slug for task in lmr_bench().tasks}

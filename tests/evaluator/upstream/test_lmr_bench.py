@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.C
     assert table[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
     audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
     assert list(audited) == [AuditState.PASSED, AuditState.PASSED]
+    assert logging.root.manager.disable == logging.NOTSET, "what runs later is logged as before"
 
 
 def test_attacks_on_every_task_of_the_suite(
