@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.info import INFO_FILE
-from benchmark_tasks.domain.suite_folder import suite_root
+from benchmark_tasks.domain.suite_folder import has_papers, suite_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,17 +34,14 @@ def suite_source(source: str, *, folder: Path, keep: Path) -> Path:
     Raises:
         SourceUnavailableError: there is neither such a folder nor such a repository, or no paper in it.
     """
-    if folder.is_dir() and _has_papers(folder):
-        return suite_root(folder)
+    root = suite_root(folder)
+    if has_papers(root):
+        return root
     if folder.exists() and not (folder / ".git").exists() and not (folder / "objects").is_dir():
         raise SourceUnavailableError(f"{folder} holds no paper: each lies in a folder of its own with an {INFO_FILE}")
     if not folder.exists() and "://" not in source and "@" not in source:
         raise SourceUnavailableError(f"{source} is neither a folder nor a git address such as https://HOST/OWNER/NAME")
     return suite_root(_from_git(str(folder.resolve()) if folder.exists() else source, keep))
-
-
-def _has_papers(folder: Path) -> bool:
-    return any(suite_root(folder).glob(f"*/{INFO_FILE}"))
 
 
 def _from_git(address: str, keep: Path) -> Path:
@@ -60,7 +57,6 @@ def _from_git(address: str, keep: Path) -> Path:
     if not tree.is_dir():
         draft = keep / f".{commit}"
         shutil.rmtree(draft, ignore_errors=True)
-        _git("-C", str(clone), "worktree", "prune")
         _git("-C", str(clone), "worktree", "add", "--quiet", "--detach", str(draft), commit)
         (draft / ".git").unlink()
         draft.rename(tree)

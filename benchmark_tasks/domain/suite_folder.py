@@ -45,10 +45,15 @@ class SuiteFolder:
         return any(problem.whole for problem in self.problems) or (self.faulty and not self.papers)
 
 
+def has_papers(folder: Path) -> bool:
+    """Whether papers' folders lie directly below ``folder``."""
+    return any(folder.glob(f"*/{INFO_FILE}"))
+
+
 def suite_root(folder: Path) -> Path:
     """Where the papers' folders lie: below ``folder`` itself, or where upstream's repository has them in it."""
     places = [folder, *(folder / name for name in _UPSTREAM_PLACES)]
-    return next((place for place in places if any(place.glob(f"*/{INFO_FILE}"))), folder)
+    return next(filter(has_papers, places), folder)
 
 
 def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:

@@ -6,12 +6,12 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.left_out import left_out_groups
+from benchmark_tasks.domain.left_out import left_out_groups, tasks_left_out
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from evaluator.enums import BuildState
 from evaluator.sandbox.building import wanted
 from evaluator.sandbox.environment_list import REQUIREMENTS
-from evaluator.sandbox.task_environments import newest_build
+from evaluator.sandbox.task_environments import newest_builds
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
@@ -50,17 +50,13 @@ def environment_facts() -> dict[str, EnvironmentFacts]:
 def preparation(suite: Suite, kind: Kind) -> Preparation:
     """What is needed to measure answers to the newest version of ``suite`` in boxes of ``kind``."""
     asked, without = wanted(suite=suite.slug)
-    builds = {one.name: newest_build(one.name, sandbox=kind) for one in asked}
-    made = frozenset(name for name, build in builds.items() if build and build.state == BuildState.BUILT)
+    builds = newest_builds([one.name for one in asked], sandbox=kind)
+    made = frozenset(name for name, build in builds.items() if build.state == BuildState.BUILT)
     missing: dict[str, list[str]] = {}
     for task, why in without:
         missing.setdefault(why, []).append(task)
     version = current_version(suite)
-    cannot_run = [
-        {"task": revision.task.slug, "why": revision.why_left_out}
-        for revision in (revisions_of(version) if version else ())
-        if revision.not_runnable_reasons
-    ]
-    for reasons in left_out_groups(cannot_run).values():
+    cannot_run = [each for each in (revisions_of(version) if version else ()) if each.not_runnable_reasons]
+    for reasons in left_out_groups(tasks_left_out(cannot_run)).values():
         missing |= reasons
     return Preparation(tuple(asked), made, missing)

@@ -2,8 +2,8 @@
 
 The file runs as ``python unit_test/unit_test_1.py`` would run it. It is compiled from its unchanged text; only, behind
 each statement that asserts something, a step is added that counts it, and behind each of its classes and functions one
-that has it watched. The goal's own lines, where the goal stands in
-the test file, are left alone: what an answer asserts proves nothing.
+that has it watched. The goal's own lines, where the goal stands in the test file, are left alone: what an answer
+asserts proves nothing.
 
 ``upstream_child.py JOB`` with a JSON object: ``repository`` and ``unit_test`` (absolute paths), ``argument`` (the test
 as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``events`` (the descriptor that
