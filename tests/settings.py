@@ -26,6 +26,8 @@ _data_dir = _folder(0o700)
 # It stands for /var/lib/lmr-board: the boxes' user may pass through it.
 _boxes = os.environ.get("TEST_SANDBOX_DIR") or str(_folder(0o711))
 os.environ |= {"TEST_SANDBOX_DIR": _boxes, "DATA_DIR": str(_data_dir), "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
+# A fork server would outlive the run: tests that want one ask for it, and stop it.
+os.environ["SANDBOX_IDLE_MINUTES"] = "0"
 (_data_dir / "sandbox").symlink_to(_boxes)
 
 from leaderboard.settings import *  # noqa: E402, F403 - all of them, and after the environment is set

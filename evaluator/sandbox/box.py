@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,15 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList, check_environment_name
+from evaluator.sandbox.forking import ForkServers, ServerHost
 from evaluator.sandbox.ownership import BoxName
-from evaluator.sandbox.streams import Capture
 from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
     FAULT,
     BoxResult,
     BoxSpec,
     Dialogue,
-    Ending,
     Limits,
     SandboxError,
     SandboxUnavailableError,
@@ -33,8 +31,6 @@ INTERPRETER_OPTIONS: Final = ("-I", "-B")
 
 UNPRIVILEGED_ID: Final = 65534
 """The user and group that the program sees itself as (``nobody`` on Debian)."""
-
-SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
 
 BOX_VARIABLES: Final[dict[str, str]] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -63,16 +59,23 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
 
 
-class LocalSandbox(ABC):
+class LocalSandbox(ServerHost, ABC):
     """The :class:`evaluator.sandbox.types.Sandbox` on this machine, whatever makes its boxes."""
 
     name: str
 
-    def __init__(self, state_dir: Path, environments: EnvironmentList = SHIPPED) -> None:
-        """Touches nothing yet. ``state_dir`` is where copies of mounts are kept."""
+    def __init__(
+        self, state_dir: Path, environments: EnvironmentList = SHIPPED, *, fork_idle_seconds: float = 0.0
+    ) -> None:
+        """Touches nothing yet.
+
+        ``state_dir`` is where copies of mounts are kept; ``fork_idle_seconds`` is how long a process that has a box's
+        packages imported waits for the next answer (see :mod:`evaluator.sandbox.forking`); with 0 there is none.
+        """
         self._wanted_state_dir = state_dir
         self._environments = environments
         self._checked = False
+        self.fork_servers = ForkServers(self, fork_idle_seconds)
 
     def check(self) -> None:
         """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
@@ -101,11 +104,16 @@ class LocalSandbox(ABC):
         check_spec(spec)
         self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
         name = BoxName.fresh(spec)
-        with self._host_errors(f"box {spec.label}"), self._staging(name) as folder:
-            return self._run(name, readable_mounts(spec, folder), cancelled, dialogue)
+        with self._host_errors(f"box {spec.label}"):
+            forked = self.fork_servers.run(spec, cancelled, dialogue)
+            if forked is not None:
+                return forked
+            with self._staging(name) as folder:
+                return self._run(name, readable_mounts(spec, folder), cancelled, dialogue)
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`."""
+        self.fork_servers.sweep()
         staged = {entry.name for entry in self._boxes.iterdir()} if self._boxes.is_dir() else set()
         left_over = 0
         for text in {*self._running(), *staged}:
@@ -115,6 +123,10 @@ class LocalSandbox(ABC):
                 shutil.rmtree(self._boxes / text, ignore_errors=True)
                 left_over += 1
         return left_over
+
+    def imports(self, environment: str) -> tuple[str, ...]:
+        """See :class:`ServerHost`."""
+        return self._environments.entry(environment).imports
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
@@ -150,39 +162,6 @@ class LocalSandbox(ABC):
     @abstractmethod
     def _remove(self, name: str) -> None:
         """Kill the box ``name``, if it is there."""
-
-
-def box_result(
-    capture: Capture,
-    limits: Limits,
-    *,
-    stopped: Ending | None,
-    code: int,
-    number: int,
-    out_of_memory: bool,
-    cpu_seconds: float,
-    wall_seconds: float,
-    peak_memory: int | None = None,
-) -> BoxResult:
-    """What came of a box: ``stopped`` by a limit, or ended with exit ``code``, or by signal ``number`` (0: none)."""
-    if stopped is not None:
-        ending, number = stopped, number or int(signal.SIGKILL)
-    elif out_of_memory:
-        ending = Ending.OUT_OF_MEMORY
-    elif number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_seconds >= limits.cpu_seconds):
-        ending = Ending.CPU_TIMEOUT
-    else:
-        ending = Ending.SIGNALLED if number else Ending.EXITED
-    return BoxResult(
-        ending=ending,
-        exit_code=None if number else code,
-        signal=number or None,
-        stdout=bytes(capture.stdout),
-        stderr=bytes(capture.stderr),
-        stderr_truncated=capture.stderr_truncated,
-        wall_seconds=wall_seconds,
-        peak_memory_bytes=peak_memory,
-    )
 
 
 def tail(data: bytes) -> str:

@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,13 +23,11 @@ from evaluator.sandbox import seccomp
 from evaluator.sandbox.box import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
-    SHARED_MEMORY_BYTES,
     UNPRIVILEGED_ID,
     LocalSandbox,
-    box_result,
     tail,
 )
-from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
 from evaluator.sandbox.confinement import (
     Confinement,
     HostUser,
@@ -39,10 +38,12 @@ from evaluator.sandbox.confinement import (
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
+from evaluator.sandbox.fork_slots import CONTROL, Slot
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker, process_pump
 from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.sandbox.types import (
+    SHARED_MEMORY_BYTES,
     BoxResult,
     BoxSpec,
     Dialogue,
@@ -74,6 +75,7 @@ class BubblewrapSandbox(LocalSandbox):
         python: Path = Path("/usr/bin/python3"),
         host_uid: int = DEFAULT_HOST_ID,
         allow_unconfined_resources: bool = False,
+        fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
 
@@ -83,8 +85,9 @@ class BubblewrapSandbox(LocalSandbox):
             python: the host's interpreter that boxes get a copy of.
             host_uid: the user and group that boxes run as when this process is root; nobody else's number.
             allow_unconfined_resources: for development: run without control groups where there are none.
+            fork_idle_seconds: see :class:`LocalSandbox`; only root's control groups outlive who makes them.
         """
-        super().__init__(state_dir, environments)
+        super().__init__(state_dir, environments, fork_idle_seconds=fork_idle_seconds)
         self._python = python
         self._user = HostUser(host_uid) if os.geteuid() == 0 else None
         self._allow_unconfined = allow_unconfined_resources
@@ -98,6 +101,48 @@ class BubblewrapSandbox(LocalSandbox):
         with _Box(spec, dialogue) as box:
             box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits))
             return box.finish(cancelled)
+
+    tmpfs_execution = True
+
+    def forks(self) -> Path | None:
+        """See :class:`ServerHost`."""
+        return self._state_dir / "forks" if self._store() else None
+
+    def start_server(self, slot: Slot, spec: BoxSpec) -> None:
+        """See :class:`ServerHost`. A shell starts it and ends, so that it is nobody's child who may have to wait."""
+        environment = self._environment(spec.environment)
+        confinement = self._confine(slot.name, spec.limits, status=-1)
+        if self._user:  # for the boxes' user, and for no other user of this machine
+            slot.servers.chmod(0o711)
+            os.chown(slot.folder, self._user.number, self._user.number)
+        bubblewrap = [tool("bwrap", "bubblewrap"), *_root_options(environment, spec, control=slot.control), "--"]
+        program = ["/usr/bin/python3", *INTERPRETER_OPTIONS, *spec.argv[1:]]
+        command = [*confinement.prefix, *_process_limits(spec.limits), *bubblewrap, *program]
+        with slot.log.open("wb") as file:
+            subprocess.run(
+                [tool("sh", "dash"), "-c", '"$@" &', "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=confinement.variables,
+                cwd="/",
+                umask=0o022,
+                start_new_session=True,
+                check=True,
+            )
+
+    def server_usage(self, slot: Slot) -> ResourceUsage:
+        """See :class:`ServerHost`."""
+        store = self._store()
+        return store.find(slot.name).usage() if store else ResourceUsage()
+
+    def ran_out_of_memory(self, slot: Slot) -> bool:
+        """See :class:`ServerHost`."""
+        return self.server_usage(slot).oom_kills > 0
+
+    def stop_server(self, slot: Slot) -> None:
+        """See :class:`ServerHost`."""
+        self._remove(slot.name)
 
     def _running(self) -> set[str]:
         """The control groups. Scopes of user sessions end with their worker."""
@@ -155,6 +200,30 @@ class BubblewrapSandbox(LocalSandbox):
             return NoConfinement(limits, self._user)
 
 
+_boxes_of_this_process = 0
+_counting = threading.Lock()
+
+
+@contextmanager
+def _orphans_come_to_us() -> Iterator[None]:
+    """Processes orphaned by a kill come to us meanwhile, instead of an init that may not wait for them.
+
+    Only meanwhile: a fork server that somebody else stops later has a parent then that does wait.
+    """
+    _count_box(1)
+    try:
+        yield
+    finally:
+        _count_box(-1)
+
+
+def _count_box(change: int) -> None:
+    global _boxes_of_this_process
+    with _counting:
+        _boxes_of_this_process += change
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(_boxes_of_this_process > 0), 0, 0, 0)
+
+
 class _Box:
     """One box from its start to its end; as a context it leaves nothing behind, whatever happens in between."""
 
@@ -166,9 +235,8 @@ class _Box:
         self._ended = False
 
     def __enter__(self) -> _Box:
-        # Processes orphaned by a kill come to us instead of an init that may not wait for them.
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._stack = ExitStack()
+        self._stack.enter_context(_orphans_come_to_us())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -235,9 +303,7 @@ class _Box:
         if stopped is None and not usage.oom_kills:
             self._require_begun(report)
         code = self._process.returncode
-        return box_result(
-            self._capture,
-            limits,
+        return self._capture.result(
             stopped=stopped,
             code=code,
             number=-code if code < 0 else max(0, code - _SIGNAL_BASE),
@@ -296,10 +362,14 @@ def _process_limits(limits: Limits) -> list[str]:
     ]  # fmt: skip
 
 
-def _root_options(environment: Environment, spec: BoxSpec) -> list[str]:
-    """Bubblewrap's options for the box's walls, file system and variables. It cannot limit a tmpfs's inodes."""
+def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | None = None) -> list[str]:
+    """Bubblewrap's options for the box's walls, file system and variables. It cannot limit a tmpfs's inodes.
+
+    With ``control``, a folder to write to, they are a fork server's, which outlives this process.
+    """
     identity = str(UNPRIVILEGED_ID)
-    options = ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv"]
+    options = ["--unshare-all", "--unshare-user", "--new-session", "--clearenv"]
+    options += ["--die-with-parent"] if control is None else ["--bind", str(control), CONTROL]
     options += ["--uid", identity, "--gid", identity, "--cap-drop", "ALL", "--hostname", "box"]
     for folder in environment.top_folders():
         options += ["--ro-bind", str(environment.root / folder), f"/{folder}"]

@@ -25,7 +25,7 @@ KINDS: Final[tuple[Kind, ...]] = ("bubblewrap", "docker")
 
 _SETTINGS: Final = (
     *("evaluator_sandbox", "sandbox_python", "sandbox_host_uid", "sandbox_allow_no_cgroups", "sandbox_image"),
-    "sandbox_runtime",
+    *("sandbox_runtime", "sandbox_idle_minutes"),
 )
 
 
@@ -58,7 +58,10 @@ def make_sandbox(kind: Kind) -> Sandbox:
         from evaluator.sandbox.docker_engine import DockerSandbox
 
         return DockerSandbox(
-            sandbox_state_folder(), environments=environment_list(), runtime=environment.sandbox_runtime
+            sandbox_state_folder(),
+            environments=environment_list(),
+            runtime=environment.sandbox_runtime,
+            fork_idle_seconds=60.0 * environment.sandbox_idle_minutes,
         )
     from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 
@@ -68,6 +71,7 @@ def make_sandbox(kind: Kind) -> Sandbox:
         python=environment.sandbox_python,
         host_uid=environment.sandbox_host_uid,
         allow_unconfined_resources=environment.sandbox_allow_no_cgroups,
+        fork_idle_seconds=60.0 * environment.sandbox_idle_minutes,
     )
 
 

@@ -9,16 +9,18 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, SHARED_MEMORY_BYTES, UNPRIVILEGED_ID
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, UNPRIVILEGED_ID
+from evaluator.sandbox.fork_slots import CONTROL
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
     DISK_IS_FULL,
+    SHARED_MEMORY_BYTES,
     BoxSpec,
     Feed,
     Mount,
@@ -28,6 +30,7 @@ from evaluator.sandbox.types import (
 )
 
 Client: TypeAlias = Any  # the SDK has no types
+Container: TypeAlias = Any
 
 LABEL: Final = "lmr-board-box"
 NAME_PREFIX: Final = "lmr-board-box."
@@ -39,6 +42,14 @@ LAUNCH: Final = "/launch"
 NO_ANSWER: Final = "the sandbox engine does not answer"
 ENGINE_FAILED: Final = "the sandbox engine failed"
 NO_IMAGE: Final = "the environment's image is missing"
+
+FORKS: Final = "forks"
+"""The label of containers that have a fork server in them."""
+
+_NO_HOST_SETTINGS: Final = (
+    *("command", "entrypoint", "environment", "hostname", "working_dir", "user", "healthcheck", "labels", "name"),
+)
+"""The settings that the engine keeps with the container's program, not with its walls."""
 
 _LAUNCHER_PROCESSES: Final = 1
 _SECONDS: Final = 30
@@ -160,19 +171,56 @@ def look_up(client: Client, reference: str, environment: str) -> BoxImage:
 
 def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str) -> dict[str, Any]:
     """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
+    settings = {
+        **_walls(replace(spec, mounts=(*spec.mounts, Mount(launcher, LAUNCH))), image, _LAUNCHER_PROCESSES),
+        "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
+        "stdin_open": True,
+        "labels": {LABEL: name.label},
+        "name": f"{NAME_PREFIX}{name}",
+    }
+    return settings | ({"runtime": runtime} if runtime else {})
+
+
+def create_server(client: Client, name: str, spec: BoxSpec, control: Path, image: BoxImage) -> Container:
+    """A container, not yet started, for a fork server, which writes to the folder ``control``.
+
+    The same walls, but that its process may make namespaces within them: as an unprivileged user, since it has no
+    capability itself. What calls the engine opens with that right, the call filter closes to every fork. The kernel
+    lets nobody mount ``/proc`` anew who sees it with parts hidden, so these are hidden in the forks.
+    """
+    types = sdk().types
+    settings = {
+        **_walls(spec, image, 0),
+        "entrypoint": ["python3"],
+        "labels": {LABEL: FORKS},
+        "name": f"{NAME_PREFIX}{name}",
+        "cap_add": ["SYS_ADMIN"],
+        "security_opt": ["no-new-privileges", "apparmor=unconfined"],
+    }
+    settings["mounts"] += [types.Mount(CONTROL, str(control), type="bind")]
+    host = {key: value for key, value in settings.items() if key not in _NO_HOST_SETTINGS}
+    api = client.api
+    return client.containers.get(
+        api.create_container(
+            image.id,
+            host_config=api.create_host_config(**host) | {"MaskedPaths": [], "ReadonlyPaths": []},
+            **{key: settings[key] for key in _NO_HOST_SETTINGS},
+        )["Id"]
+    )
+
+
+def _walls(spec: BoxSpec, image: BoxImage, own_processes: int) -> dict[str, Any]:
     types = sdk().types
     limits = spec.limits
     # Images of papers keep Python where they like (/opt/conda/bin): theirs is looked up first.
     path = ":".join(filter(None, (image.path, BOX_VARIABLES["PATH"])))
     tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={limits.tmpfs_files}"
-    settings = {
-        "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
+    return {
         "command": [*INTERPRETER_OPTIONS, *spec.argv[1:]],
         "environment": {**BOX_VARIABLES, "PATH": path, **dict(spec.variables)},
         "hostname": "box",
         "working_dir": "/tmp",  # noqa: S108
         "user": f"{UNPRIVILEGED_ID}:{UNPRIVILEGED_ID}",
-        "stdin_open": True,
         "healthcheck": {"test": ["NONE"]},
         "network_mode": "none",
         "ipc_mode": "private",
@@ -183,7 +231,7 @@ def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxI
         "shm_size": SHARED_MEMORY_BYTES,
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
-        "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
+        "pids_limit": limits.processes + own_processes,
         "nano_cpus": 1_000_000_000,
         "oom_score_adj": 500,
         "ulimits": [
@@ -193,14 +241,8 @@ def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxI
             types.Ulimit(name="cpu", soft=limits.cpu_seconds, hard=limits.cpu_seconds + 1),
         ],
         "log_config": types.LogConfig(type="none"),
-        "mounts": [
-            types.Mount(mount.target, str(mount.source), type="bind", read_only=True)
-            for mount in (*spec.mounts, Mount(launcher, LAUNCH))
-        ],
-        "labels": {LABEL: name.label},
-        "name": f"{NAME_PREFIX}{name}",
+        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in spec.mounts],
     }
-    return settings | ({"runtime": runtime} if runtime else {})
 
 
 @contextmanager

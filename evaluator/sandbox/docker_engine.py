@@ -12,23 +12,27 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from evaluator.sandbox import docker_launcher, seccomp
-from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox, box_result
+from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox
+from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.docker_client import (
     ENGINE_FAILED,
     LABEL,
     NAME_PREFIX,
     BoxImage,
+    Container,
     Engine,
     attached,
     container_settings,
+    create_server,
     engine_errors,
     look_up,
     sdk,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
+from evaluator.sandbox.fork_slots import Slot
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
@@ -39,8 +43,6 @@ from evaluator.sandbox.types import (
     SandboxError,
     SandboxUnavailableError,
 )
-
-Container: TypeAlias = Any  # the SDK has no types
 
 KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
 """How the engine reports a first process that was killed. The launcher ends with no such code: whatever runs in a box
@@ -67,6 +69,7 @@ class DockerSandbox(LocalSandbox):
         environments: EnvironmentList = SHIPPED,
         runtime: str = "",
         base_url: str | None = None,
+        fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
 
@@ -75,8 +78,9 @@ class DockerSandbox(LocalSandbox):
             environments: which image each environment has; resolved once to an ID that every box starts from.
             runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
             base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
+            fork_idle_seconds: see :class:`LocalSandbox`; for the engine's own runtime only.
         """
-        super().__init__(state_dir.resolve(), environments)
+        super().__init__(state_dir.resolve(), environments, fork_idle_seconds=fork_idle_seconds)
         self._runtime = runtime
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
@@ -96,6 +100,33 @@ class DockerSandbox(LocalSandbox):
         settings = container_settings(name, spec, self._boxes / str(name) / _LAUNCH_FOLDER, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
+
+    tmpfs_execution = False
+
+    def forks(self) -> Path | None:
+        """See :class:`ServerHost`. Another runtime may have a kernel of its own, which no descriptor reaches."""
+        return None if self._runtime else self._wanted_state_dir / "docker-forks"
+
+    def start_server(self, slot: Slot, spec: BoxSpec) -> None:
+        """See :class:`ServerHost`."""
+        with engine_errors(f"starting {slot.name}"):
+            image = self._image(spec.environment)
+            create_server(self._connection.client(), slot.name, spec, slot.control, image).start()
+
+    def server_usage(self, slot: Slot) -> ResourceUsage:  # noqa: ARG002 - the server says it with each report
+        """See :class:`ServerHost`."""
+        return ResourceUsage()
+
+    def ran_out_of_memory(self, slot: Slot) -> bool:
+        """See :class:`ServerHost`."""
+        with engine_errors(f"looking for {slot.name}"), suppress(sdk().errors.NotFound):
+            container = self._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}")
+            return bool(_final_state(container)["OOMKilled"])
+        return False
+
+    def stop_server(self, slot: Slot) -> None:
+        """See :class:`ServerHost`."""
+        self._remove(slot.name)
 
     def _running(self) -> list[str]:
         with engine_errors("looking for boxes left behind"):
@@ -178,9 +209,7 @@ def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], d
             "somebody killed the box from outside: the Docker engine was stopped, or the container was",
             public=ENGINE_FAILED,
         )
-    return box_result(
-        capture,
-        spec.limits,
+    return capture.result(
         stopped=stopped,
         code=code,
         number=int(signal.SIGKILL) if code == KILLED_FROM_OUTSIDE else max(0, code - docker_launcher.SIGNAL_BASE),

@@ -5,6 +5,7 @@
     [environments.torch-cpu]
     requirements = "torch.txt"           # a hash-locked list that the site installs itself, and for Docker
     image = "name@sha256:…"              # an image to use instead of one that the site builds from the list
+    imports = ["torch"]                  # what its boxes import before an answer comes, besides NumPy
     memory_mb = 4096
     wall_seconds = 600
 
@@ -22,6 +23,7 @@ import re
 import tomllib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,9 +37,34 @@ PAPER_NAME: Final = re.compile(r"paper-[0-9a-f]{12}")
 
 REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
 _NUMBERS: Final = {"memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
 """The keys whose values are whole numbers, with the least and the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFacts:
+    """What is known of a shipped environment: sizes in MB, and how long it takes to make on two processors.
+
+    ``imports`` are modules that its boxes may import before an answer comes.
+    """
+
+    about: str
+    download_mb: int
+    disk_mb: int
+    seconds: int
+    imports: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.download_mb} MB to download, {self.disk_mb} MB on disk, about {self.seconds} s"
+
+
+@cache
+def environment_facts() -> dict[str, EnvironmentFacts]:
+    """The shipped environments by name."""
+    tables = tomllib.loads((REQUIREMENTS / "environments.toml").read_text(encoding="utf-8"))
+    return {name: EnvironmentFacts(**{**table, "imports": tuple(table["imports"])}) for name, table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +72,13 @@ class EnvironmentEntry:
     """What the environment ``name`` is made from, and what its boxes may use where the task does not say.
 
     ``requirements`` is a hash-locked file, ``image`` the Docker image that the operator names. A paper's environment
-    has neither.
+    has neither. ``imports`` are modules that its boxes may import before an answer comes.
     """
 
     name: str
     image: str = ""
     requirements: Path | None = None
+    imports: tuple[str, ...] = ()
     memory_mb: int | None = None
     wall_seconds: float | None = None
 
@@ -71,7 +99,7 @@ class EnvironmentList:
                 return entry
         lock = REQUIREMENTS / f"box-{name}.txt"
         if lock.is_file():
-            return EnvironmentEntry(name, requirements=lock)
+            return EnvironmentEntry(name, requirements=lock, imports=environment_facts()[name].imports)
         if PAPER_NAME.fullmatch(name):
             return EnvironmentEntry(name)
         raise SandboxError(
@@ -140,7 +168,7 @@ def _entry(name: str, value: object, folder: Path) -> EnvironmentEntry:
     if PAPER_NAME.fullmatch(name):
         raise SandboxError(f"{where}: this is the name of a paper's own environment: choose another name")
     table = _table(value, where)
-    _require_known(table, ("requirements", "image", *_NUMBERS), where)
+    _require_known(table, ("requirements", "image", "imports", *_NUMBERS), where)
     if "requirements" not in table and "image" not in table:
         raise SandboxError(f"{where} does not say what it is made from: give requirements or image")
     for key, (least, most) in _NUMBERS.items():
@@ -151,10 +179,13 @@ def _entry(name: str, value: object, folder: Path) -> EnvironmentEntry:
         text = table.get(key, "x")
         if not isinstance(text, str) or not text or "\0" in text or (key == "image" and re.search(r"\s|^-", text)):
             raise SandboxError(f"{where} {key} must be a name or path in quotes, not {text!r}")
+    imports = table.get("imports", [])
+    if not isinstance(imports, list) or not all(isinstance(name, str) and _MODULE.fullmatch(name) for name in imports):
+        raise SandboxError(f'{where} imports must be a list of modules such as ["torch"], not {imports!r}')
     requirements = folder / Path(table["requirements"]).expanduser() if "requirements" in table else None
     if requirements is not None and not requirements.is_file():
         raise SandboxError(f"{where} the file {requirements} does not exist: make it, or correct requirements")
-    return EnvironmentEntry(**{**table, "name": name, "requirements": requirements})
+    return EnvironmentEntry(**{**table, "name": name, "requirements": requirements, "imports": tuple(imports)})
 
 
 def _table(value: object, where: str) -> dict[str, Any]:

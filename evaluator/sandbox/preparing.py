@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ from benchmark_tasks.domain.left_out import left_out_groups, tasks_left_out
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from evaluator.enums import BuildState
 from evaluator.sandbox.building import wanted
-from evaluator.sandbox.environment_list import REQUIREMENTS
 from evaluator.sandbox.task_environments import newest_builds
 
 if TYPE_CHECKING:
@@ -20,31 +18,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EnvironmentFacts:
-    """What is known of a shipped environment: sizes in MB, and how long it takes to make on two processors."""
-
-    about: str
-    download_mb: int
-    disk_mb: int
-    seconds: int
-
-    def __str__(self) -> str:
-        return f"{self.about}: {self.download_mb} MB to download, {self.disk_mb} MB on disk, about {self.seconds} s"
-
-
-@dataclass(frozen=True, slots=True)
 class Preparation:
     """What a suite needs. ``missing`` gives each reason why tasks have none or cannot be run, with those tasks."""
 
     asked: tuple[Wanted, ...]
     made: frozenset[str]
     missing: dict[str, list[str]]
-
-
-def environment_facts() -> dict[str, EnvironmentFacts]:
-    """The shipped environments by name."""
-    text = (REQUIREMENTS / "environments.toml").read_text(encoding="utf-8")
-    return {name: EnvironmentFacts(**facts) for name, facts in tomllib.loads(text).items()}
 
 
 def preparation(suite: Suite, kind: Kind) -> Preparation:

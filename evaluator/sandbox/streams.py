@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
-from evaluator.sandbox.types import Dialogue, Ending, Feed, Limits, RunCancelledError
+from evaluator.sandbox.types import BoxResult, Dialogue, Ending, Feed, Limits, RunCancelledError
 
 CHUNK: Final = 64 * 1024
 """How many bytes are given to a pipe or socket, or taken from it, at a time."""
@@ -46,6 +47,40 @@ class Capture:
         room = self._limits.log_bytes - len(self.stderr)
         self.stderr += data[:room]
         self.stderr_truncated = self.stderr_truncated or len(data) > room
+
+    def result(
+        self,
+        *,
+        stopped: Ending | None,
+        code: int,
+        number: int,
+        out_of_memory: bool,
+        cpu_seconds: float,
+        wall_seconds: float,
+        peak_memory: int | None = None,
+    ) -> BoxResult:
+        """What came of the box: ``stopped`` by a limit, or ended with exit ``code``, or by signal ``number`` (0: none).
+
+        ``cpu_seconds`` only tells who sent a program the signal that kills.
+        """
+        if stopped is not None:
+            ending, number = stopped, number or int(signal.SIGKILL)
+        elif out_of_memory:
+            ending = Ending.OUT_OF_MEMORY
+        elif number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_seconds >= self._limits.cpu_seconds):
+            ending = Ending.CPU_TIMEOUT
+        else:
+            ending = Ending.SIGNALLED if number else Ending.EXITED
+        return BoxResult(
+            ending=ending,
+            exit_code=None if number else code,
+            signal=number or None,
+            stdout=bytes(self.stdout),
+            stderr=bytes(self.stderr),
+            stderr_truncated=self.stderr_truncated,
+            wall_seconds=wall_seconds,
+            peak_memory_bytes=peak_memory,
+        )
 
 
 class Ticker:
@@ -239,3 +274,33 @@ def process_pump(
         for pipe in pipes:
             with suppress(BrokenPipeError):
                 pipe.close()
+
+
+@contextmanager
+def own_pipes(
+    ended: int, *, stdin: bytes, capture: Capture, feed: Feed | None
+) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
+    """A pump for three pipes of our own, and the other ends of them, which the caller gives away and closes.
+
+    It is over when the descriptor ``ended`` is readable.
+    """
+    with ExitStack() as stack:
+        theirs_in, sending = os.pipe()
+        out, theirs_out = os.pipe()
+        log, theirs_log = os.pipe()
+        for descriptor in (out, log):
+            os.set_blocking(descriptor, False)
+            stack.callback(os.close, descriptor)
+        os.set_blocking(sending, False)
+        closing = stack.enter_context(os.fdopen(sending, "wb", buffering=0))
+        pump = Pump(
+            readers={out: capture.add_stdout, log: capture.add_stderr},
+            writer=sending,
+            close_writer=closing.close,
+            ended=ended,
+            stdin=stdin,
+            capture=capture,
+            feed=feed,
+        )
+        stack.callback(pump.close)
+        yield pump, (theirs_in, theirs_out, theirs_log)

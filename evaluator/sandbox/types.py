@@ -19,6 +19,9 @@ DISK_IS_FULL: Final = "the host's disk is full"
 HOST_FAILED: Final = "the host failed"
 FAULT: Final = "an error of the evaluator"
 
+SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
+"""What every box may keep in ``/dev/shm``."""
+
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -95,7 +98,8 @@ class BoxSpec:
     ``argv[0]`` is ``"python"``: each sandbox puts the interpreter of its environment there, with ``-I -B`` and
     one-thread BLAS settings; ``variables`` (name, value) are added to these or replace them. ``stdin`` is sent whole
     and then closed. ``label`` (lower-case letters, digits, hyphens) names the run in cgroup directories and container
-    labels; several boxes may have the same one.
+    labels; several boxes may have the same one. With ``may_fork`` the program may begin where the environment's
+    main packages are imported already, as long as nothing below the mounts has such a name.
     """
 
     label: str
@@ -105,6 +109,7 @@ class BoxSpec:
     limits: Limits = field(default_factory=Limits)
     environment: str = "numpy"
     variables: tuple[tuple[str, str], ...] = ()
+    may_fork: bool = False
 
 
 class Feed:

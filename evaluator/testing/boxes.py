@@ -74,7 +74,8 @@ def candidate_box(
     """
     limits = _limits(task, boxes_worth=1, output_bytes=max(Limits().output_bytes, 4 * expected_bytes))
     mounts = (*_DRIVER, Mount(tree, "/box/repository"), Mount(task.run_file, "/box/run.py"))
-    return _spec("candidate", task.environment, mounts, limits=limits, stdin=_numbered(cases), label=label)
+    spec, nonce = _spec("candidate", task.environment, mounts, limits=limits, stdin=_numbered(cases), label=label)
+    return replace(spec, may_fork=True), nonce
 
 
 def variants_box(

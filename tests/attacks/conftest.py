@@ -11,14 +11,32 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from tests.benchmark_tasks.factories import CHECK, INFO, write_suite
-from tests.evaluator.conftest import bubblewrap, docker, docker_is_configured, each_sandbox, real_sandbox, state_dir
+from tests.evaluator.conftest import (
+    bubblewrap,
+    docker,
+    docker_is_configured,
+    each_way,
+    forked_bubblewrap,
+    forked_docker,
+    real_sandbox,
+    state_dir,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
 
-__all__ = ["bubblewrap", "docker", "docker_is_configured", "each_sandbox", "real_sandbox", "state_dir"]
+__all__ = [
+    "bubblewrap",
+    "docker",
+    "docker_is_configured",
+    "each_way",
+    "forked_bubblewrap",
+    "forked_docker",
+    "real_sandbox",
+    "state_dir",
+]
 
 RUN = (
     "from scoring.core import double\n\n\n"

@@ -191,17 +191,17 @@ def spec(code: str) -> BoxSpec:
         for each in PAIRS
     ],
 )
-def test_nothing_passes_between_boxes(each_sandbox: Sandbox, pair: Pair) -> None:
+def test_nothing_passes_between_boxes(each_way: Sandbox, pair: Pair) -> None:
     secret = "1" * BITS if pair.exhausts else format(secrets.randbits(BITS), f"0{BITS}b")
     sender = f'SECRET = "{secret}"\n{COMMON}{pair.sender}\nprint("sent", flush=True)\nsys.stdin.read()'
     receiver = f'{COMMON}{pair.receiver}\nprint("".join("?" if bit is None else str(int(bit)) for bit in bits), end="")'
     listener = Listener()
     with ThreadPoolExecutor(1) as pool:
-        sending = pool.submit(each_sandbox.run, spec(sender), dialogue=listener)
+        sending = pool.submit(each_way.run, spec(sender), dialogue=listener)
         sending.add_done_callback(lambda _: listener.sent.set())
         try:
             listener.sent.wait()  # its box stays until the receiver has ended
-            received = each_sandbox.run(spec(receiver))
+            received = each_way.run(spec(receiver))
         finally:
             listener.feed.end()
         sent = sending.result()

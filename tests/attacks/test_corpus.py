@@ -1,4 +1,6 @@
-"""Every known hostile answer, fired in both sandboxes: each ends exactly as it must. ``make attacks`` runs all of this.
+"""Every known hostile answer, fired in both sandboxes, in boxes started and forked: each ends exactly as it must.
+
+``make attacks`` runs all of this.
 
 Output floods, endless loops and unread input are tried in ``tests/evaluator/sandbox``.
 """
@@ -29,14 +31,16 @@ if TYPE_CHECKING:
 # Of the attacks on the verdict, these depend on the box as well as on the protocol.
 TAMPERING_IN_DOCKER = frozenset({"os._exit", "golden search", "kill parent", "forged frame"})
 
+BOXES = ("bubblewrap", "docker", "forked_bubblewrap", "forked_docker")
+
 
 def parameters(box: str) -> Iterator[ParameterSet]:
     """The attacks in ``box``: those that stand for others always, the rest in ``make attacks``."""
     for each in (*CONTROLS, *ATTACKS):
         fired = each.group is Group.CONTROL or each.name in REPRESENTATIVE
-        if box == "docker" and each.group is Group.TAMPERING:
+        if box.endswith("docker") and each.group is Group.TAMPERING:
             fired = each.name in TAMPERING_IN_DOCKER
-        marks = [getattr(pytest.mark, box), *([] if fired else [pytest.mark.attacks])]
+        marks = [getattr(pytest.mark, box.removeprefix("forked_")), *([] if fired else [pytest.mark.attacks])]
         yield pytest.param(f"{box}_range", each, id=f"{box}, {each.group}: {each.name}", marks=marks)
 
 
@@ -52,7 +56,19 @@ def docker_range(docker: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> I
         yield target
 
 
-@pytest.mark.parametrize(("box", "attack"), [*parameters("bubblewrap"), *parameters("docker")])
+@pytest.fixture(scope="module")
+def forked_bubblewrap_range(forked_bubblewrap: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
+    with open_range(forked_bubblewrap, tmp_path_factory.mktemp("attacks")) as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
+def forked_docker_range(forked_docker: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
+    with open_range(forked_docker, tmp_path_factory.mktemp("attacks")) as target:
+        yield target
+
+
+@pytest.mark.parametrize(("box", "attack"), [pair for box in BOXES for pair in parameters(box)])
 def test_hostile_answers(box: str, attack: Attack, request: pytest.FixtureRequest) -> None:
     target: Range = request.getfixturevalue(box)
     for way, outcomes in attack.outcomes.items():

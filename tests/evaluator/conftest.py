@@ -18,6 +18,7 @@ from evaluator.sandbox.configuration import configured_sandbox, sandbox_state_fo
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite
+from tests.evaluator.forked import ForkedBubblewrap, ForkedDocker
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
     torch_docker,
     torch_environments,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evaluator.sandbox.types import Sandbox
+
+IDLE_SECONDS = 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,11 +64,41 @@ def docker(state_dir: Path) -> Iterator[DockerSandbox]:
     sandbox.close()
 
 
+@pytest.fixture(scope="session")
+def forked_bubblewrap(bubblewrap: BubblewrapSandbox, state_dir: Path) -> Iterator[ForkedBubblewrap]:
+    """A bubblewrap sandbox that forks its boxes."""
+    sandbox = ForkedBubblewrap(state_dir, fork_idle_seconds=IDLE_SECONDS)
+    yield sandbox
+    sandbox.stop_servers()
+
+
+@pytest.fixture(scope="session")
+def forked_docker(docker: DockerSandbox, state_dir: Path) -> Iterator[ForkedDocker]:
+    """A Docker sandbox that forks its boxes."""
+    sandbox = ForkedDocker(state_dir, fork_idle_seconds=IDLE_SECONDS)
+    yield sandbox
+    sandbox.stop_servers()
+    sandbox.close()
+
+
 @pytest.fixture(
     params=[pytest.param("bubblewrap", marks=pytest.mark.bubblewrap), pytest.param("docker", marks=pytest.mark.docker)]
 )
 def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Bubblewrap and Docker, one after the other."""
+    found: Sandbox = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(f"{forked}{name}", marks=getattr(pytest.mark, name))
+        for name in ("bubblewrap", "docker")
+        for forked in ("", "forked_")
+    ]
+)
+def each_way(request: pytest.FixtureRequest) -> Sandbox:
+    """Bubblewrap and Docker, each with boxes that are started and with boxes that are forked."""
     found: Sandbox = request.getfixturevalue(request.param)
     return found
 

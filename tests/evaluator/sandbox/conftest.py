@@ -8,6 +8,6 @@ from evaluator.sandbox.types import Sandbox
 
 
 @pytest.fixture
-def sandbox(each_sandbox: Sandbox) -> Sandbox:
-    """Each of the two, one after the other."""
-    return each_sandbox
+def sandbox(each_way: Sandbox) -> Sandbox:
+    """Each of the two, with boxes that are started and with boxes that are forked."""
+    return each_way

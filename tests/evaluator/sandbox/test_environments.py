@@ -108,6 +108,13 @@ def test_images_have_our_names_unless_another_is_named(tmp_path: Path) -> None:
     assert (own.image("numpy"), SHIPPED.image("numpy")) == ("mine", "lmr-board-box-numpy")
 
 
+def test_an_environment_says_what_its_boxes_import(tmp_path: Path) -> None:
+    found = read(tmp_path, "[environments.own]\nimage = 'x'\nimports = ['torch', 'torch.nn.utils']\n")
+    assert found.entry("own").imports == ("torch", "torch.nn.utils")
+    assert (found.entry("numpy").imports, found.entry("torch").imports[0]) == ((), "torch")
+    assert found.entry("paper-0123456789ab").imports == ()
+
+
 NUMBER = "must be a whole number from"
 
 
@@ -134,6 +141,14 @@ NUMBER = "must be a whole number from"
         (
             "[environments.paper-0123456789ab]\nimage = 'x'\n",
             "[environments.paper-0123456789ab]: this is the name of a paper's own environment: choose another name",
+        ),
+        (
+            "[environments.a]\nimage = 'x'\nimports = 'torch'\n",
+            "[environments.a] imports must be a list of modules such as [\"torch\"], not 'torch'",
+        ),
+        (
+            "[environments.a]\nimage = 'x'\nimports = ['a;b']\n",
+            "[environments.a] imports must be a list of modules such as [\"torch\"], not ['a;b']",
         ),
         ("[tasks]\n'*' = 'nunpy'\n", "[tasks] '*' asks for the unknown environment 'nunpy'"),
     ],

@@ -85,6 +85,12 @@ spec = BoxSpec(
 
 
 @pytest.fixture
+def sandbox(each_sandbox: Sandbox) -> Sandbox:
+    """Boxes that are started: those that are forked go with the process that they are forked for."""
+    return each_sandbox
+
+
+@pytest.fixture
 def killed_worker(sandbox: Sandbox, state_dir: Path, tmp_path: Path) -> Iterator[str]:
     """The label of a box whose worker got SIGKILL while the program ran."""
     label = own(f"orphan-{sandbox.name}")

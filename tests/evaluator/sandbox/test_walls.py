@@ -35,6 +35,12 @@ def fill(place):
         for _ in range(100):
             file.write(b"x" * (1 << 20))
 
+def first_process():
+    try:
+        return open("/proc/1/environ").read().count("host-secret")
+    except PermissionError:
+        return 0
+
 writable = []
 for folder, folders, _ in os.walk("/"):
     folders[:] = [] if folder in ("/proc", "/sys") else folders
@@ -44,7 +50,7 @@ left = os.listdir("/tmp") + os.listdir("/dev/shm")
 status = open("/proc/self/status").read()
 seen = {
     "variables": sorted(os.environ),
-    "first process": open("/proc/1/environ").read().count("host-secret"),
+    "first process": first_process(),
     "user": [os.getuid(), os.getgid(), set(os.getgroups()) <= {65534}],
     "powers": sorted(set(re.findall(r"Cap(?:Inh|Prm|Eff|Bnd|Amb):\\t0*(\\w)", status))),
     "no new powers": re.search(r"NoNewPrivs:\\t(\\d)", status)[1],

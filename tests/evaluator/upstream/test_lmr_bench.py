@@ -16,8 +16,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox import building
-from evaluator.sandbox.environment_list import SHIPPED
-from evaluator.sandbox.preparing import environment_facts
+from evaluator.sandbox.environment_list import SHIPPED, environment_facts
 from evaluator.sandbox.types import SandboxError
 from tests.evaluator.upstream.tasks import DATASET
 

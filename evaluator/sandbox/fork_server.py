@@ -1,0 +1,310 @@
+"""The parent of boxes whose packages are imported already: it forks each program into walls of its own.
+
+It runs confined itself (by bubblewrap, or in a container), with the environment's Python, which may be an older one,
+imports nothing of ours, and never sees an answer: what it forks does. For each connection to its socket it gets one
+order, and forks twice:
+
+- a process that makes namespaces for user, processes, mounts, network, IPC and host name;
+- the first process in them. It hides what boxes may not see, gives every capability up, loads the call filter, forks
+  the program, and waits. When it ends, the kernel kills whatever the program left.
+
+The program gets the descriptors that came with the order as its standard streams and no other. What came of it goes
+back over the connection as one message. A connection that is closed before means that the box is unwanted: this process
+ends, and everything with it.
+
+Arguments: the folder for its socket and for what it has to say, the call filter's file, how many seconds it waits for
+an order before it ends, and the modules to import besides NumPy, which every box needs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+try:
+    import numpy as np
+except ImportError:
+    np = None  # type: ignore[assignment]
+_USUAL = frozenset(sys.modules)
+"""What every program of ours has imported before it touches an answer's files."""
+
+import builtins
+import ctypes
+import fcntl
+import gc
+import importlib
+import io
+import json
+import os
+import random
+import resource
+import select
+import socket
+import struct
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+SOCKET = "socket"
+MODULES = "modules.json"
+FAILED = "failed.txt"
+MESSAGE_BYTES = 128 * 1024
+STREAMS = 3
+WORKING_FOLDER = "/tmp"  # noqa: S108 - the program's own tmpfs
+
+_NAMESPACES = 0x10000000 | 0x20000 | 0x4000000 | 0x8000000 | 0x20000000 | 0x40000000 | 0x2000000
+"""User, mounts, host name, IPC, processes, network, control groups."""
+
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_EXECUTION, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
+_SET_DUMPABLE, _SET_SECCOMP, _DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 4, 22, 24, 47, 4
+_FILTER_MODE = 2
+_INSTRUCTION_BYTES = 8
+_CAPABILITY_VERSION = 0x20080522
+_SET_INTERFACE_FLAGS = 0x8914
+_UP_AND_RUNNING = 0x41
+
+_HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys", "/dev/mqueue")
+_HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug")
+_READ_ONLY_PLACES = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+_OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
+
+
+def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dict[str, Any] | None:
+    """Serve orders until none comes for a while; then ``None``. In a program's process: its order."""
+    try:
+        _require_no_power()
+        call_filter = Path(filter_file).read_bytes()
+        for name in modules:
+            _import_if_there(name)
+        loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
+        Path(folder, MODULES).write_text(json.dumps(sorted(loaded)))
+        gc.collect()
+        gc.freeze()  # what is never collected is never written to, and stays shared with every fork
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(f"{folder}/{SOCKET}")
+        listener.listen()
+    except Exception as error:
+        Path(folder, FAILED).write_text(f"{type(error).__name__}: {error}")
+        raise
+    while select.select([listener], [], [], float(idle_seconds))[0]:
+        connection, _ = listener.accept()
+        order = _serve(connection, listener, folder, call_filter)
+        if order is not None:
+            return order
+        connection.close()
+    return None
+
+
+def _import_if_there(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except Exception:  # noqa: BLE001 - imported for speed alone: a program that needs it reports what is wrong with it
+        traceback.print_exc()
+
+
+def _serve(
+    connection: socket.socket, listener: socket.socket, folder: str, call_filter: bytes
+) -> dict[str, Any] | None:
+    """Do what one connection asks for. Only the program itself returns its order."""
+    data, streams, _, _ = socket.recv_fds(connection, MESSAGE_BYTES, STREAMS)
+    if len(streams) != STREAMS:  # somebody only looked whether it answers
+        return None
+    order: dict[str, Any] = json.loads(data)
+    kills = _oom_kills()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for held in (connection, listener):
+            os.close(held.detach())
+        os.close(reading)
+        _enter(order, streams, writing, folder, call_filter)
+        return order
+    for descriptor in (writing, *streams):
+        os.close(descriptor)
+    ended = os.pidfd_open(child)
+    if connection.fileno() in select.select([connection.fileno(), ended], [], [])[0]:
+        os._exit(1)
+    os.close(ended)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    report = json.loads(said) if said else {"failed": "the box ended before its program did"}
+    report["oom_kills"] = _oom_kills() - kills
+    connection.send(json.dumps(report).encode())
+    return None
+
+
+def _enter(order: dict[str, Any], streams: list[int], report: int, folder: str, call_filter: bytes) -> None:
+    """Become the program of ``order`` behind its walls; no other process returns from here."""
+    try:
+        identity = {"uid_map": os.getuid(), "gid_map": os.getgid()}
+        _call("unshare", _NAMESPACES)
+        Path("/proc/self/setgroups").write_text("deny")
+        for file, number in identity.items():
+            Path("/proc/self", file).write_text(f"{number} {number} 1")
+        first = os.fork()
+        if first:
+            for descriptor in (report, *streams):
+                os.close(descriptor)
+            os.waitpid(first, 0)  # when it ends, the kernel has killed and waited for all others
+            os._exit(0)
+        _hide(order, folder)
+        _raise_loopback()
+        _give_power_up()
+        _load_filter(call_filter)
+        _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+        program = os.fork()
+    except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
+        os.write(report, json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+        os._exit(1)
+    if program:
+        for descriptor in streams:
+            os.close(descriptor)
+        _wait_for(program, report)
+    _take_over(order, streams)
+
+
+def _hide(order: dict[str, Any], folder: str) -> None:
+    """Give the program its own places, and leave it none of the parent's that could carry something to the next."""
+    usual = _NO_SETUID | _NO_DEVICES
+    execution = 0 if order["execution"] else _NO_EXECUTION
+    _mount("tmpfs", WORKING_FOLDER, usual | execution, order["tmpfs"])
+    _mount("tmpfs", "/dev/shm", usual | execution, order["shared_memory"])  # noqa: S108 - its own
+    _mount("proc", "/proc", usual | _NO_EXECUTION)
+    for place in (*_HIDDEN_FOLDERS, folder):
+        if Path(place).is_dir():
+            _mount("tmpfs", place, usual | _NO_EXECUTION | _READ_ONLY, "size=4k,mode=555")
+    for name in _HIDDEN_FILES:
+        if Path("/proc", name).exists():
+            _mount("/dev/null", f"/proc/{name}", _BIND)
+    for name in _READ_ONLY_PLACES:
+        if Path("/proc", name).exists():
+            _mount(f"/proc/{name}", f"/proc/{name}", _BIND)
+            _mount("none", f"/proc/{name}", _BIND | _REMOUNT | _READ_ONLY | usual | _NO_EXECUTION)
+
+
+def _mount(source: str, target: str, flags: int, options: str = "") -> None:
+    _call(
+        "mount", source.encode(), target.encode(), source.encode(), ctypes.c_ulong(flags), options.encode(), of=target
+    )
+
+
+def _raise_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", _UP_AND_RUNNING))
+
+
+def _give_power_up() -> None:
+    for capability in range(64):
+        if _libc.prctl(_DROP_BOUND, capability, 0, 0, 0) != 0:
+            break  # the kernel has no more of them
+    _call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
+    header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
+    _call("capset", header, bytes(24))
+    _require_no_power(bounding=True)
+
+
+def _require_no_power(*, bounding: bool = False) -> None:
+    """Raise :class:`PermissionError` unless this process has no capability and can gain none by a program's file."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    sets = ["CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if bounding else [])]
+    if any(int(status[name], 16) for name in sets) or status["NoNewPrivs"] != "1" or os.getuid() == 0:
+        raise PermissionError("the process has capabilities, or could gain some")
+
+
+def _load_filter(code: bytes) -> None:
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = _Program(len(code) // _INSTRUCTION_BYTES, ctypes.cast(buffer, ctypes.c_void_p))
+    _call("prctl", _SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0)
+
+
+def _call(name: str, *arguments: Any, of: str = "") -> None:
+    if getattr(_libc, name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name} {of}: {os.strerror(number)}")
+
+
+def _wait_for(program: int, report: int) -> None:
+    """As the box's first process wait for the program and for every orphan, report how it ended, and end the box."""
+    while True:
+        child, status, usage = os.wait4(-1, 0)
+        if child == program:
+            seconds = usage.ru_utime + usage.ru_stime
+            os.write(report, json.dumps({"status": status, "cpu_seconds": seconds}).encode())
+            os._exit(0)
+
+
+def _take_over(order: dict[str, Any], streams: list[int]) -> None:
+    """Make this process what a fresh interpreter would be that is about to start the program."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        _renew_stream(name, mode)
+    os.closerange(STREAMS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    _call("prctl", _SET_DUMPABLE, 1, 0, 0, 0)
+    os.setsid()
+    Path("/proc/self/oom_score_adj").write_text("1000")  # before its parent, which serves others after it
+    resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"] + 1))
+    os.chdir(WORKING_FOLDER)
+    os.umask(0o022)
+    random.seed()
+    if np is not None:
+        np.random.seed()
+
+
+def _renew_stream(name: str, mode: str) -> None:
+    """The interpreter's stream ``name`` as it would be made now: it remembers what its descriptor was at the start."""
+    old: Any = getattr(sys, name)
+    new = io.TextIOWrapper(
+        open(old.fileno(), f"{mode}b", closefd=False),  # noqa: SIM115 - as long as the program
+        encoding=old.encoding,
+        errors=old.errors,
+        newline="\n",
+        line_buffering=old.line_buffering,
+    )
+    setattr(sys, name, new)
+    setattr(sys, f"__{name}__", new)
+
+
+def _oom_kills() -> int:
+    """How often the kernel killed something in this container for want of memory, where that can be seen."""
+    for file in _OOM_COUNTERS:
+        if Path(file).exists():
+            for line in Path(file).read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+    return 0
+
+
+def run(argv: list[str]) -> None:
+    """What the interpreter does with ``argv``: ``-c`` and a text, or a file, and its arguments."""
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    if argv[0] == "-c":
+        source: str | bytes = argv[1]
+        name, sys.argv = "<string>", ["-c", *argv[2:]]
+    else:
+        source = Path(argv[0]).read_bytes()
+        name = module.__dict__["__file__"] = argv[0]
+        sys.argv = argv
+    sys.modules["__main__"] = module
+    try:
+        exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the box is there for this
+    except Exception as error:  # noqa: BLE001
+        # As the interpreter prints it: without what led here.
+        traceback.print_exception(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    _order = main(*sys.argv[1:])
+    if _order is not None:
+        run(_order["argv"])

@@ -1,0 +1,146 @@
+"""Where a fork server has its files on this machine: what it and its programs see, its socket, and whose turn it is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator.sandbox import fork_server, seccomp
+from evaluator.sandbox.trees import link_tree
+from evaluator.sandbox.types import Mount
+
+CONTROL: Final = "/control"
+"""Where a server sees the folder of its socket. Its forks see an empty folder there."""
+
+LAUNCH: Final = "/launch"
+"""Where it sees its own program and the call filter."""
+
+START_SECONDS: Final = 60.0
+"""How long it may import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of one server, below ``servers``: of those with the same ``key`` the ``number``-th."""
+
+    key: str
+    number: int
+    servers: Path
+
+    @property
+    def name(self) -> str:
+        """What its folder and its control group or container are called."""
+        return f"forks-{self.key}-{self.number}"
+
+    @property
+    def folder(self) -> Path:
+        """All that it has on this machine's disk."""
+        return self.servers / self.name
+
+    @property
+    def lock(self) -> Path:
+        """The file that whoever uses it holds a lock on."""
+        return self.servers / f"{self.name}.lock"
+
+    @property
+    def box(self) -> Path:
+        """What its programs see as ``/box``, filled for each."""
+        return self.folder / "box"
+
+    @property
+    def control(self) -> Path:
+        """Where its socket is, and what it has to say."""
+        return self.folder / "control"
+
+    @property
+    def launch(self) -> Path:
+        """Its own program and the call filter."""
+        return self.folder / "launch"
+
+    @property
+    def log(self) -> Path:
+        """What was said before the server itself could say something, where that is kept."""
+        return self.folder / "log"
+
+    def make(self) -> None:
+        """Lay out the folder. Only its owner may enter it; the mounts below are for a user of the box's."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, parents=True)
+        for place, mode in ((self.box, 0o755), (self.launch, 0o755), (self.control, 0o777)):
+            place.mkdir()
+            place.chmod(mode)
+        source = Path(fork_server.__file__).read_bytes()
+        for name, content in (("fork_server.py", source), ("filter.bpf", seccomp.deny_filter())):
+            (self.launch / name).write_bytes(content)
+            (self.launch / name).chmod(0o444)
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """What the server sees read-only; :data:`CONTROL` is beside these, for it to write."""
+        return (Mount(self.box, "/box"), Mount(self.launch, LAUNCH))
+
+    def connect(self) -> socket.socket | None:
+        """A connection to the server, ``None`` where none answers."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # The way over the descriptor is short, whatever the folder is called: a socket's address has 107 bytes.
+        try:
+            folder = os.open(self.control, os.O_PATH)
+            try:
+                connection.connect(f"/proc/self/fd/{folder}/{fork_server.SOCKET}")
+            finally:
+                os.close(folder)
+        except OSError:
+            connection.close()
+            return None
+        return connection
+
+    def is_alive(self) -> bool:
+        """Whether the server answers, or was started a moment ago."""
+        connection = self.connect()
+        if connection is not None:
+            connection.close()
+        return connection is not None or self.is_young()
+
+    def is_young(self) -> bool:
+        """Whether it was laid out so recently that its server may still be importing."""
+        return self.folder.exists() and time.time() - self.folder.stat().st_mtime < START_SECONDS
+
+    def fill(self, mounts: tuple[Mount, ...]) -> None:
+        """Put what is to be mounted below ``/box`` there."""
+        for mount in mounts:
+            place = self.box / mount.target.removeprefix("/box/")
+            source = mount.source.resolve(strict=True)
+            for parent in reversed(place.relative_to(self.box).parents):
+                (self.box / parent).mkdir(exist_ok=True)
+                (self.box / parent).chmod(0o755)
+            if source.is_dir():
+                link_tree(source, place, bytecode=True)
+            else:
+                shutil.copyfile(source, place)
+                place.chmod(0o644)
+
+    def empty(self) -> None:
+        """Remove what :meth:`fill` put there."""
+        for entry in self.box.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Whether the lock is ours alone meanwhile. It is let go with this process, however that ends."""
+        with self.lock.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True

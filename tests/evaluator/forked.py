@@ -1,0 +1,56 @@
+"""Sandboxes whose boxes are all forked, so that the tests of boxes run against those too."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evaluator.sandbox.box import LocalSandbox
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_engine import DockerSandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evaluator.sandbox.ownership import BoxName
+    from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue
+
+START_SECONDS = 60.0
+
+
+class _Forked(LocalSandbox):
+    """Asks for a fork whoever wants a box, and waits for the server instead of starting the program itself."""
+
+    _keys: frozenset[str] = frozenset()
+
+    def stop_servers(self) -> None:
+        """Stop the servers that forked something; others may be another test process's."""
+        self.fork_servers.sweep(lambda slot: slot.key in self._keys)
+
+    def run(
+        self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
+    ) -> BoxResult:
+        return super().run(replace(spec, may_fork=True), cancelled=cancelled, dialogue=dialogue)
+
+    def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
+        if spec.variables:  # a program's may decide how its packages begin, so it is never forked
+            return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
+        folder = self.forks()
+        assert folder is not None
+        self._keys |= {self.fork_servers._key(folder, spec, ())}
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            result = self.fork_servers.run(spec, cancelled, dialogue)
+            if result is not None:
+                return result
+            time.sleep(0.05)
+        raise AssertionError(f"no server forked the box {spec.label}")
+
+
+class ForkedBubblewrap(_Forked, BubblewrapSandbox):
+    """Forks in bubblewrap."""
+
+
+class ForkedDocker(_Forked, DockerSandbox):
+    """Forks in containers."""
