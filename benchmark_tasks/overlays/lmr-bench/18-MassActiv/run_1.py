@@ -110,8 +110,10 @@ def run(case):
             pickle.loads(Path(folder, f"{name}_layer_{chosen}.pkl").read_bytes())  # noqa: S301 - made just now
             for name in ("run_exp1_inputs", "feat_abs")
         )
+        # Whether the folder in which the file lies is one of the parameters to be kept is not said.
+        kept_folder = inputs.get("savedir", folder) == folder
         return {
             "features": np.asarray(features),
-            "inputs": [inputs["layer_id"], inputs["model_family"], inputs["model_size"], inputs["savedir"] == folder],
+            "inputs": [inputs["layer_id"], inputs["model_family"], inputs["model_size"], kept_folder],
             "figures": figures,
         }
