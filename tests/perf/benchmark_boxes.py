@@ -1,8 +1,8 @@
 """What a box costs: ``python -m tests.perf.benchmark_boxes [--runs 20]``, a script and no test.
 
-Imports NumPy bare, in a bubblewrap box and in a Docker box, in turn, so that a busy machine slows all three alike, and
-prints median and least milliseconds, the ratio to bare, what is added to it, and the target beside. Bare is the
-interpreter and packages of the bubblewrap box, with a box's options and variables. A sandbox that does not work here is
+Imports NumPy bare, and in boxes of bubblewrap and Docker, started and forked, in turn, so that a busy machine slows all
+alike, and prints median and least milliseconds, the ratio to bare, what is added to it, and the target beside. Bare is
+the interpreter and packages of the bubblewrap box, with a box's options and variables. A sandbox that does not work here is
 named and left out. On a machine that does other things the figures mean little: its load is printed too.
 """
 
@@ -16,10 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environments import prepare_environment
@@ -28,6 +29,9 @@ from evaluator.sandbox.types import BoxSpec, Ending, Sandbox, SandboxError
 PROGRAM = "import numpy"
 PYTHON = Path("/usr/bin/python3")
 WARM_UPS = 2
+IDLE_SECONDS = 300.0
+SPEC = BoxSpec(label="benchmark", argv=("python", "-c", PROGRAM), mounts=())
+FORKED = replace(SPEC, may_fork=True)
 
 TARGETS: dict[str, tuple[float, float]] = {"bubblewrap": (1.5, 0.030), "docker": (1.0, 0.250)}
 """At most so many times bare plus so many seconds."""
@@ -39,11 +43,17 @@ def run_bare(packages: Path) -> None:
     subprocess.run([str(PYTHON), *INTERPRETER_OPTIONS, "-c", code], env=BOX_VARIABLES, check=True)
 
 
-def run_boxed(sandbox: Sandbox) -> None:
-    """The program in a fresh box."""
-    result = sandbox.run(BoxSpec(label="benchmark", argv=("python", "-c", PROGRAM), mounts=()))
+def run_boxed(sandbox: Sandbox, spec: BoxSpec = SPEC) -> None:
+    """The program in a box."""
+    result = sandbox.run(spec)
     if (result.ending, result.exit_code) != (Ending.EXITED, 0):
         sys.exit(f"{sandbox.name}: the program ended with {result}")
+
+
+def await_server(sandbox: LocalSandbox) -> None:
+    """Wait until boxes can be forked."""
+    while sandbox.fork_servers.run(FORKED, lambda: False, None) is None:
+        time.sleep(0.2)
 
 
 def measure(ways: dict[str, Callable[[], None]], *, runs: int) -> dict[str, list[float]]:
@@ -78,18 +88,24 @@ def main() -> None:
         state_dir = Path(folder)
         state_dir.chmod(0o711)
         numpy = next(prepare_environment("numpy", state_dir, python=PYTHON).root.rglob("numpy/__init__.py"))
-        docker = DockerSandbox(state_dir)
-        sandboxes: tuple[Sandbox, ...] = (BubblewrapSandbox(state_dir, python=PYTHON), docker)
+        docker = DockerSandbox(state_dir, fork_idle_seconds=IDLE_SECONDS)
+        bubblewrap = BubblewrapSandbox(state_dir, python=PYTHON, fork_idle_seconds=IDLE_SECONDS)
+        sandboxes = [sandbox for sandbox in (bubblewrap, docker) if usable(sandbox)]
         ways: dict[str, Callable[[], None]] = {"bare": partial(run_bare, numpy.parents[1])}
-        ways |= {sandbox.name: partial(run_boxed, sandbox) for sandbox in sandboxes if usable(sandbox)}
+        for sandbox in sandboxes:
+            await_server(sandbox)
+            ways[sandbox.name] = partial(run_boxed, sandbox)
+            ways[f"{sandbox.name}, forked"] = partial(run_boxed, sandbox, FORKED)
         seconds = measure(ways, runs=runs)
+        for sandbox in sandboxes:
+            sandbox.fork_servers.sweep(lambda _slot: True)
         docker.close()
     sys.stdout.write(f"{runs} runs of each in turn, {os.cpu_count()} processors, load before {load:.1f}\n")
     base = statistics.median(seconds["bare"])
     for name, times in seconds.items():
         median = statistics.median(times)
         sys.stdout.write(
-            f"{name:<12} median {median * 1e3:6.1f} ms   least {min(times) * 1e3:6.1f} ms   "
+            f"{name:<18} median {median * 1e3:6.1f} ms   least {min(times) * 1e3:6.1f} ms   "
             f"{median / base:5.2f} x bare   {(median - base) * 1e3:+7.1f} ms{_beside(name, median, base)}\n"
         )
 
