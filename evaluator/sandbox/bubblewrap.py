@@ -66,6 +66,7 @@ class BubblewrapSandbox(LocalSandbox):
     """Boxes that need no daemon. Bubblewrap reports a program's death by a signal as exit code 128 + signal."""
 
     name = "bubblewrap"
+    tmpfs_execution = True
 
     def __init__(
         self,
@@ -101,8 +102,6 @@ class BubblewrapSandbox(LocalSandbox):
         with _Box(spec, dialogue) as box:
             box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits))
             return box.finish(cancelled)
-
-    tmpfs_execution = True
 
     def forks(self) -> Path | None:
         """See :class:`ServerHost`."""

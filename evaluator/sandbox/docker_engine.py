@@ -61,6 +61,7 @@ class DockerSandbox(LocalSandbox):
     """
 
     name = "docker"
+    tmpfs_execution = False
 
     def __init__(
         self,
@@ -100,8 +101,6 @@ class DockerSandbox(LocalSandbox):
         settings = container_settings(name, spec, self._boxes / str(name) / _LAUNCH_FOLDER, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
-
-    tmpfs_execution = False
 
     def forks(self) -> Path | None:
         """See :class:`ServerHost`. Another runtime may have a kernel of its own, which no descriptor reaches."""
