@@ -1,9 +1,10 @@
 """What a box costs: ``python -m tests.perf.benchmark_boxes [--runs 20]``, a script and no test.
 
 Imports NumPy bare, and in boxes of bubblewrap and Docker, started and forked, in turn, so that a busy machine slows all
-alike, and prints median and least milliseconds, the ratio to bare, what is added to it, and the target beside. Bare is
-the interpreter and packages of the bubblewrap box, with a box's options and variables. A sandbox that does not work here
-is named and left out. On a machine that does other things the figures mean little: its load is printed too.
+alike, and prints median and least milliseconds, the ratio to bare, what is added to it, and the target beside.
+
+Bare is the interpreter and packages of the bubblewrap box, with a box's options and variables. A sandbox that does not
+work here is named and left out. On a machine that does other things the figures mean little: its load is printed too.
 """
 
 from __future__ import annotations
