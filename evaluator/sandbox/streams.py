@@ -8,8 +8,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Final
+from contextlib import contextmanager, suppress
+from typing import IO, Final
 
 from evaluator.sandbox.types import BoxResult, Dialogue, Ending, Feed, Limits, RunCancelledError
 
@@ -253,27 +253,12 @@ def process_pump(
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the process must be started with three pipes")
     pipes = (process.stdin, process.stdout, process.stderr)
-    sending, out, log = (pipe.fileno() for pipe in pipes)
-    for descriptor in (sending, out, log):
-        os.set_blocking(descriptor, False)
     ended = os.pidfd_open(process.pid)
-    pump = Pump(
-        readers={out: capture.add_stdout, log: capture.add_stderr},
-        writer=sending,
-        close_writer=process.stdin.close,
-        ended=ended,
-        stdin=stdin,
-        capture=capture,
-        feed=feed,
-    )
     try:
-        yield pump
+        with _pump_of(pipes, ended, stdin=stdin, capture=capture, feed=feed) as pump:
+            yield pump
     finally:
-        pump.close()
         os.close(ended)
-        for pipe in pipes:
-            with suppress(BrokenPipeError):
-                pipe.close()
 
 
 @contextmanager
@@ -284,23 +269,35 @@ def own_pipes(
 
     It is over when the descriptor ``ended`` is readable.
     """
-    with ExitStack() as stack:
-        theirs_in, sending = os.pipe()
-        out, theirs_out = os.pipe()
-        log, theirs_log = os.pipe()
-        for descriptor in (out, log):
-            os.set_blocking(descriptor, False)
-            stack.callback(os.close, descriptor)
-        os.set_blocking(sending, False)
-        closing = stack.enter_context(os.fdopen(sending, "wb", buffering=0))
-        pump = Pump(
-            readers={out: capture.add_stdout, log: capture.add_stderr},
-            writer=sending,
-            close_writer=closing.close,
-            ended=ended,
-            stdin=stdin,
-            capture=capture,
-            feed=feed,
-        )
-        stack.callback(pump.close)
+    theirs_in, sending = os.pipe()
+    out, theirs_out = os.pipe()
+    log, theirs_log = os.pipe()
+    pipes = (os.fdopen(sending, "wb", 0), os.fdopen(out, "rb", 0), os.fdopen(log, "rb", 0))
+    with _pump_of(pipes, ended, stdin=stdin, capture=capture, feed=feed) as pump:
         yield pump, (theirs_in, theirs_out, theirs_log)
+
+
+@contextmanager
+def _pump_of(
+    pipes: tuple[IO[bytes], IO[bytes], IO[bytes]], ended: int, *, stdin: bytes, capture: Capture, feed: Feed | None
+) -> Iterator[Pump]:
+    """A pump for a program's standard input, output and log, which are closed afterwards."""
+    sending, out, log = (pipe.fileno() for pipe in pipes)
+    for descriptor in (sending, out, log):
+        os.set_blocking(descriptor, False)
+    pump = Pump(
+        readers={out: capture.add_stdout, log: capture.add_stderr},
+        writer=sending,
+        close_writer=pipes[0].close,
+        ended=ended,
+        stdin=stdin,
+        capture=capture,
+        feed=feed,
+    )
+    try:
+        yield pump
+    finally:
+        pump.close()
+        for pipe in pipes:
+            with suppress(BrokenPipeError):
+                pipe.close()

@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +24,7 @@ from tests.attacks.corpus.tampering import KNOWN_GAP
 from tests.attacks.range import Range, open_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from _pytest.mark import ParameterSet
 
@@ -41,36 +43,32 @@ def parameters(box: str) -> Iterator[ParameterSet]:
         if box.endswith("docker") and each.group is Group.TAMPERING:
             fired = each.name in TAMPERING_IN_DOCKER
         marks = [getattr(pytest.mark, box.removeprefix("forked_")), *([] if fired else [pytest.mark.attacks])]
-        yield pytest.param(f"{box}_range", each, id=f"{box}, {each.group}: {each.name}", marks=marks)
+        yield pytest.param(box, each, id=f"{box}, {each.group}: {each.name}", marks=marks)
 
 
 @pytest.fixture(scope="module")
-def bubblewrap_range(bubblewrap: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(bubblewrap, tmp_path_factory.mktemp("attacks")) as target:
-        yield target
+def ranges(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Range]]:
+    """Opens the range in the sandbox of a name when it is first asked for."""
+    with ExitStack() as stack:
+
+        @cache
+        def opened(box: str) -> Range:
+            sandbox: Sandbox = request.getfixturevalue(box)
+            return stack.enter_context(open_range(sandbox, tmp_path_factory.mktemp("attacks")))
+
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def docker_range(docker: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(docker, tmp_path_factory.mktemp("attacks")) as target:
-        yield target
-
-
-@pytest.fixture(scope="module")
-def forked_bubblewrap_range(forked_bubblewrap: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(forked_bubblewrap, tmp_path_factory.mktemp("attacks")) as target:
-        yield target
-
-
-@pytest.fixture(scope="module")
-def forked_docker_range(forked_docker: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
-    with open_range(forked_docker, tmp_path_factory.mktemp("attacks")) as target:
-        yield target
+def bubblewrap_range(bubblewrap: Sandbox, ranges: Callable[[str], Range]) -> Range:
+    return ranges("bubblewrap")
 
 
 @pytest.mark.parametrize(("box", "attack"), [pair for box in BOXES for pair in parameters(box)])
-def test_hostile_answers(box: str, attack: Attack, request: pytest.FixtureRequest) -> None:
-    target: Range = request.getfixturevalue(box)
+def test_hostile_answers(box: str, attack: Attack, ranges: Callable[[str], Range]) -> None:
+    target = ranges(box)
     for way, outcomes in attack.outcomes.items():
         outcome, reason = target.fire(attack, way)
         assert outcome in outcomes, f"{way}: {reason}"
