@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList, check_environment_name
+from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
 from evaluator.sandbox.forking import ForkServers, ServerHost
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.trees import readable_mounts
@@ -105,7 +105,8 @@ class LocalSandbox(ServerHost, ABC):
         self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
         name = BoxName.fresh(spec)
         with self._host_errors(f"box {spec.label}"):
-            forked = self.fork_servers.run(spec, cancelled, dialogue)
+            # Two boxes that talk are at work for as long as either: starting them is the least of it.
+            forked = self.fork_servers.run(spec, cancelled) if dialogue is None else None
             if forked is not None:
                 return forked
             with self._staging(name) as folder:
@@ -124,9 +125,13 @@ class LocalSandbox(ServerHost, ABC):
                 left_over += 1
         return left_over
 
-    def imports(self, environment: str) -> tuple[str, ...]:
+    def entry(self, environment: str) -> EnvironmentEntry:
         """See :class:`ServerHost`."""
-        return self._environments.entry(environment).imports
+        return self._environments.entry(environment)
+
+    def profile(self) -> str:
+        """See :class:`ServerHost`."""
+        return ""
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:

@@ -38,7 +38,7 @@ from evaluator.sandbox.confinement import (
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
-from evaluator.sandbox.fork_slots import CONTROL, Slot
+from evaluator.sandbox.fork_slots import CONTROL, FORKS, START_SECONDS, Slot
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker, process_pump
 from evaluator.sandbox.trees import reachable_state_dir
@@ -142,6 +142,12 @@ class BubblewrapSandbox(LocalSandbox):
     def stop_server(self, slot: Slot) -> None:
         """See :class:`ServerHost`."""
         self._remove(slot.name)
+
+    def remove_ended_servers(self) -> None:
+        """See :class:`ServerHost`."""
+        store = self._store()
+        for group in store.abandoned(f"{FORKS}-", START_SECONDS) if store else ():
+            group.destroy()
 
     def _running(self) -> set[str]:
         """The control groups. Scopes of user sessions end with their worker."""

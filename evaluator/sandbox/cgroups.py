@@ -124,6 +124,13 @@ class Group:
                 found.update(int(line) for line in path.read_text().split())
         return found
 
+    def is_abandoned(self, seconds: float) -> bool:
+        """Whether it was made more than ``seconds`` ago and nothing runs in it."""
+        with suppress(FileNotFoundError):
+            youngest = max(directory.stat().st_mtime for directory in self.directories)
+            return time.time() - youngest > seconds and not self.processes()
+        return False
+
     def destroy(self) -> set[int]:
         """Kill until nothing is left, then remove the group; return the numbers of what was killed.
 
@@ -229,6 +236,11 @@ class GroupStore:
             for entry in parent.iterdir()
             if entry.is_dir()
         }
+
+    def abandoned(self, prefix: str, seconds: float) -> list[Group]:
+        """The groups whose names begin with ``prefix`` that nothing runs in and that are older than that."""
+        groups = [self.find(name) for name in self.names() if name.startswith(prefix)]
+        return [group for group in groups if group.is_abandoned(seconds)]
 
     def _prepare_parents(self) -> None:
         fresh = [parent for parent in self._parents.values() if not parent.is_dir()]

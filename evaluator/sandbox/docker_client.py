@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, UNPRIVILEGED_ID
-from evaluator.sandbox.fork_slots import CONTROL
+from evaluator.sandbox.fork_slots import CONTROL, FORKS
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
@@ -42,9 +42,6 @@ LAUNCH: Final = "/launch"
 NO_ANSWER: Final = "the sandbox engine does not answer"
 ENGINE_FAILED: Final = "the sandbox engine failed"
 NO_IMAGE: Final = "the environment's image is missing"
-
-FORKS: Final = "forks"
-"""The label of containers that have a fork server in them."""
 
 _NO_HOST_SETTINGS: Final = (
     *("command", "entrypoint", "environment", "hostname", "working_dir", "user", "healthcheck", "labels", "name"),

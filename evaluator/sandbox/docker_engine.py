@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from evaluator.sandbox.docker_client import (
     sdk,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.fork_slots import Slot
+from evaluator.sandbox.fork_slots import FORKS, START_SECONDS, Slot
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
@@ -50,6 +51,7 @@ cannot kill its first process, so it was the kernel for want of memory, this pro
 
 _KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)
 _LAUNCH_FOLDER: Final = "launch"
+_PROFILE: Final = "docker-default"
 _STOP_SECONDS: Final = 10.0
 _EVENT_SECONDS: Final = 0.3
 
@@ -85,6 +87,7 @@ class DockerSandbox(LocalSandbox):
         self._runtime = runtime
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
+        self._profile: str | None = None
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter, settings, a named runtime."""
@@ -116,16 +119,35 @@ class DockerSandbox(LocalSandbox):
         """See :class:`ServerHost`."""
         return ResourceUsage()
 
+    def profile(self) -> str:
+        """See :class:`ServerHost`. No server could make walls within the engine's own profile; programs get it."""
+        if self._profile is None:
+            options = self._connection.client().info().get("SecurityOptions") or ()
+            self._profile = _PROFILE if any("apparmor" in option for option in options) else ""
+        return self._profile
+
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """See :class:`ServerHost`."""
         with engine_errors(f"looking for {slot.name}"), suppress(sdk().errors.NotFound):
             container = self._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}")
+            _kill(container)
             return bool(_final_state(container)["OOMKilled"])
         return False
 
     def stop_server(self, slot: Slot) -> None:
         """See :class:`ServerHost`."""
         self._remove(slot.name)
+
+    def remove_ended_servers(self) -> None:
+        """See :class:`ServerHost`."""
+        with engine_errors("looking for servers that ended"):
+            found = self._connection.client().containers.list(
+                all=True, filters={"label": f"{LABEL}={FORKS}", "status": "exited"}, ignore_removed=True
+            )
+            for container in found:
+                ended = datetime.fromisoformat(f"{_state(container)['FinishedAt'][:19]}+00:00")
+                if time.time() - ended.timestamp() > START_SECONDS:
+                    _remove(container)
 
     def _running(self) -> list[str]:
         with engine_errors("looking for boxes left behind"):

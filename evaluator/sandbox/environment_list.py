@@ -6,6 +6,7 @@
     requirements = "torch.txt"           # a hash-locked list that the site installs itself, and for Docker
     image = "name@sha256:…"              # an image to use instead of one that the site builds from the list
     imports = ["torch"]                  # what its boxes import before an answer comes, besides NumPy
+    imports_mb = 160                     # how much more memory those boxes get, since they share it with who imported
     memory_mb = 4096
     wall_seconds = 600
 
@@ -39,7 +40,7 @@ REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
-_NUMBERS: Final = {"memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
+_NUMBERS: Final = {"imports_mb": (0, 2**20), "memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
 """The keys whose values are whole numbers, with the least and the largest."""
 
 
@@ -47,7 +48,8 @@ _NUMBERS: Final = {"memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
 class EnvironmentFacts:
     """What is known of a shipped environment: sizes in MB, and how long it takes to make on two processors.
 
-    ``imports`` are modules that its boxes may import before an answer comes.
+    ``imports`` are modules that its boxes may import before an answer comes, ``imports_mb`` what they take of the
+    memory of such a box in excess of what they take of any other.
     """
 
     about: str
@@ -55,6 +57,7 @@ class EnvironmentFacts:
     disk_mb: int
     seconds: int
     imports: tuple[str, ...]
+    imports_mb: int
 
     def __str__(self) -> str:
         return f"{self.about}: {self.download_mb} MB to download, {self.disk_mb} MB on disk, about {self.seconds} s"
@@ -72,13 +75,14 @@ class EnvironmentEntry:
     """What the environment ``name`` is made from, and what its boxes may use where the task does not say.
 
     ``requirements`` is a hash-locked file, ``image`` the Docker image that the operator names. A paper's environment
-    has neither. ``imports`` are modules that its boxes may import before an answer comes.
+    has neither. ``imports`` and ``imports_mb`` are as in :class:`EnvironmentFacts`.
     """
 
     name: str
     image: str = ""
     requirements: Path | None = None
     imports: tuple[str, ...] = ()
+    imports_mb: int = 0
     memory_mb: int | None = None
     wall_seconds: float | None = None
 
@@ -99,7 +103,8 @@ class EnvironmentList:
                 return entry
         lock = REQUIREMENTS / f"box-{name}.txt"
         if lock.is_file():
-            return EnvironmentEntry(name, requirements=lock, imports=environment_facts()[name].imports)
+            facts = environment_facts()[name]
+            return EnvironmentEntry(name, requirements=lock, imports=facts.imports, imports_mb=facts.imports_mb)
         if PAPER_NAME.fullmatch(name):
             return EnvironmentEntry(name)
         raise SandboxError(

@@ -1,16 +1,16 @@
 """The parent of boxes whose packages are imported already: it forks each program into walls of its own.
 
 It runs confined itself (by bubblewrap, or in a container), with the environment's Python, which may be an older one,
-imports nothing of ours, and never sees an answer: what it forks does. For each connection to its socket it gets one
-order, and forks twice:
+imports nothing of ours, and never sees an answer, nor what came of it: what it forks does. For each connection to its
+socket it gets the descriptors of one order, and forks twice:
 
-- a process that makes namespaces for user, processes, mounts, network, IPC and host name;
-- the first process in them. It hides what boxes may not see, gives every capability up, loads the call filter, forks
-  the program, and waits. When it ends, the kernel kills whatever the program left.
+- a process that reads the order and makes namespaces for user, processes, mounts, network, IPC and host name;
+- the first process in them. It hides what boxes may not see, makes the rest read-only, gives every capability up, loads
+  the call filter, forks the program, waits, and reports. When it ends, the kernel kills whatever the program left.
 
-The program gets the descriptors that came with the order as its standard streams and no other. What came of it goes
-back over the connection as one message. A connection that is closed before means that the box is unwanted: this process
-ends, and everything with it.
+The program gets its standard streams and no other descriptor. The server only says when the box is gone, and how often
+the kernel killed something for want of memory meanwhile. A connection that is closed before means that the box is
+unwanted: this process ends, and everything with it.
 
 Arguments: the folder for its socket and for what it has to say, the call filter's file, how many seconds it waits for
 an order before it ends, and the modules to import besides NumPy, which every box needs.
@@ -19,11 +19,11 @@ an order before it ends, and the modules to import besides NumPy, which every bo
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
-try:
-    import numpy as np
-except ImportError:
-    np = None  # type: ignore[assignment]
+if __name__ == "__main__":
+    with suppress(ImportError):
+        import numpy as np  # noqa: F401
 _USUAL = frozenset(sys.modules)
 """What every program of ours has imported before it touches an answer's files."""
 
@@ -38,8 +38,10 @@ import os
 import random
 import resource
 import select
+import signal
 import socket
 import struct
+import time
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -48,8 +50,14 @@ from typing import Any
 SOCKET = "socket"
 MODULES = "modules.json"
 FAILED = "failed.txt"
-MESSAGE_BYTES = 128 * 1024
 STREAMS = 3
+GIVEN = STREAMS + 2
+"""How many descriptors come with a connection: the program's streams, a file with its order, and a pipe for the report.
+
+Lines of the report are JSON objects: ``begun`` as the program is about to begin; then ``status`` (as ``wait`` gives it)
+and ``cpu_seconds``; or, if it could not begin, ``failed`` with the reason.
+"""
+
 WORKING_FOLDER = "/tmp"  # noqa: S108 - the program's own tmpfs
 
 _NAMESPACES = 0x10000000 | 0x20000 | 0x4000000 | 0x8000000 | 0x20000000 | 0x40000000 | 0x2000000
@@ -60,6 +68,8 @@ _SET_DUMPABLE, _SET_SECCOMP, _DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 4, 22, 24, 
 _FILTER_MODE = 2
 _INSTRUCTION_BYTES = 8
 _CAPABILITY_VERSION = 0x20080522
+_SET_MOUNT_ATTRIBUTES = 442  # the call's number on every architecture; older C libraries do not know its name
+_WORKING_DIRECTORY, _RECURSIVE, _ATTRIBUTE_READ_ONLY = -100, 0x8000, 1
 _SET_INTERFACE_FLAGS = 0x8914
 _UP_AND_RUNNING = 0x41
 
@@ -78,6 +88,8 @@ class _Program(ctypes.Structure):
 def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dict[str, Any] | None:
     """Serve orders until none comes for a while; then ``None``. In a program's process: its order."""
     try:
+        # A program may signal its box's first process, which is a copy of this one with these handlers.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _require_no_power()
         call_filter = Path(filter_file).read_bytes()
         for name in modules:
@@ -88,16 +100,22 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         gc.freeze()  # what is never collected is never written to, and stays shared with every fork
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         listener.bind(f"{folder}/{SOCKET}")
+        Path(folder, SOCKET).chmod(0o666)  # the folder is closed to all but who may ask
         listener.listen()
     except Exception as error:
         Path(folder, FAILED).write_text(f"{type(error).__name__}: {error}")
         raise
-    while select.select([listener], [], [], float(idle_seconds))[0]:
+    ends = time.monotonic() + float(idle_seconds)
+    while select.select([listener], [], [], max(0.0, ends - time.monotonic()))[0]:
         connection, _ = listener.accept()
-        order = _serve(connection, listener, folder, call_filter)
-        if order is not None:
-            return order
+        _, given, _, _ = socket.recv_fds(connection, 1, GIVEN)
+        if len(given) == GIVEN:  # else somebody only looked whether it answers: that is no reason to stay longer
+            order = _serve(connection, listener, given, folder, call_filter)
+            if order is not None:
+                return order
+            ends = time.monotonic() + float(idle_seconds)
         connection.close()
+    listener.close()
     return None
 
 
@@ -109,45 +127,40 @@ def _import_if_there(name: str) -> None:
 
 
 def _serve(
-    connection: socket.socket, listener: socket.socket, folder: str, call_filter: bytes
+    connection: socket.socket, listener: socket.socket, given: list[int], folder: str, call_filter: bytes
 ) -> dict[str, Any] | None:
-    """Do what one connection asks for. Only the program itself returns its order."""
-    data, streams, _, _ = socket.recv_fds(connection, MESSAGE_BYTES, STREAMS)
-    if len(streams) != STREAMS:  # somebody only looked whether it answers
-        return None
-    order: dict[str, Any] = json.loads(data)
+    """Do what one connection asks for. Only the program itself returns its order.
+
+    What this process reads stays in its memory, which the next program gets a copy of: so it reads nothing of any box.
+    """
     kills = _oom_kills()
-    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         for held in (connection, listener):
             os.close(held.detach())
-        os.close(reading)
-        _enter(order, streams, writing, folder, call_filter)
-        return order
-    for descriptor in (writing, *streams):
+        return _enter(given, folder, call_filter)
+    for descriptor in given:
         os.close(descriptor)
     ended = os.pidfd_open(child)
     if connection.fileno() in select.select([connection.fileno(), ended], [], [])[0]:
         os._exit(1)
     os.close(ended)
     os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
-    report = json.loads(said) if said else {"failed": "the box ended before its program did"}
-    report["oom_kills"] = _oom_kills() - kills
-    connection.send(json.dumps(report).encode())
+    connection.send(str(_oom_kills() - kills).encode())
     return None
 
 
-def _enter(order: dict[str, Any], streams: list[int], report: int, folder: str, call_filter: bytes) -> None:
-    """Become the program of ``order`` behind its walls; no other process returns from here."""
+def _enter(given: list[int], folder: str, call_filter: bytes) -> dict[str, Any]:
+    """Become the program of the order behind its walls; no other process returns from here."""
+    *streams, order_file, report = given
     try:
+        with os.fdopen(order_file, "rb") as file:
+            order: dict[str, Any] = json.loads(file.read())
         identity = {"uid_map": os.getuid(), "gid_map": os.getgid()}
         _call("unshare", _NAMESPACES)
         Path("/proc/self/setgroups").write_text("deny")
-        for file, number in identity.items():
-            Path("/proc/self", file).write_text(f"{number} {number} 1")
+        for name, number in identity.items():
+            Path("/proc/self", name).write_text(f"{number} {number} 1")
         first = os.fork()
         if first:
             for descriptor in (report, *streams):
@@ -157,25 +170,46 @@ def _enter(order: dict[str, Any], streams: list[int], report: int, folder: str, 
         _hide(order, folder)
         _raise_loopback()
         _give_power_up()
+        if order["profile"]:
+            _enter_profile(order["profile"])
         _load_filter(call_filter)
         _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+        _say(report, begun=True)
         program = os.fork()
     except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
-        os.write(report, json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+        _say(report, failed=f"{type(error).__name__}: {error}")
         os._exit(1)
     if program:
         for descriptor in streams:
             os.close(descriptor)
         _wait_for(program, report)
     _take_over(order, streams)
+    return order
+
+
+def _say(report: int, **what: object) -> None:
+    os.write(report, json.dumps(what).encode() + b"\n")
 
 
 def _hide(order: dict[str, Any], folder: str) -> None:
     """Give the program its own places, and leave it none of the parent's that could carry something to the next."""
     usual = _NO_SETUID | _NO_DEVICES
     execution = 0 if order["execution"] else _NO_EXECUTION
+    # Of all that was mounted before, not even the time of the last reading may change.
+    attributes = struct.pack("4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
+    _call(
+        "syscall",
+        ctypes.c_long(_SET_MOUNT_ATTRIBUTES),
+        ctypes.c_long(_WORKING_DIRECTORY),
+        b"/",
+        ctypes.c_long(_RECURSIVE),
+        attributes,
+        ctypes.c_long(len(attributes)),
+        of="mount_setattr",
+    )
     _mount("tmpfs", WORKING_FOLDER, usual | execution, order["tmpfs"])
     _mount("tmpfs", "/dev/shm", usual | execution, order["shared_memory"])  # noqa: S108 - its own
+    _mount("devpts", "/dev/pts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620")
     _mount("proc", "/proc", usual | _NO_EXECUTION)
     for place in (*_HIDDEN_FOLDERS, folder):
         if Path(place).is_dir():
@@ -219,6 +253,14 @@ def _require_no_power(*, bounding: bool = False) -> None:
         raise PermissionError("the process has capabilities, or could gain some")
 
 
+def _enter_profile(name: str) -> None:
+    """Confine this process by AppArmor's profile ``name``, or raise."""
+    Path("/proc/self/attr/current").write_text(f"changeprofile {name}")
+    has = Path("/proc/self/attr/current").read_text().strip()
+    if has != f"{name} (enforce)":
+        raise PermissionError(f"AppArmor confines the process by {has!r}, not by {name}")
+
+
 def _load_filter(code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // _INSTRUCTION_BYTES, ctypes.cast(buffer, ctypes.c_void_p))
@@ -236,8 +278,7 @@ def _wait_for(program: int, report: int) -> None:
     while True:
         child, status, usage = os.wait4(-1, 0)
         if child == program:
-            seconds = usage.ru_utime + usage.ru_stime
-            os.write(report, json.dumps({"status": status, "cpu_seconds": seconds}).encode())
+            _say(report, status=status, cpu_seconds=usage.ru_utime + usage.ru_stime)
             os._exit(0)
 
 
@@ -249,26 +290,31 @@ def _take_over(order: dict[str, Any], streams: list[int]) -> None:
         _renew_stream(name, mode)
     os.closerange(STREAMS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     _call("prctl", _SET_DUMPABLE, 1, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # ignored by what a shell starts in the background
     os.setsid()
     Path("/proc/self/oom_score_adj").write_text("1000")  # before its parent, which serves others after it
     resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"] + 1))
     os.chdir(WORKING_FOLDER)
     os.umask(0o022)
     random.seed()
-    if np is not None:
-        np.random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
 
 
 def _renew_stream(name: str, mode: str) -> None:
     """The interpreter's stream ``name`` as it would be made now: it remembers what its descriptor was at the start."""
     old: Any = getattr(sys, name)
-    new = io.TextIOWrapper(
-        open(old.fileno(), f"{mode}b", closefd=False),  # noqa: SIM115 - as long as the program
+    raw: Any = io.FileIO(old.fileno(), mode, closefd=False)
+    raw.name = f"<{name}>"
+    new: Any = io.TextIOWrapper(
+        io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw),
         encoding=old.encoding,
         errors=old.errors,
         newline="\n",
         line_buffering=old.line_buffering,
     )
+    new.mode = mode
     setattr(sys, name, new)
     setattr(sys, f"__{name}__", new)
 
@@ -299,8 +345,9 @@ def run(argv: list[str]) -> None:
     try:
         exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the box is there for this
     except Exception as error:  # noqa: BLE001
-        # As the interpreter prints it: without what led here.
-        traceback.print_exception(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
+        # As the interpreter does it: without what led here.
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
 
 

@@ -8,14 +8,17 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import fork_server, seccomp
-from evaluator.sandbox.trees import link_tree
-from evaluator.sandbox.types import Mount
+from evaluator.sandbox.trees import checked_source, link_tree
+from evaluator.sandbox.types import BoxSpec, Mount
+
+FORKS: Final = "forks"
+"""How the names of all control groups and containers of servers begin, and those containers' label."""
 
 CONTROL: Final = "/control"
 """Where a server sees the folder of its socket. Its forks see an empty folder there."""
@@ -26,6 +29,9 @@ LAUNCH: Final = "/launch"
 START_SECONDS: Final = 60.0
 """How long it may import."""
 
+BROKEN_SECONDS: Final = 600.0
+"""How long no server is started where one could not do its work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -35,10 +41,16 @@ class Slot:
     number: int
     servers: Path
 
+    @classmethod
+    def all_below(cls, servers: Path) -> list[Slot]:
+        """Every slot that somebody has used and nobody has removed since."""
+        names = sorted(lock.stem for lock in servers.glob(f"{FORKS}-*-*.lock"))
+        return [cls(key, int(number), servers) for _, key, number in (name.split("-") for name in names)]
+
     @property
     def name(self) -> str:
         """What its folder and its control group or container are called."""
-        return f"forks-{self.key}-{self.number}"
+        return f"{FORKS}-{self.key}-{self.number}"
 
     @property
     def folder(self) -> Path:
@@ -49,6 +61,11 @@ class Slot:
     def lock(self) -> Path:
         """The file that whoever uses it holds a lock on."""
         return self.servers / f"{self.name}.lock"
+
+    @property
+    def broken(self) -> Path:
+        """The file that says why servers with this key do not work here."""
+        return self.servers / f"{FORKS}-{self.key}.broken"
 
     @property
     def box(self) -> Path:
@@ -87,7 +104,7 @@ class Slot:
         return (Mount(self.box, "/box"), Mount(self.launch, LAUNCH))
 
     def connect(self) -> socket.socket | None:
-        """A connection to the server, ``None`` where none answers."""
+        """A connection to the server, ``None`` where none answers. Raises :class:`PermissionError`."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # The way over the descriptor is short, whatever the folder is called: a socket's address has 107 bytes.
         try:
@@ -96,27 +113,42 @@ class Slot:
                 connection.connect(f"/proc/self/fd/{folder}/{fork_server.SOCKET}")
             finally:
                 os.close(folder)
-        except OSError:
+        except OSError as error:
             connection.close()
+            if isinstance(error, PermissionError):
+                raise
             return None
         return connection
 
     def is_alive(self) -> bool:
         """Whether the server answers, or was started a moment ago."""
-        connection = self.connect()
-        if connection is not None:
-            connection.close()
-        return connection is not None or self.is_young()
+        with suppress(PermissionError):
+            connection = self.connect()
+            if connection is not None:
+                connection.close()
+                return True
+        return self.is_young()
 
     def is_young(self) -> bool:
         """Whether it was laid out so recently that its server may still be importing."""
         return self.folder.exists() and time.time() - self.folder.stat().st_mtime < START_SECONDS
 
-    def fill(self, mounts: tuple[Mount, ...]) -> None:
-        """Put what is to be mounted below ``/box`` there."""
-        for mount in mounts:
+    def note_broken(self, reason: str) -> None:
+        """Remember, for whoever asks next on this machine, that such a server does not work here."""
+        self.broken.write_text(reason)
+
+    def is_broken(self) -> bool:
+        """Whether such a server did not work here a short while ago."""
+        return self.broken.exists() and time.time() - self.broken.stat().st_mtime < BROKEN_SECONDS
+
+    def fill(self, spec: BoxSpec) -> None:
+        """Put what ``spec`` mounts below ``/box`` there. No target may lie below another.
+
+        Raises :class:`SandboxError` for a source as :func:`evaluator.sandbox.trees.readable_mounts` does.
+        """
+        for mount in spec.mounts:
             place = self.box / mount.target.removeprefix("/box/")
-            source = mount.source.resolve(strict=True)
+            source, _ = checked_source(mount, spec.label)
             for parent in reversed(place.relative_to(self.box).parents):
                 (self.box / parent).mkdir(exist_ok=True)
                 (self.box / parent).chmod(0o755)
@@ -142,5 +174,5 @@ class Slot:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
-            else:
-                yield True
+            else:  # of a file that is removed meanwhile, the next one would get a lock as well
+                yield self.lock.exists() and os.path.samestat(os.fstat(file.fileno()), self.lock.stat())

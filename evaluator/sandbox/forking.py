@@ -10,7 +10,6 @@ Where no server is ready, the sandbox runs the program as it always can, and one
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -18,8 +17,8 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -28,18 +27,23 @@ import structlog
 
 from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.cgroups import ResourceUsage
+from evaluator.sandbox.environment_list import EnvironmentEntry
 from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, Slot
 from evaluator.sandbox.streams import Capture, Ticker, own_pipes
-from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, Dialogue, Ending, Mount, SandboxError
+from evaluator.sandbox.trees import module_names
+from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, Ending, SandboxError
 
 SERVER_PROCESSES: Final = 3
 """The server, and for each program the two that make and keep its walls."""
 
+SERVER_MEMORY_BYTES: Final = 24 * 2**20
+"""What those need without any imports, so that programs have no less than in a box of their own."""
+
 _SERVER_CPU_SECONDS: Final = 2**30  # each program has a limit of its own
 _MOST_SERVERS: Final = os.cpu_count() or 1
-_REPORT_SECONDS: Final = 10.0
-_BROKEN_SECONDS: Final = 600.0
-"""How long no server is started where one could not do its work."""
+_ANSWER_SECONDS: Final = 10.0
+_ANSWER_BYTES: Final = 64
+_REPORT_BYTES: Final = 64 * 1024
 
 log = structlog.get_logger(__name__)
 
@@ -56,8 +60,8 @@ class ServerHost(Protocol):
     def environment_digest(self, environment: str) -> str:
         """See :meth:`evaluator.sandbox.types.Sandbox.environment_digest`."""
 
-    def imports(self, environment: str) -> tuple[str, ...]:
-        """The modules that a server of ``environment`` imports besides NumPy."""
+    def entry(self, environment: str) -> EnvironmentEntry:
+        """What a server of ``environment`` imports besides NumPy, and what that takes."""
 
     def start_server(self, slot: Slot, spec: BoxSpec) -> None:
         """Start the program ``spec.argv`` in ``slot``, to outlive this process. Raises :class:`SandboxError`."""
@@ -65,11 +69,27 @@ class ServerHost(Protocol):
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """What server and programs have used so far, where that can be read cheaply."""
 
+    def profile(self) -> str:
+        """The profile of AppArmor that boxes have here, which every program then gets; empty for none."""
+
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """Whether a server that is gone was killed for want of memory."""
 
     def stop_server(self, slot: Slot) -> None:
         """Kill the server and whatever it forked, if there is one."""
+
+    def remove_ended_servers(self) -> None:
+        """Remove what servers of any instance left that ended some time ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What became of a program: which limit stopped it, what its first process reported, and what it took."""
+
+    stopped: Ending | None
+    report: dict[str, Any]
+    out_of_memory: bool
+    wall_seconds: float
 
 
 class ForkServers:
@@ -79,24 +99,27 @@ class ForkServers:
         """``idle_seconds`` is how long a server waits for the next program; with 0 there are none."""
         self._host = host
         self._idle_seconds = idle_seconds
-        self._broken_until: dict[str, float] = {}
 
-    def run(self, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult | None:
+    def run(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:
         """Run ``spec``; ``None`` when no server took it.
 
         Raises as :meth:`evaluator.sandbox.types.Sandbox.run` does.
         """
         folder = self._host.forks() if self._idle_seconds else None
-        if folder is None or not spec.may_fork or spec.variables:
+        if folder is None or not spec.may_fork or spec.variables or overlap(spec):
             return None
-        own = _module_names(spec.mounts)
+        own = module_names(tuple(mount.source for mount in spec.mounts))
         # None after one that the repository has itself: those may need it.
-        imports = self._host.imports(spec.environment)
+        imports = self._host.entry(spec.environment).imports
         modules = tuple(takewhile(lambda name: name.partition(".")[0] not in own, imports))
         with self._free_slot(folder, spec, modules) as slot:
             if slot is None:
                 return None
-            connection = slot.connect()
+            try:
+                connection = slot.connect()
+            except PermissionError as error:
+                self._give_up(slot, f"its socket is closed to this user: {error}")
+                return None
             if connection is None:
                 self._start(slot, spec, modules)
                 return None
@@ -106,28 +129,28 @@ class ForkServers:
                     return None
                 if own & set(json.loads((slot.control / fork_server.MODULES).read_text())):
                     return None
-                return self._ask(slot, connection, spec, cancelled, dialogue)
+                return self._ask(slot, connection, spec, cancelled)
 
     def sweep(self, unwanted: Callable[[Slot], bool] = lambda slot: not slot.is_alive()) -> None:
         """Remove what is left of the servers that nobody uses and that are ``unwanted``: those that have ended."""
         folder = self._host.forks()
-        for lock in folder.glob("*.lock") if folder is not None and folder.is_dir() else ():
-            _, key, number = lock.stem.split("-")
-            slot = Slot(key, int(number), lock.parent)
+        if folder is None:
+            return
+        for slot in Slot.all_below(folder):
             with slot.locked() as free:
-                if free and slot.folder.exists() and unwanted(slot):
+                if free and (not slot.folder.exists() or unwanted(slot)):
                     self._discard(slot)
+                    slot.lock.unlink()
+        self._host.remove_ended_servers()
 
     @contextmanager
     def _free_slot(self, folder: Path, spec: BoxSpec, modules: tuple[str, ...]) -> Iterator[Slot | None]:
         """A slot for ``modules`` and ``spec``'s environment and limits that nobody else uses meanwhile."""
         folder.mkdir(parents=True, exist_ok=True)
         key = self._key(folder, spec, modules)
-        broken = time.monotonic() < self._broken_until.get(key, 0.0)
-        for number in range(0 if broken else _MOST_SERVERS):
-            slot = Slot(key, number, folder)
+        for slot in [Slot(key, number, folder) for number in range(_MOST_SERVERS)]:
             with slot.locked() as free:
-                if free:
+                if free and not slot.is_broken():
                     yield slot
                     return
         yield None
@@ -157,7 +180,9 @@ class ForkServers:
         slot.make()
         server = ("python", f"{LAUNCH}/fork_server.py", CONTROL, f"{LAUNCH}/filter.bpf")
         processes = spec.limits.processes + SERVER_PROCESSES
-        limits = replace(spec.limits, processes=processes, cpu_seconds=_SERVER_CPU_SECONDS)
+        imports_bytes = self._host.entry(spec.environment).imports_mb * 2**20 if modules else 0
+        memory_bytes = spec.limits.memory_bytes + SERVER_MEMORY_BYTES + imports_bytes
+        limits = replace(spec.limits, processes=processes, memory_bytes=memory_bytes, cpu_seconds=_SERVER_CPU_SECONDS)
         argv = (*server, str(self._idle_seconds), *modules)
         try:
             self._host.start_server(slot, replace(spec, argv=argv, mounts=slot.mounts(), limits=limits))
@@ -167,39 +192,42 @@ class ForkServers:
     def _give_up(self, slot: Slot, reason: str) -> None:
         """Stop it, and start no such one for a while: this machine cannot, or its packages do not allow it."""
         log.warning("no_fork_server", reason=reason)
-        self._broken_until[slot.key] = time.monotonic() + _BROKEN_SECONDS
         self._discard(slot)
+        slot.note_broken(reason)
 
     def _ask(
-        self,
-        slot: Slot,
-        connection: socket.socket,
-        spec: BoxSpec,
-        cancelled: Callable[[], bool],
-        dialogue: Dialogue | None,
+        self, slot: Slot, connection: socket.socket, spec: BoxSpec, cancelled: Callable[[], bool]
     ) -> BoxResult | None:
-        """Let the server fork ``spec``'s program. ``None`` when it could not make the walls; it is gone then."""
+        """Let the server fork ``spec``'s program. ``None`` when that has not begun; the server is gone then.
+
+        Raises :class:`SandboxError` when it has begun and was killed from outside.
+        """
+        capture = Capture(spec.limits)
         keeps = False
         try:
-            slot.fill(spec.mounts)
-            result = self._watch(slot, connection, spec, cancelled, dialogue)
-            keeps = result is not None and result.ending in (Ending.EXITED, Ending.SIGNALLED)
+            slot.fill(spec)
+            end = self._watch(slot, connection, spec, capture, cancelled)
+            status = end.report.get("status")
+            keeps = end.stopped is None and not end.out_of_memory and status is not None
             if keeps:
                 slot.empty()
         finally:
             if not keeps:
                 self._discard(slot)
-        return result
+        if "failed" in end.report:
+            self._give_up(slot, end.report["failed"])
+            return None
+        if "begun" not in end.report:
+            return None
+        if end.stopped is None and status is None and not end.out_of_memory:
+            # What runs in a box cannot kill its first process.
+            raise SandboxError(f"box {spec.label} was killed from outside, or the process that it was forked from")
+        return _result(capture, end)
 
     def _watch(
-        self,
-        slot: Slot,
-        connection: socket.socket,
-        spec: BoxSpec,
-        cancelled: Callable[[], bool],
-        dialogue: Dialogue | None,
-    ) -> BoxResult | None:
-        capture = Capture(spec.limits, dialogue)
+        self, slot: Slot, connection: socket.socket, spec: BoxSpec, capture: Capture, cancelled: Callable[[], bool]
+    ) -> _End:
+        """Hand the order over and see the program to its end; the server is stopped if the program had to be."""
         before = self._host.server_usage(slot)
 
         def probe() -> Ending | None:
@@ -209,81 +237,89 @@ class ForkServers:
             spent = usage.cpu_seconds - before.cpu_seconds
             return Ending.CPU_TIMEOUT if spent >= spec.limits.cpu_seconds else None
 
-        feed = dialogue.feed if dialogue else None
-        with own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture, feed=feed) as (pump, theirs):
+        with ExitStack() as ours:
+            pump, streams = ours.enter_context(own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture))
+            report, writing = os.pipe()
+            ours.callback(os.close, report)
+            with _given(streams, self._order(spec), writing) as given, suppress(ConnectionError):
+                socket.send_fds(connection, [b" "], given)  # a server that has just ended does not read it
             started = time.monotonic()
-            try:
-                socket.send_fds(connection, [json.dumps(self._order(spec)).encode()], theirs)
-            except OSError:  # it has just ended, or the order is too long
-                return None
-            finally:
-                for descriptor in theirs:
-                    os.close(descriptor)
             ticker = Ticker(probe=probe, cancelled=cancelled, deadline=started + spec.limits.wall_seconds)
             stopped = pump.run(ticker)
             wall_seconds = time.monotonic() - started
-            report: dict[str, Any] = {}
-            if stopped is None:
-                report = self._report(slot, connection, spec)
-                if "failed" in report:
-                    self._give_up(slot, report["failed"])
-                    return None
-            else:
+            kills = _answer(connection) if stopped is None else None
+            out_of_memory = stopped is None and (
+                bool(kills)
+                or self._host.server_usage(slot).oom_kills > before.oom_kills
+                or (kills is None and self._host.ran_out_of_memory(slot))
+            )
+            if kills is None:
                 self._host.stop_server(slot)
             pump.drain()
+            said = _read_report(report)
         if stopped is None and capture.output_exceeded:
             stopped = Ending.OUTPUT_LIMIT
-        usage = self._host.server_usage(slot) if stopped is None else before
-        status = int(report.get("status", 0))
-        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        return capture.result(
-            stopped=stopped,
-            code=os.WEXITSTATUS(status),
-            number=number,
-            out_of_memory=report.get("oom_kills", 0) > 0 or usage.oom_kills > before.oom_kills,
-            cpu_seconds=float(report.get("cpu_seconds", 0.0)),
-            wall_seconds=wall_seconds,
-        )
+        return _End(stopped, said, out_of_memory, wall_seconds)
 
     def _order(self, spec: BoxSpec) -> dict[str, Any]:
-        files = f",nr_inodes={spec.limits.tmpfs_files}" if self._host.tmpfs_execution is False else ""
         return {
             "argv": spec.argv[1:],
             "cpu_seconds": spec.limits.cpu_seconds,
             "execution": self._host.tmpfs_execution,
-            "tmpfs": f"mode=1777,size={spec.limits.tmpfs_bytes}{files}",
+            "tmpfs": f"mode=1777,size={spec.limits.tmpfs_bytes},nr_inodes={spec.limits.tmpfs_files}",
             "shared_memory": f"mode=1777,size={SHARED_MEMORY_BYTES}",
+            "profile": self._host.profile(),
         }
-
-    def _report(self, slot: Slot, connection: socket.socket, spec: BoxSpec) -> dict[str, Any]:
-        """What the server says of the end. Raises :class:`SandboxError` when it is gone, but for want of memory."""
-        connection.settimeout(_REPORT_SECONDS)
-        try:
-            data = connection.recv(fork_server.MESSAGE_BYTES)
-        except OSError as error:
-            if error.errno not in (None, errno.ECONNRESET):  # None: a timeout
-                raise
-            data = b""
-        if data:
-            report: dict[str, Any] = json.loads(data)
-            return report
-        if self._host.ran_out_of_memory(slot):
-            return {"oom_kills": 1, "status": 9}
-        raise SandboxError(f"box {spec.label}: the process that it was forked from is gone: was it killed?")
 
     def _discard(self, slot: Slot) -> None:
         self._host.stop_server(slot)
         shutil.rmtree(slot.folder, ignore_errors=True)
 
 
-def _module_names(mounts: tuple[Mount, ...]) -> set[str]:
-    """The names by which Python may import something below ``mounts`` if their folders are searched.
+def overlap(spec: BoxSpec) -> bool:
+    """Whether a mount lies below another, where a link of that one's could lead it anywhere."""
+    targets = [Path(mount.target) for mount in spec.mounts]
+    return any(one in other.parents for one in targets for other in targets)
 
-    What lies in a package is imported by the package's name, so only what lies beside packages counts.
-    """
-    names: set[str] = set()
-    for mount in mounts:
-        for _, folders, files in os.walk(mount.source):
-            if "__init__.py" not in files:
-                names |= {Path(file).stem for file in files if file.endswith(".py")} | set(folders)
-    return names
+
+@contextmanager
+def _given(streams: tuple[int, ...], order: dict[str, Any], report: int) -> Iterator[list[int]]:
+    """The descriptors that go with an order, which are closed here afterwards."""
+    with ExitStack() as ours:
+        for descriptor in (*streams, report):
+            ours.callback(os.close, descriptor)
+        file = os.memfd_create("order")
+        ours.callback(os.close, file)
+        os.write(file, json.dumps(order).encode())
+        os.lseek(file, 0, os.SEEK_SET)
+        yield [*streams, file, report]
+
+
+def _answer(connection: socket.socket) -> int | None:
+    """How often the kernel killed something for want of memory, as the server says at the end; ``None``: it is gone."""
+    connection.settimeout(_ANSWER_SECONDS)
+    try:
+        said = connection.recv(_ANSWER_BYTES)
+    except (ConnectionResetError, TimeoutError):
+        return None
+    return int(said) if said else None
+
+
+def _read_report(descriptor: int) -> dict[str, Any]:
+    """What the box's first process said, of which no writer is left."""
+    os.set_blocking(descriptor, False)
+    with suppress(BlockingIOError):
+        lines = os.read(descriptor, _REPORT_BYTES).splitlines()
+    return {name: value for line in lines for name, value in json.loads(line).items()}
+
+
+def _result(capture: Capture, end: _End) -> BoxResult:
+    status = int(end.report.get("status", 0))
+    return capture.result(
+        stopped=end.stopped,
+        code=os.WEXITSTATUS(status),
+        number=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+        out_of_memory=end.out_of_memory,
+        cpu_seconds=float(end.report.get("cpu_seconds", 0.0)),
+        wall_seconds=end.wall_seconds,
+    )

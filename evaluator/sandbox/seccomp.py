@@ -25,6 +25,7 @@ _ERRNO: Final = 0x00050000
 _ATTRIBUTE_BAD_ARCHITECTURE: Final = 2
 _UNKNOWN_CALL: Final = -1
 
+_NOT_EQUAL: Final = 1
 _EQUAL: Final = 4
 _GREATER: Final = 6
 _MASKED_EQUAL: Final = 7
@@ -123,6 +124,8 @@ def _add_rules(library: Any, context: int) -> None:
     _deny(library, context, "socket", [_Comparison(0, _GREATER, _LAST_NAMED_FAMILY, 0)])
     for family in _OLD_FAMILIES:
         _deny(library, context, "socket", [_Comparison(0, _EQUAL, family, 0)])
+    # A process of the same user may limit the processor time of any other, and so kill its box's first process.
+    _deny(library, context, "prlimit64", [_Comparison(0, _NOT_EQUAL, 0, 0)])
     for request in _TERMINAL_INPUT:
         _deny(library, context, "ioctl", [_is(1, request)])
 

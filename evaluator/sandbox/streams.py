@@ -262,9 +262,7 @@ def process_pump(
 
 
 @contextmanager
-def own_pipes(
-    ended: int, *, stdin: bytes, capture: Capture, feed: Feed | None
-) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
+def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
     """A pump for three pipes of our own, and the other ends of them, which the caller gives away and closes.
 
     It is over when the descriptor ``ended`` is readable.
@@ -273,7 +271,7 @@ def own_pipes(
     out, theirs_out = os.pipe()
     log, theirs_log = os.pipe()
     pipes = (os.fdopen(sending, "wb", 0), os.fdopen(out, "rb", 0), os.fdopen(log, "rb", 0))
-    with _pump_of(pipes, ended, stdin=stdin, capture=capture, feed=feed) as pump:
+    with _pump_of(pipes, ended, stdin=stdin, capture=capture, feed=None) as pump:
         yield pump, (theirs_in, theirs_out, theirs_log)
 
 

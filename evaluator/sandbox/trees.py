@@ -16,6 +16,7 @@ from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 _READ: Final = 0o004
 _PASS: Final = 0o001
 _SET_IDS: Final = stat.S_ISUID | stat.S_ISGID
+_MODULES: Final = (".py", ".pyc", ".so")
 _SHARED_STATE: Final = Path("/var/lib/lmr-board")
 
 
@@ -57,7 +58,12 @@ def readable_mounts(spec: BoxSpec, folder: Path) -> BoxSpec:
     return replace(spec, mounts=tuple(map(Mount, staged, (mount.target for mount in spec.mounts))))
 
 
-def _staged(mount: Mount, copy: Path, label: str) -> Path:
+def checked_source(mount: Mount, label: str) -> tuple[Path, dict[Path, int]]:
+    """What ``mount`` shows, and the mode of it and of all below it.
+
+    Raises:
+        SandboxError: it is missing, or holds something that is neither file, folder nor link.
+    """
     try:
         source = mount.source.resolve(strict=True)
         modes = dict(_modes(source))
@@ -66,6 +72,11 @@ def _staged(mount: Mount, copy: Path, label: str) -> Path:
             f"box {label}: {mount.source}, to be mounted at {mount.target}, is not there: {error}"
         ) from error
     _refuse_special_files(modes, label)
+    return source, modes
+
+
+def _staged(mount: Mount, copy: Path, label: str) -> Path:
+    source, modes = checked_source(mount, label)
     if _all_may_pass(source.parent) and all(_all_may_read(mode) for mode in modes.values()):
         return source
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +156,21 @@ def link_tree(source: Path, target: Path, *, bytecode: bool) -> None:
                 shutil.copyfile(path, place)
                 shutil.copystat(path, place)
                 place.chmod(0o555 if status.st_mode & 0o111 else 0o444)
+
+
+def module_names(sources: tuple[Path, ...]) -> set[str]:
+    """The names by which Python may import something of ``sources`` if these folders and those below are searched.
+
+    What lies in a package below is imported by the package's name, so only what lies beside packages counts.
+    """
+    names: set[str] = set()
+    for source in sources:
+        if source.is_file():
+            names.add(source.name.partition(".")[0])
+        for folder, folders, files in os.walk(source):
+            if "__init__.py" not in files or Path(folder) == source:
+                names |= {file.partition(".")[0] for file in files if file.endswith(_MODULES)} | set(folders)
+    return names
 
 
 def entries(root: Path) -> Iterator[tuple[Path, os.stat_result]]:

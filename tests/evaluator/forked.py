@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.forking import overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,14 +35,14 @@ class _Forked(LocalSandbox):
         return super().run(replace(spec, may_fork=True), cancelled=cancelled, dialogue=dialogue)
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
-        if spec.variables:  # a program's may decide how its packages begin, so it is never forked
+        if spec.variables or dialogue is not None or overlap(spec):  # never forked
             return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
         folder = self.forks()
         assert folder is not None
         self._keys |= {self.fork_servers._key(folder, spec, ())}
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            result = self.fork_servers.run(spec, cancelled, dialogue)
+            result = self.fork_servers.run(spec, cancelled)
             if result is not None:
                 return result
             time.sleep(0.05)

@@ -109,8 +109,10 @@ def test_images_have_our_names_unless_another_is_named(tmp_path: Path) -> None:
 
 
 def test_an_environment_says_what_its_boxes_import(tmp_path: Path) -> None:
-    found = read(tmp_path, "[environments.own]\nimage = 'x'\nimports = ['torch', 'torch.nn.utils']\n")
-    assert found.entry("own").imports == ("torch", "torch.nn.utils")
+    text = "[environments.own]\nimage = 'x'\nimports = ['torch', 'torch.nn.utils']\nimports_mb = 99\n"
+    found = read(tmp_path, text)
+    assert (found.entry("own").imports, found.entry("own").imports_mb) == (("torch", "torch.nn.utils"), 99)
+    assert (found.entry("numpy").imports_mb, found.entry("torch").imports_mb) == (0, 160)
     assert (found.entry("numpy").imports, found.entry("torch").imports[0]) == ((), "torch")
     assert found.entry("paper-0123456789ab").imports == ()
 

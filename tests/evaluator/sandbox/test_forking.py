@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +20,7 @@ import pytest
 
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_client import NAME_PREFIX
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.fork_server import MODULES
 from evaluator.sandbox.fork_slots import Slot
@@ -76,16 +81,34 @@ def until_forked(sandbox: LocalSandbox) -> None:
         time.sleep(0.1)
 
 
-def slots(host: LocalSandbox) -> list[Slot]:
+def possible_slots(host: LocalSandbox) -> list[Slot]:
     folder = host.forks()
     assert folder is not None
     key = host.fork_servers._key(folder, program(""), ())
-    return [slot for number in range(4) if (slot := Slot(key, number, folder)).folder.exists()]
+    return [Slot(key, number, folder) for number in range(4)]
+
+
+def slots(host: LocalSandbox) -> list[Slot]:
+    return [slot for slot in possible_slots(host) if slot.folder.exists()]
 
 
 def stop(sandbox: LocalSandbox) -> None:
-    ours = slots(sandbox)
+    ours = possible_slots(sandbox)
     sandbox.fork_servers.sweep(lambda slot: slot in ours)
+    ours[0].broken.unlink(missing_ok=True)
+
+
+def kill(sandbox: LocalSandbox, slot: Slot) -> None:
+    """As somebody else would."""
+    if isinstance(sandbox, DockerSandbox):
+        subprocess.run(["docker", "kill", f"{NAME_PREFIX}{slot.name}"], check=True, capture_output=True)
+        return
+    assert isinstance(sandbox, BubblewrapSandbox)
+    store = sandbox._store()
+    assert store is not None
+    for process in store.find(slot.name).processes():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def answers(slot: Slot) -> bool:
@@ -127,21 +150,25 @@ def test_a_fork_is_what_a_fresh_interpreter_is(
     kind: str, forked: LocalSandbox, make: Callable[..., LocalSandbox]
 ) -> None:
     code = """
-        import sys, os, __main__
+        import sys, os, signal, __main__
         sys.stdout.reconfigure(encoding="utf-8")
         streams = [(s.encoding, s.errors, s.line_buffering, s.newlines, s.seekable(), s.isatty(), s.fileno())
                    for s in (sys.stdin, sys.stdout, sys.stderr)]
         print(streams, sys.argv, __name__, __main__.__dict__.get("__file__"), os.getcwd(), os.umask(0))
         print(os.getpgid(0) == os.getsid(0), os.environ["HOME"], sorted(os.listdir("/proc/self/fd")))
+        print([(s.name, s.mode, s.buffer.name, s.buffer.mode) for s in (sys.stdin, sys.stdout, sys.stderr)])
+        print([line for line in open("/proc/self/status") if line.startswith(("Sig", "Cap", "NoNew", "Seccomp:"))])
+        print([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE)])
         sys.exit(7)
     """
     fresh, fork = make(idle_seconds=0.0).run(program(code)), forked.run(program(code))
     assert fork.stdout == fresh.stdout
     assert (fork.exit_code, fork.stderr) == (fresh.exit_code, fresh.stderr) == (7, b"")
-    error = "import json\njson.loads('x')"
-    fresh, fork = make(idle_seconds=0.0).run(program(error)), forked.run(program(error))
-    assert (fork.exit_code, fork.stderr) == (fresh.exit_code, fresh.stderr)
-    assert fork.exit_code == 1
+    for error in ("import json\njson.loads('x')", "1 +", "import sys\nsys.excepthook = print\n1 / 0"):
+        fresh, fork = make(idle_seconds=0.0).run(program(error)), forked.run(program(error))
+        assert (fork.exit_code, fork.stderr) == (fresh.exit_code, fresh.stderr)
+        assert fork.exit_code == 1
+    assert fork.stdout.startswith(b"<class 'ZeroDivisionError'> division by zero <traceback")
     killed = forked.run(program("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
     assert (killed.ending, killed.signal) == (Ending.SIGNALLED, signal.SIGSEGV)
 
@@ -175,6 +202,57 @@ def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSand
     """
     said = forked.run(program(look)).stdout.decode()
     assert said == "Read-only file system\n2 [] [] [] []\n0\n"
+
+
+def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: LocalSandbox) -> None:
+    look = """
+        import os
+        own = ("/control", "/dev/mqueue", "/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp")
+        for place in filter(os.path.isdir, ("/", "/dev", "/etc", "/launch", "/usr/lib", "/box")):
+            for path in [place, *(os.path.join(place, name) for name in sorted(os.listdir(place)))]:
+                if path not in own:
+                    status = os.lstat(path)
+                    print(path, oct(status.st_mode), status.st_atime_ns, status.st_mtime_ns, status.st_ctime_ns)
+        print(oct(os.stat("/dev/pts/ptmx").st_mode), os.listdir("/dev/pts"))
+        os.openpty()
+    """
+    before = forked.run(program(look))
+    touch = """
+        import os
+        for place in filter(os.path.isdir, ("/", "/dev", "/etc", "/launch", "/usr/lib", "/dev/pts")):
+            for path in (place, *(os.path.join(place, name) for name in os.listdir(place))):
+                for act in (lambda: os.utime(path, (1, 1)), lambda: os.chmod(path, 0), lambda: os.listdir(path),
+                            lambda: open(path, "ab").close(),
+                            lambda: os.read(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 1)):
+                    try:
+                        act()
+                    except OSError:
+                        pass
+    """
+    assert forked.run(program(touch)).exit_code == 0
+    after = forked.run(program(look))
+    assert after.stdout.decode().splitlines() == before.stdout.decode().splitlines()
+    assert (after.exit_code, after.stderr) == (0, b"")
+
+
+def test_no_fork_finds_an_earlier_order_in_its_memory(forked: LocalSandbox) -> None:
+    word = "a-word-that-stands-nowhere-else"
+    leave = program("import sys; print(len(sys.argv[1]))")
+    assert forked.run(replace(leave, argv=(*leave.argv, word * 50))).stdout == f"{50 * len(word)}\n".encode()
+    look = """
+        import sys
+        word = sys.argv[1][::-1].encode()
+        found = 0
+        with open("/proc/self/mem", "rb", 0) as memory:
+            for line in list(open("/proc/self/maps")):
+                start, end = (int(number, 16) for number in line.split()[0].split("-"))
+                if " rw" in line and "[v" not in line:
+                    memory.seek(start)
+                    found += memory.read(end - start).count(word * 2)
+        print(found)
+    """
+    spec = program(look)
+    assert forked.run(replace(spec, argv=(*spec.argv, word[::-1]))).stdout == b"0\n"
 
 
 def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., LocalSandbox]) -> None:
@@ -211,6 +289,75 @@ def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSa
     assert server[0].name not in sandbox._running()
 
 
+def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSandbox]) -> None:
+    sandbox = make(idle_seconds=2.0)
+    until_forked(sandbox)
+    server = slots(sandbox)[0]
+    ends = time.monotonic() + 5
+    while answers(server):
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+
+
+def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    monkeypatch.setattr(sandbox, "_run", lambda *_: pytest.fail("it ran a second time"))
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(sandbox.run, program("import time; time.sleep(20)"))
+        time.sleep(1)
+        kill(sandbox, slots(sandbox)[0])
+        with pytest.raises(SandboxError, match="killed from outside"):
+            running.result()
+    monkeypatch.undo()
+    until_forked(sandbox)  # it is no reason not to fork
+
+
+def test_an_order_that_the_server_did_not_take_is_run_in_a_box_of_its_own(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()  # as by a server whose time was over
+    monkeypatch.setattr(Slot, "connect", lambda _: ours)
+    assert who(sandbox) == "started"
+    monkeypatch.undo()
+    until_forked(sandbox)
+
+
+def test_whichever_user_made_the_folder_reaches_the_server(make: Callable[..., LocalSandbox]) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    folder = os.open(slots(sandbox)[0].control, os.O_PATH)
+    code = f"""
+import socket
+socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("/proc/self/fd/{folder}/socket")
+"""
+    connected = subprocess.run(
+        ["/usr/bin/python3", "-c", code], pass_fds=[folder], user=65533, group=65533, check=False, capture_output=True
+    )
+    os.close(folder)
+    assert connected.stderr == b""
+
+
+def test_a_fork_has_no_less_memory_than_a_box_of_its_own(
+    make: Callable[..., LocalSandbox], forked: LocalSandbox
+) -> None:
+    code = """
+        kept = []
+        while True:
+            kept.append(bytearray(b"x") * (1 << 20))
+            print(len(kept), flush=True)
+    """
+    fresh, fork = (sandbox.run(program(code)) for sandbox in (make(idle_seconds=0.0), forked))
+    assert fresh.ending is fork.ending is Ending.OUT_OF_MEMORY
+    usable = [int(result.stdout.split()[-1]) for result in (fresh, fork)]
+    assert 0 <= usable[1] - usable[0] <= 24, usable
+
+
 def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make(idle_seconds=3.0)
     spec = program(f"{WHO}; import time; time.sleep(0.7)")
@@ -242,6 +389,47 @@ def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: LocalSandbox, tmp_path:
     assert forked.run(program(code, mounts=mounts)).stdout == b"deep deep\n"
 
 
+def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., LocalSandbox], tmp_path: Path) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    for name in ("outer", "outer/place", "inner"):
+        (tmp_path / name).mkdir()
+    mounts = (Mount(tmp_path / "outer", "/box/a"), Mount(tmp_path / "inner", "/box/a/place"))
+    assert who(sandbox, mounts=mounts) == "started"
+    assert who(sandbox, mounts=mounts[:1]) == "forked"
+
+
+def test_what_may_not_be_mounted_is_refused_in_the_same_words(
+    make: Callable[..., LocalSandbox], tmp_path: Path
+) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    os.mkfifo(tmp_path / "pipe")
+    said = []
+    for each in (sandbox, make(idle_seconds=0.0)):
+        with pytest.raises(SandboxError, match="only plain files") as caught:
+            who(each, mounts=(Mount(tmp_path, "/box/a"),))
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_the_sweep_leaves_nothing_of_servers_that_ended(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make(idle_seconds=1.0)
+    until_forked(sandbox)
+    ended, elsewhere = slots(sandbox)[0], make(idle_seconds=60.0)
+    time.sleep(2)
+    assert not answers(ended)
+    shutil.rmtree(ended.folder)  # as if its instance were gone: only the group or the container is left
+    ended.lock.unlink()
+    monkeypatch.setattr(f"{type(sandbox).__module__}.START_SECONDS", 0.0)
+    elsewhere.fork_servers.sweep()
+    assert ended.name not in sandbox._running()
+    assert not ended.lock.exists()
+    assert Slot.all_below(ended.servers) == [slot for slot in Slot.all_below(ended.servers) if answers(slot)]
+
+
 @pytest.mark.parametrize("mistake", ["cannot start", "ends at once"])
 def test_where_no_server_works_boxes_are_started(
     make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, mistake: str
@@ -262,3 +450,10 @@ def test_where_no_server_works_boxes_are_started(
         time.sleep(0.2)
     assert len(tries) == 1
     assert slots(sandbox) == []
+    other = make()  # another process, which has not tried itself
+    monkeypatch.setattr(other, "start_server", start)
+    assert [who(other) for _ in range(2)] == ["started"] * 2
+    assert len(tries) == 1
+    monkeypatch.setattr("evaluator.sandbox.fork_slots.BROKEN_SECONDS", 0.0)
+    who(other)
+    assert len(tries) == 2

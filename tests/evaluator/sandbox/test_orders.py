@@ -21,7 +21,7 @@ from evaluator.sandbox.box import check_spec
 from evaluator.sandbox.docker_client import Demultiplexer
 from evaluator.sandbox.environment_list import check_environment_name
 from evaluator.sandbox.streams import Capture, Pump, Ticker
-from evaluator.sandbox.trees import link_tree, reachable_state_dir, readable_mounts, tree_digest
+from evaluator.sandbox.trees import link_tree, module_names, reachable_state_dir, readable_mounts, tree_digest
 from evaluator.sandbox.types import BoxSpec, Feed, Limits, Mount, SandboxError
 
 
@@ -278,3 +278,19 @@ def test_foreign_bytes_of_an_engine_are_data_or_an_infrastructure_error(data: by
     with suppress(SandboxError):
         Demultiplexer(capture).feed(data)
     assert len(capture.stdout) <= 100
+
+
+def test_which_modules_folders_hold(tmp_path: Path) -> None:
+    """Every name that an import could find if its folder were searched; what lies in a package has the package's."""
+    for name in ("one.py", "two.cpython-311-x86_64-linux-gnu.so", "three.pyc", "notes.txt", "__init__.py"):
+        (tmp_path / name).touch()
+    for name in ("package/__init__.py", "package/inner.py", "package/deep/four.py", "plain/five.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "single.py").touch()
+    assert module_names((tmp_path / "package", tmp_path / "single.py")) == {
+        *("__init__", "deep", "four", "inner", "single"),
+    }
+    assert module_names((tmp_path,)) == {
+        *("__init__", "one", "two", "three", "single", "package", "plain", "five", "four"),
+    }

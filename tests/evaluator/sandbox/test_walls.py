@@ -14,7 +14,7 @@ import pytest
 from evaluator.sandbox import seccomp
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import Ending, Limits, Mount, Sandbox, SandboxUnavailableError
-from tests.evaluator.sandbox.boxes import order, run
+from tests.evaluator.sandbox.boxes import QUICK, order, run
 
 MEBIBYTE = 1024 * 1024
 
@@ -97,6 +97,32 @@ def test_what_a_box_is(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Mon
         "many files": "EMFILE",
     }
     assert [json.loads(result.stdout) for result in results] == [expected] * 2, results[0].stderr
+
+
+def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
+    """Whoever did would end the box without a report, and have it run again as if the host had failed."""
+    code = """
+        import ctypes, os, resource, signal, time
+        for number in set(range(1, 65)) - {32, 33}:
+            try:
+                os.kill(1, number)
+            except OSError as error:
+                print(number, error)
+        limits = (ctypes.c_uint64 * 2)(0, 0)
+        for first in (1, 1 + (1 << 32)):
+            print(ctypes.CDLL(None, use_errno=True).syscall(
+                302, ctypes.c_long(first), resource.RLIMIT_CPU, limits, None), ctypes.get_errno())
+        for _ in range(200):
+            if os.fork() == 0:
+                if os.fork() == 0:
+                    sum(range(10_000))
+                os._exit(0)
+            os.wait()
+        print(resource.prlimit(0, resource.RLIMIT_CORE), os.getppid())
+    """
+    result = run(sandbox, code, limits=replace(QUICK, wall_seconds=30.0))
+    assert (result.ending, result.exit_code, result.stderr) == (Ending.EXITED, 0, b"")
+    assert result.stdout == b"-1 1\n-1 1\n(0, 0) 1\n"
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
