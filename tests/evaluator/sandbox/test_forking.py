@@ -206,16 +206,19 @@ def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSand
 
 def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: LocalSandbox) -> None:
     look = """
-        import os
+        import os, time
         own = ("/control", "/dev/mqueue", "/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp")
         for place in filter(os.path.isdir, ("/", "/dev", "/etc", "/launch", "/usr/lib", "/box")):
             for path in [place, *(os.path.join(place, name) for name in sorted(os.listdir(place)))]:
                 if path not in own:
                     status = os.lstat(path)
                     print(path, oct(status.st_mode), status.st_atime_ns, status.st_mtime_ns, status.st_ctime_ns)
-        print(oct(os.stat("/dev/pts/ptmx").st_mode), os.listdir("/dev/pts"))
+        terminals = os.stat("/dev/pts/ptmx")
+        print(oct(terminals.st_mode), os.listdir("/dev/pts"), time.time() - terminals.st_mtime < 1)
         os.openpty()
     """
+    forked.run(program("0"))
+    time.sleep(1)
     before = forked.run(program(look))
     touch = """
         import os
@@ -232,13 +235,14 @@ def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: Loca
     assert forked.run(program(touch)).exit_code == 0
     after = forked.run(program(look))
     assert after.stdout.decode().splitlines() == before.stdout.decode().splitlines()
+    assert after.stdout.endswith(b"\n0o20666 ['ptmx'] True\n")  # made for this fork
     assert (after.exit_code, after.stderr) == (0, b"")
 
 
 def test_no_fork_finds_an_earlier_order_in_its_memory(forked: LocalSandbox) -> None:
     word = "a-word-that-stands-nowhere-else"
     leave = program("import sys; print(len(sys.argv[1]))")
-    assert forked.run(replace(leave, argv=(*leave.argv, word * 50))).stdout == f"{50 * len(word)}\n".encode()
+    assert forked.run(replace(leave, argv=(*leave.argv, word * 2000))).stdout == f"{2000 * len(word)}\n".encode()
     look = """
         import sys
         word = sys.argv[1][::-1].encode()
