@@ -38,7 +38,19 @@ class Section:
     kind: SectionKind = SectionKind.BODY
     number: str = ""
 
+    @property
+    def name(self) -> str:
+        """What it is called where it is left out."""
+        return " ".join(part for part in (self.number, self.heading) if part) or "the text before its first heading"
 
+
+LATER_PAGES: Final = "later pages of the paper"
+"""What is left out where a paper was not read to its end."""
+
+# Words in the headings of sections that describe the method.
+_METHOD: Final = (
+    *("method", "approach", "model", "algorithm", "objective", "definition", "formulation", "preliminar", "notation"),
+)
 _LONGEST_HEADING: Final = 120
 _LARGER: Final = 0.4
 
@@ -88,6 +100,23 @@ def title_of(lines: Sequence[Line], named: str) -> tuple[str, list[Line]]:
             break
         found.append(line)
     return " ".join(line.text for line in found), found
+
+
+def cutting_order(sections: Sequence[Section]) -> tuple[list[Section], list[Section]]:
+    """The order in which sections are left out of a prompt that is too long, and those that go after everything else.
+
+    First the references, appendices, and sections from the back; then what describes the method, the first page's
+    head and the abstract.
+    """
+
+    def of_kind(kind: SectionKind) -> list[Section]:
+        return [section for section in reversed(sections) if section.kind is kind]
+
+    body = of_kind(SectionKind.BODY)
+    method = [section for section in body if any(word in section.heading.lower() for word in _METHOD)]
+    others = [section for section in body if section not in method]
+    first = [*of_kind(SectionKind.REFERENCES), *of_kind(SectionKind.APPENDIX), *others]
+    return first, [*method, *of_kind(SectionKind.FRONT), *of_kind(SectionKind.ABSTRACT)]
 
 
 def sections_of(lines: Sequence[Line], titles: Sequence[tuple[int, str, int]]) -> tuple[Section, ...]:

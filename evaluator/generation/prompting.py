@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final
 
-from evaluator.generation.paper_sections import Section, SectionKind
+from evaluator.generation.paper_sections import LATER_PAGES, Section, cutting_order
 from evaluator.generation.papers import Paper
 from evaluator.generation.tokens import count
 from evaluator.providers.types import Message, ModelRequest
@@ -34,17 +34,6 @@ _NEAR: Final = 1.25
 _WHY: Final = "The prompt would not fit the model's context."
 _BESIDE: Final = "may stand in the same block above it"
 _ALONE: Final = "belong inside its body, since nothing beside it may change in this file"
-_METHOD = (
-    "method",
-    "approach",
-    "model",
-    "algorithm",
-    "objective",
-    "definition",
-    "formulation",
-    "preliminar",
-    "notation",
-)
 
 
 class PromptTooLongError(Exception):
@@ -150,7 +139,7 @@ def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
     material = _Material(
         sections=task.paper.sections if task.paper else (),
         context=task.retrieval_context if inputs == FULL else (),
-        cuts=(Cut("later pages of the paper", 0, task.paper.cut),) if task.paper and task.paper.cut else (),
+        cuts=(Cut(LATER_PAGES, 0, task.paper.cut),) if task.paper and task.paper.cut else (),
     )
     system = prompt_text("system.txt")
     prompt = _prompt(task, inputs, material, system)
@@ -235,27 +224,17 @@ def signature_lines(masked_source: str) -> str:
 
 def _cutting_order(material: _Material) -> Iterator[Section | tuple[str, str]]:
     """Sections and files, the most dispensable first."""
-
-    def of_kind(*kinds: SectionKind) -> list[Section]:
-        return [section for section in reversed(material.sections) if section.kind in kinds]
-
-    body = of_kind(SectionKind.BODY)
-    method = [section for section in body if any(word in section.heading.lower() for word in _METHOD)]
-    yield from of_kind(SectionKind.REFERENCES)
-    yield from of_kind(SectionKind.APPENDIX)
-    yield from (section for section in body if section not in method)
+    first, last = cutting_order(material.sections)
+    yield from first
     yield from reversed(material.context)
-    yield from method
-    yield from of_kind(SectionKind.FRONT)
-    yield from of_kind(SectionKind.ABSTRACT)
+    yield from last
 
 
 def _without(material: _Material, step: Section | tuple[str, str]) -> tuple[_Material, int]:
     """The material without one part, and about how many tokens that saves."""
     if isinstance(step, Section):
-        name = " ".join(part for part in (step.number, step.heading) if part) or "the text before its first heading"
         size = count(json.dumps(asdict(step), ensure_ascii=False, indent=1))
-        cut = Cut(part=f"section of the paper: {name}", tokens=size, why=_WHY)
+        cut = Cut(part=f"section of the paper: {step.name}", tokens=size, why=_WHY)
         kept = tuple(section for section in material.sections if section is not step)
         return replace(material, sections=kept, cuts=(*material.cuts, cut)), size
     path, text = step
