@@ -101,7 +101,7 @@ def _joined(spans: Sequence[Mapping[str, Any]]) -> str:
     base, size = largest["origin"][1], largest["size"]
     parts: list[str] = []
     for span in spans:
-        text = _plain(span["text"])
+        text = plain(span["text"])
         lift = base - span["origin"][1]
         is_small = span["size"] < 0.85 * size and text.strip()
         if is_small and lift > 0.15 * size:
@@ -113,7 +113,7 @@ def _joined(spans: Sequence[Mapping[str, Any]]) -> str:
     return "".join(parts)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """``text`` with ordinary letters for mathematical ones, and without marks that only a typesetter needs."""
     text = _MATH_LETTER.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return _SELECTOR.sub("", text)

@@ -1,17 +1,19 @@
 """A paper as data: its sections in reading order, from its PDF by PyMuPDF, as the paper of LMR-BENCH does (section 4).
 
-A PDF is foreign: :func:`read_paper_limited` reads it in a child process with hard limits, and is what callers use.
+Upstream keeps some papers as JSON, page number to text, without any layout: each of their pages is a section.
+A paper is foreign: :func:`read_paper_limited` reads it in a child process with hard limits, and is what callers use.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from evaluator.generation.paper_layout import Page, in_reading_order, page_of
+from evaluator.generation.paper_layout import Page, in_reading_order, page_of, plain
 from evaluator.generation.paper_sections import Section, SectionKind, sections_of, title_of
 from submissions.limited_child import ChildError, ChildLimits, answer, ask
 
@@ -24,7 +26,7 @@ LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
 
 class PaperError(Exception):
-    """The PDF cannot be read as a paper. The message says why, in a sentence."""
+    """The file cannot be read as a paper. The message says why, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,32 @@ class Paper:
         return cls(title=data["title"], pages=data["pages"], sections=sections, cut=data["cut"])
 
 
-def read_paper(pdf: bytes) -> Paper:
-    """The paper in ``pdf``. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
+def read_paper(content: bytes) -> Paper:
+    """The paper in a file. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
+    return _read_json(content) if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else _read_pdf(content)
+
+
+def _read_json(content: bytes) -> Paper:
+    try:
+        given = json.loads(content.decode("utf-8-sig", "replace"))
+        texts = sorted((int(number), plain(text).strip()) for number, text in given.items())
+    except (ValueError, TypeError, RecursionError):
+        raise PaperError("The JSON is no paper: it must hold the text of each page under the page's number.") from None
+    cut = f"Pages from {texts[MAX_PAGES][0]} on were not read." if len(texts) > MAX_PAGES else ""
+    sections: list[Section] = []
+    characters = 0
+    for number, text in texts[:MAX_PAGES]:
+        characters += len(text)
+        if characters > MAX_CHARACTERS:
+            cut = f"Pages from {number} on were not read: the text is too long."
+            break
+        sections.append(Section(f"Page {number}", 1, text, number, SectionKind.BODY if sections else SectionKind.FRONT))
+    if characters < LEAST_CHARACTERS:
+        raise PaperError("The JSON holds no text of a paper.")
+    return Paper(title="", pages=len(texts), sections=tuple(sections), cut=cut)
+
+
+def _read_pdf(pdf: bytes) -> Paper:
     # Web pages import this module, and PyMuPDF takes its time.
     import pymupdf as untyped
 
@@ -104,28 +130,28 @@ def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
     Raises PaperError, and OSError where there is no file.
     """
     if path.stat().st_size > MAX_BYTES:
-        raise PaperError(f"The PDF is larger than {MAX_BYTES // 1024 // 1024} MB.")
+        raise PaperError(f"The file is larger than {MAX_BYTES // 1024 // 1024} MB.")
     try:
-        with path.open("rb") as pdf:
-            found = ask(__name__, pdf, limits)
+        with path.open("rb") as file:
+            found = ask(__name__, file, limits)
     except ChildError as error:
         why = "took too long" if error.late else "took too much memory or time, or failed"
-        raise PaperError(f"Reading the PDF {why}.") from None
+        raise PaperError(f"Reading the paper {why}.") from None
     if "error" in found:
         raise PaperError(found["error"])
     return Paper.from_data(found["paper"])
 
 
 def serve(limits_text: str) -> None:
-    """The child: read the PDF from standard input, write the paper as JSON to standard output."""
+    """The child: read the file from standard input, write the paper as JSON to standard output."""
     # Their files are opened here, before the limits close the way to more.
     import pymupdf  # noqa: F401
 
     answer(limits_text, _read)
 
 
-def _read(pdf: bytes) -> dict[str, Any]:
+def _read(content: bytes) -> dict[str, Any]:
     try:
-        return {"paper": read_paper(pdf).as_data()}
+        return {"paper": read_paper(content).as_data()}
     except PaperError as error:
         return {"error": str(error)}

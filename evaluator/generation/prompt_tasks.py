@@ -16,7 +16,7 @@ from evaluator.generation.prompting import PromptTask
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
 
-PAPER_FORM: Final = "1"
+PAPER_FORM: Final = "2"
 """Changes when papers are read in another way, so that all are read anew."""
 
 # What the reader of papers could not read stays unreadable until the reader changes, so that is remembered as well.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,22 @@ def test_a_shipped_paper_has_its_sections_and_formulas() -> None:
     assert paper.sections[0].kind is SectionKind.FRONT
 
 
+def test_a_paper_in_upstream_s_json_has_its_pages_for_sections(tmp_path: Path) -> None:
+    """With a byte order mark, a lone surrogate, a byte that is not UTF-8, and pages in another order than people's."""
+    pages = {"1": f"A Paper\nof \ud83d{PROSE}", "10": "The last page.", "2": f"{PROSE} " * 5}
+    file = tmp_path / "paper.json"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(pages).encode().replace(b"last", b"l\xe4st"))
+    paper = read_paper_limited(file)
+    assert (paper.title, paper.pages, paper.cut) == ("", 3, "")
+    assert [(each.name, each.page, each.kind.value) for each in paper.sections] == [
+        ("Page 1", 1, "front"),
+        ("Page 2", 2, "body"),
+        ("Page 10", 10, "body"),
+    ]
+    assert paper.sections[0].text == f"A Paper\nof {PROSE}"
+    assert paper.sections[2].text == "The l\ufffdst page."
+
+
 def encrypted() -> bytes:
     document = pymupdf.open()
     document.new_page().insert_text((50, 50), PROSE * 20)
@@ -96,6 +113,11 @@ def empty_pages() -> bytes:
         (encrypted(), "The PDF is encrypted; remove its password."),
         (empty_pages(), "The PDF holds no text; it may be a scan."),
         (two_columns()[:600], "The PDF"),
+        (b'{"1": "half a', "The JSON is no paper"),
+        (b'{"title": "A paper"}', "The JSON is no paper"),
+        (b'{"1": ["A page"]}', "The JSON is no paper"),
+        (b'{"1": ' * 100_000, "The JSON is no paper"),
+        (b'{"1": "A few words."}', "The JSON holds no text of a paper."),
     ],
 )
 def test_bad_files_are_refused_with_the_reason(pdf: bytes, message: str, tmp_path: Path) -> None:
@@ -112,8 +134,8 @@ def test_bad_files_are_refused_with_the_reason(pdf: bytes, message: str, tmp_pat
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (ChildLimits(wall_seconds=0.05), "Reading the PDF took too long."),
-        (ChildLimits(answer_bytes=10), "Reading the PDF took too much memory or time, or failed."),
+        (ChildLimits(wall_seconds=0.05), "Reading the paper took too long."),
+        (ChildLimits(answer_bytes=10), "Reading the paper took too much memory or time, or failed."),
     ],
 )
 def test_reading_is_limited(limits: ChildLimits, message: str) -> None:
@@ -126,3 +148,8 @@ def test_a_book_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     paper = read_paper(two_columns())
     assert (paper.pages, paper.cut) == (4, "Pages from 3 on were not read.")
     assert {each.page for each in paper.sections} == {1, 2}
+    pages = read_paper(json.dumps({str(number): PROSE * 5 for number in (1, 2, 4, 8)}).encode())
+    assert (pages.pages, len(pages.sections), pages.cut) == (4, 2, "Pages from 4 on were not read.")
+    monkeypatch.setattr("evaluator.generation.papers.MAX_CHARACTERS", 300)
+    pages = read_paper(json.dumps({str(number): PROSE * 5 for number in (1, 2, 4, 8)}).encode())
+    assert (len(pages.sections), pages.cut) == (1, "Pages from 2 on were not read: the text is too long.")
