@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from evaluator.auditing.mutants import mutants_of, sample
 from evaluator.auditing.trivial import trivial_answers
@@ -38,6 +39,7 @@ class TaskTexts:
     """What canaries of one task are made from: sources of the goal definition, empty where there is none.
 
     ``masked`` is the stub that systems are given; ``alternative`` is right, and ``wrong`` plausible: the suite's own.
+    ``paper`` is what judges see of the task's paper.
     """
 
     slug: str
@@ -46,6 +48,11 @@ class TaskTexts:
     masked: str
     alternative: str = ""
     wrong: str = ""
+    paper: Mapping[str, Any] | None = None
+
+    def shown(self, candidate: str) -> JudgeInput:
+        """What a judge is shown of ``candidate``, as of any other answer to the task."""
+        return JudgeInput(self.instruction, self.golden, candidate, paper=self.paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +92,17 @@ def canaries_of(texts: TaskTexts) -> list[Canary]:
 
 
 def _canary(texts: TaskTexts, name: str, kind: CanaryKind, source: str, expected: frozenset[Label]) -> Canary:
-    shown = JudgeInput(instruction=texts.instruction, reference=texts.golden, candidate=source)
-    return Canary(name=f"{texts.slug} {name}", task=texts.slug, kind=kind, expected=expected, shown=shown)
+    name = f"{texts.slug} {name}"
+    return Canary(name=name, task=texts.slug, kind=kind, expected=expected, shown=texts.shown(source))
 
 
 def _pleading(texts: TaskTexts, name: str, source: str, expected: frozenset[Label], place: Place) -> Canary:
-    shown = JudgeInput(texts.instruction, texts.golden, pleading(source, place))
     return Canary(
         name=f"{texts.slug} {name}, plea in a {place.value}",
         task=texts.slug,
         kind=CanaryKind.PLEADING,
         expected=expected,
-        shown=shown,
+        shown=texts.shown(pleading(source, place)),
         without_plea=f"{texts.slug} {name}",
     )
 

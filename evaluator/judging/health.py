@@ -17,7 +17,7 @@ from evaluator.judging.canaries import CanaryKind, TaskTexts, canaries_of
 from evaluator.judging.configs import stale
 from evaluator.judging.judge_budget import BudgetSpentError
 from evaluator.judging.labels import Label, is_split, majority
-from evaluator.judging.votes import Asking
+from evaluator.judging.votes import Asking, shown_paper
 from evaluator.models import JudgeHealth
 from evaluator.providers.calling import CallError
 from evaluator.providers.stored_clients import ClientUnavailableError, judge_client
@@ -153,7 +153,7 @@ def canaries_for(version: SuiteVersion, tasks: int | None = None) -> list[Canary
         try:
             made.extend(canaries_of(_texts(revision)))
         except (*UNREADABLE, SyntaxError) as error:
-            msg = f"{revision.task.slug}: its reference cannot be read ({error}); import the suite again."
+            msg = f"{revision.task.slug}: its reference or its paper cannot be read ({error}); import the suite again."
             raise NoCanariesError(msg) from None
     if not made:
         msg = f"The suite {version.suite.slug!r} has no runnable task, so there is nothing to make canaries of."
@@ -169,6 +169,7 @@ def _texts(revision: TaskRevision) -> TaskTexts:
         masked=revision.masked_source,
         alternative=shipped_sample(revision, "alternative") or "",
         wrong=shipped_sample(revision, "wrong") or "",
+        paper=shown_paper(revision),
     )
 
 

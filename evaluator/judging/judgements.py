@@ -50,7 +50,7 @@ log = structlog.get_logger(__name__)
 CANDIDATES: Final = 8
 """How many waiting judgements are looked at before giving up: other workers may be faster at some."""
 
-_OTHER_TEXT: Final = "The task's reference, or what judges are shown of an answer, was another one."
+_OTHER_TEXT: Final = "The task's reference or paper, or what judges are shown of an answer, was another one."
 
 
 def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
@@ -160,7 +160,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
         retry(partial(fault, reason=str(error), hold=True))
     except UNREADABLE as error:
-        reason = f"The task's reference cannot be read ({type(error).__name__}); import the suite again."
+        reason = f"The task's reference or paper cannot be read ({type(error).__name__}); import the suite again."
         retry(partial(fault, reason=reason, hold=True))
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
@@ -181,7 +181,7 @@ def _decide(
     if reason := stale(config):
         raise _StaleError(reason)
     shown = shown_of(row.implementation)
-    _supersede_votes_on_other_texts(row, token, digest(shown))
+    _note_what_is_shown(row, token, shown)
     client = connect(config)
     try:
         asking = Asking(client=client, config=config, token=token, purpose=CallPurpose.JUDGE, stop=stop)
@@ -239,12 +239,14 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
         vote.calls.set(ballot.calls)
 
 
-def _supersede_votes_on_other_texts(row: Judgement, token: uuid.UUID, found: str) -> None:
-    """An answer that moved to another revision of its task has another reference: earlier votes do not count."""
+def _note_what_is_shown(row: Judgement, token: uuid.UUID, shown: JudgeInput) -> None:
+    """Store what the judge is shown. Votes on other texts, such as the reference of another revision, do not count."""
+    found = digest(shown)
     with transaction.atomic():
         if row.input_digest != found:
             row.votes.filter(superseded="").update(superseded=_OTHER_TEXT)
-            Judgement.objects.filter(pk=row.pk, token=token).update(input_digest=found)
+            paper = row.implementation.revision.paper_hash if shown.paper else ""
+            Judgement.objects.filter(pk=row.pk, token=token).update(input_digest=found, paper_hash=paper)
             row.input_digest = found
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.queries import golden_definition, masked_definition
 from evaluator.enums import Abstention
+from evaluator.generation.prompt_tasks import paper_of
 from evaluator.judging import judge_budget
-from evaluator.judging.prompt import JudgeInput, build, digest, tokens_of
+from evaluator.judging.prompt import JudgeInput, build, digest, excerpt, tokens_of
 from evaluator.providers.calling import CallRejectedError, Order, answered, call, call_key
 from evaluator.providers.types import EndpointSettings, Finish
 from submissions.domain.shown_changes import other_files
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable
 
+    from benchmark_tasks.models import TaskRevision
     from evaluator.enums import CallPurpose, Variant
     from evaluator.judging.labels import Label
     from evaluator.judging.verdicts import JudgeVerdict
@@ -109,7 +111,7 @@ def context_tokens(config: JudgeConfig) -> int:
 
 
 def shown_of(implementation: Implementation) -> JudgeInput:
-    """What a judge sees of an answer: everything that it changes, no system, no outcome.
+    """What a judge sees of an answer: everything that it changes, and the paper; no system, no outcome.
 
     Raises ``ContentMissingError``, ``OSError`` or ``SourceError`` where the task's files are not there.
     """
@@ -122,7 +124,17 @@ def shown_of(implementation: Implementation) -> JudgeInput:
         reference=golden_definition(revision),
         candidate=candidate,
         other_files={**others, **dict.fromkeys(implementation.deleted, DELETED)},
+        paper=shown_paper(revision),
     )
+
+
+def shown_paper(revision: TaskRevision) -> dict[str, Any] | None:
+    """What a judge sees of the task's paper; ``None`` where the site has no copy that can be read.
+
+    Raises ``ContentMissingError`` or ``OSError`` where it had one.
+    """
+    paper = paper_of(revision)
+    return excerpt(paper) if paper else None
 
 
 def _read(reply: ModelReply) -> JudgeVerdict | Abstention:

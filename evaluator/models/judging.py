@@ -16,6 +16,7 @@ from evaluator.models.leasing import Leased
 from submissions.enums import Api, Provider
 from submissions.models import Endpoint, Implementation
 
+_PROMPTS_WITHOUT_PAPER = {"judge-1", "none"}
 _CHANGEABLE = {"active", "endpoint", "endpoint_id"}
 
 
@@ -86,13 +87,15 @@ class Judgement(Leased):
     """What one judge says of one answer: the label of more than half of its votes, else an abstention.
 
     It never changes what the unit tests said. ``label`` is empty while it is open and when it ``abstained``.
-    ``input_digest`` covers what the judge was shown; ``surface_sensitive`` marks answers whose label changes when
-    their comments are taken out.
+    ``input_digest`` covers what the judge was shown; ``paper_hash`` is that of the file whose text, or a part of it, it
+    was shown as the paper, empty for none. ``surface_sensitive`` marks answers whose label changes when their comments
+    are taken out.
     """
 
     implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="judgements")
     config = models.ForeignKey(JudgeConfig, on_delete=models.PROTECT, related_name="judgements")
     input_digest = models.CharField(max_length=64, blank=True)
+    paper_hash = models.CharField(max_length=64, blank=True)
     label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
     abstained = models.BooleanField(default=False)
     split = models.BooleanField(default=False)
@@ -129,6 +132,15 @@ class Judgement(Leased):
     def abstentions(self) -> list[str]:
         """Why votes have no label, each reason once."""
         return list(dict.fromkeys(vote.get_abstention_display() for vote in self.counted_votes if vote.abstention))
+
+    @property
+    def about_paper(self) -> str:
+        """Whether the judge was shown the paper, in words; empty for judges whose prompt has none."""
+        if self.paper_hash:
+            return "judged with the paper"
+        if self.config.prompt_version in _PROMPTS_WITHOUT_PAPER:
+            return ""
+        return "judged without the paper: this site has no copy that can be read"
 
     @property
     def waiting(self) -> str:

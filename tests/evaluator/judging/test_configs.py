@@ -85,7 +85,7 @@ def test_votes_and_prompt_make_another_judge_and_prices_do_not(monkeypatch: pyte
     assert made(mine) == first
     monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     assert made(mine) != first
-    assert stale(first).startswith("This judge was made for the prompt judge-1,")
+    assert stale(first).startswith("This judge was made for the prompt judge-2,")
 
 
 @pytest.mark.parametrize(("votes", "split"), [(2, 5), (5, 3), (3, 17), (-1, 5)])

@@ -166,6 +166,18 @@ def test_a_suite_of_facts_only_has_no_canaries(lmr_mini: SuiteVersion) -> None:
         canaries_for(lmr_mini)
 
 
+def test_canaries_come_with_the_paper_as_answers_do(lmr_mini: SuiteVersion) -> None:
+    """All kinds of them: a judge is measured as it is asked."""
+    made = canaries_for(lmr_mini, 2)
+    assert {canary.kind for canary in made} == set(CanaryKind)
+    papers = {canary.task: canary.shown.paper for canary in made}
+    assert all(canary.shown.paper == papers[canary.task] is not None for canary in made)
+    assert [(paper or {})["title"] for paper in papers.values()] == [
+        "Direct Preference Optimisation",
+        "Greedy token matching (BERTScore)",
+    ]
+
+
 GOLDEN = "def mean(values):\n    total = sum(values)\n    return total / len(values)\n"
 TEXTS = TaskTexts(
     slug="alpha/1",
