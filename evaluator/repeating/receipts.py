@@ -73,7 +73,10 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFacts:
-    """One judge's label, and digests of the judge, its prompt, its answer's form, and what it was shown."""
+    """One judge's label, and digests of the judge, its prompt, its answer's form, and what it was shown.
+
+    ``paper_digest`` is that of the paper's file, empty where the judge was shown none.
+    """
 
     judge: str
     model: str
@@ -84,6 +87,7 @@ class JudgeFacts:
     schema_digest: str
     input_digest: str
     judged: datetime | None
+    paper_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

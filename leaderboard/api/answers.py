@@ -78,7 +78,10 @@ class VoteOut(Schema):
 
 
 class JudgementOut(Schema):
-    """What one judge says: a label, or that it ``abstained``; neither while it is ``waiting``."""
+    """What one judge says: a label, or that it ``abstained``; neither while it is ``waiting``.
+
+    ``paper_digest`` is that of the paper's file, empty where the judge was shown none.
+    """
 
     judge: str
     name: str
@@ -86,6 +89,7 @@ class JudgementOut(Schema):
     label: str
     abstained: bool
     waiting: str
+    paper_digest: str
     votes: list[VoteOut]
 
 
@@ -198,6 +202,7 @@ def _judgement(judgement: Judgement, *, sees_code: bool) -> dict[str, Any]:
         "label": judgement.label,
         "abstained": judgement.abstained,
         "waiting": judgement.waiting,
+        "paper_digest": judgement.paper_hash,
         "votes": [
             {
                 "label": vote.label,

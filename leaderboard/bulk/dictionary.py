@@ -73,6 +73,7 @@ COLUMNS: Final = (
     Column("judge_model", "text", "the model that it asks", _NO_JUDGE),
     Column("judge_digest", "text", "digest of the judge's configuration: model, prompt, answer format", _NO_JUDGE),
     Column("judge_input_digest", "text", "digest of what the judge was shown", _NO_JUDGE),
+    Column("judge_paper_digest", "text", "digest of the paper's file that it was shown", "where it was shown none"),
     Column("judge_label", "text", "CC, LC, LI, or abstained", "where none has decided"),
     Column("annotators_label", "text", "what annotators gave: CC, LC or LI", "where they decided on none"),
     Column("in_review", "boolean", "whether annotators are still to label it; then there is no final label", _REPORTED),

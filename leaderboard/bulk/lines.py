@@ -172,14 +172,18 @@ def _of_usage(answer: Implementation) -> dict[str, Any]:
 
 def _of_judge(said: Judgement | None, judge: JudgeConfig | None) -> dict[str, Any]:
     if said is None or judge is None:
-        return dict.fromkeys(("judge", "judge_model", "judge_digest", "judge_input_digest", "judge_label"))
+        return dict.fromkeys(_JUDGE)
     return {
         "judge": judge.slug,
         "judge_model": judge.model,
         "judge_digest": judge.digest,
         "judge_input_digest": said.input_digest or None,
+        "judge_paper_digest": said.paper_hash or None,
         "judge_label": said.label or "abstained",
     }
+
+
+_JUDGE: Final = (*("judge", "judge_model", "judge_digest", "judge_input_digest", "judge_paper_digest", "judge_label"),)
 
 
 def _of_labels(final: FinalLabel | None, *, in_review: bool) -> dict[str, Any]:

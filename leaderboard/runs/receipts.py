@@ -107,6 +107,7 @@ def _judge(judgement: Judgement) -> JudgeFacts:
         schema_digest=judge.schema_hash,
         input_digest=judgement.input_digest,
         judged=judgement.finished,
+        paper_digest=judgement.paper_hash,
     )
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.judging import configs
 from evaluator.judging.judgements import suites_to_judge
-from evaluator.judging.prompt import FRAME, PROMPT_HASH, RUBRIC, SCHEMA, SCHEMA_HASH
+from evaluator.judging.prompt import PROMPT, PROMPT_HASH, SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
@@ -49,7 +49,7 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
         "facts": judge_facts(config),
         "config": config,
         "heads": TABLE_HEADS,
-        "prompt": f"{RUBRIC}\n\n{FRAME}" if config.prompt_hash == PROMPT_HASH else "",
+        "prompt": PROMPT if config.prompt_hash == PROMPT_HASH else "",
         "schema": json.dumps(SCHEMA, indent=2) if config.schema_hash == SCHEMA_HASH else "",
         "compared": list(Suite.objects.all()) if maintains else [],
         "plan": SuiteForm(suites=waiting) if waiting else None,

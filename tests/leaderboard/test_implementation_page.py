@@ -15,7 +15,7 @@ from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.enums import AttemptState, WorkState
-from evaluator.models import AnswerRequest, Attempt, Judgement
+from evaluator.models import AnswerRequest, Attempt, JudgeConfig, Judgement
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
@@ -252,6 +252,22 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     )
     assert "<li>quoted rationale</li><li>&lt;script&gt;alert(1)&lt;/script&gt;</li>" in shown
     assert "<script>alert" not in shown
+
+
+def test_a_label_says_whether_the_judge_had_the_paper(client: Client) -> None:
+    answer = answer_of()
+    row = judgement(answer, paper_hash="0a1b" * 16)
+    assert "Careful May</a>; judged with the paper</span>" in section(client, answer)
+    assert "0a1b" * 16 in client.get(answer.get_absolute_url()).content.decode()
+    Judgement.objects.update(paper_hash="")
+    assert "Careful May</a>; judged without the paper: this site has no copy that can be read</span>" in section(
+        client, answer
+    )
+    JudgeConfig.objects.filter(pk=row.config_id).update(prompt_version="judge-1")
+    assert "the paper" not in section(client, answer)
+    Judgement.objects.update(state=WorkState.QUEUED)
+    JudgeConfig.objects.update(prompt_version="judge-2")
+    assert "the paper" not in section(client, answer)
 
 
 def test_what_is_open_says_why(client: Client) -> None:

@@ -15,7 +15,7 @@ from django.utils.html import escape
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.judging.health import summarise
-from evaluator.judging.prompt import RUBRIC
+from evaluator.judging.prompt import CUT_PAPER, NO_PAPER, RUBRIC, WHOLE_PAPER
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.judge_differences import compare
@@ -133,6 +133,7 @@ class TestPage:
         page = client.get(config.get_absolute_url()).content.decode()
         for text in (config.digest, "careful-2026-05", "US $ 2.5 in, 10 out", escape(RUBRIC.splitlines()[0])):
             assert text in page
+        assert all(escape(sentence) in page for sentence in (WHOLE_PAPER, CUT_PAPER, NO_PAPER))
         assert "models.example.org" not in page
 
     def test_labels_splits_and_flags_are_of_published_answers(self) -> None:

@@ -135,7 +135,7 @@ def test_answer_task_and_run_value_by_value(answer: Implementation) -> None:
 
 def test_judges_that_decided_and_the_final_label_with_its_guidelines(answer: Implementation) -> None:
     config = JudgeFactory(slug="may", model="m-1", prompt_version="9", prompt_hash="a" * 64, schema_hash="b" * 64)
-    said = judged(answer, config, finished=JUDGED, input_digest="c" * 64)
+    said = judged(answer, config, finished=JUDGED, input_digest="c" * 64, paper_hash="d" * 64)
     waiting = judged(answer, JudgeFactory(), state=WorkState.QUEUED, finished=None, abstained=False)
     case: Case = case_of(answer, state=CaseState.FINAL)
     for number in (3, 2):
@@ -153,6 +153,7 @@ def test_judges_that_decided_and_the_final_label_with_its_guidelines(answer: Imp
             "schema_digest": "b" * 64,
             "input_digest": "c" * 64,
             "judged": JUDGED,
+            "paper_digest": "d" * 64,
         },
     )
     assert found["final"] == {"label": "LC", "source": FinalSource.DECISION.value, "guidelines": (2, 3)}

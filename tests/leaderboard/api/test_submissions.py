@@ -9,7 +9,7 @@ from django.core.files.base import ContentFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluator.models import TestRun
+from evaluator.models import Judgement, TestRun
 from leaderboard.board.entries import recompute_submission
 from submissions.domain import publishing
 from submissions.models import Implementation, Submission
@@ -162,8 +162,10 @@ def test_an_answer_tells_everything_that_its_page_shows(answer: Implementation, 
     TestRun.objects.filter(implementation=answer).update(upstream_outcome="wrong_output", upstream=beside)
     told = Program(alice).get(f"{of(answer)}/answers/alpha/1/1")
     assert told["upstream_test"] == {"outcome": "wrong_output", "reason": "test_sum failed", "log": "Test Failed"}
-    (judge,) = told["judges"]
+    Judgement.objects.update(paper_hash="d" * 64)
+    (judge,) = Program(alice).get(f"{of(answer)}/answers/alpha/1/1")["judges"]
     assert (judge["judge"], judge["label"], judge["on_board"]) == ("strict", "CC", True)
+    assert judge["paper_digest"] == "d" * 64
     assert judge["votes"] == [{"label": "CC", "abstention": "", "rationale": ["Because of line 2."]}]
     assert (told["judge_label"], told["final_label"], told["final_source"]) == ("CC", "CC", "judge")
 

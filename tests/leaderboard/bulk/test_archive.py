@@ -105,7 +105,7 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         environment_digest="env",
         finished=DAY,
     )
-    judged(answer, judge, "LC", input_digest="shown")
+    judged(answer, judge, "LC", input_digest="shown", paper_hash="paper")
     judged(answer, JudgeFactory(), "CC")
     case = case_of(answer, state=CaseState.AGREED, label="LI", source=FinalSource.AGREED, closed=timezone.now())
     for _ in range(2):
@@ -162,6 +162,7 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         "judge_model": "careful-2026-05",
         "judge_digest": judge.digest,
         "judge_input_digest": "shown",
+        "judge_paper_digest": "paper",
         "judge_label": "LC",
         "annotators_label": "LI",
         "in_review": False,
