@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_files
+from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.domain.zips import member
@@ -201,8 +202,7 @@ def _example_manifest(version: SuiteVersion) -> dict[str, Any]:
 
 
 def _paper_name(revision: TaskRevision) -> str:
-    with file_path(revision.paper_hash).open("rb") as paper:
-        ending = "pdf" if paper.read(5) == b"%PDF-" else "json"
+    ending = "pdf" if is_pdf(file_path(revision.paper_hash)) else "json"
     return f"papers/{revision.task.paper.slug}.{ending}"
 
 

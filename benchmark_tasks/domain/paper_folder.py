@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.overlays import Overlay
 
 
+def is_pdf(path: Path) -> bool:
+    """Whether a paper's file is a PDF; else it is JSON."""
+    with path.open("rb") as file:
+        return file.read(5) == b"%PDF-"
+
+
 @dataclass(frozen=True, slots=True)
 class GradingFiles:
     """The files of a sealed task that no candidate sees."""

@@ -18,7 +18,7 @@ from benchmark_tasks.domain.folders import (
     regular_file,
 )
 from benchmark_tasks.domain.goals import FoundGoal, Goal, defines_function, find_goal
-from benchmark_tasks.domain.paper_folder import GradingFiles, PaperFolder, TaskFolder, UpstreamFiles
+from benchmark_tasks.domain.paper_folder import GradingFiles, PaperFolder, TaskFolder, UpstreamFiles, is_pdf
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
 from benchmark_tasks.domain.upstream_tests import choose_unit_test, missing_data
@@ -192,7 +192,7 @@ class _Reader:
                 if str(error) != "is missing":
                     self.remark(place, str(error))
                 continue
-            if place.endswith(".pdf") and not _is_pdf(found):
+            if place.endswith(".pdf") and not is_pdf(found):
                 self.remark(place, "is not a PDF file; left out")
                 continue
             return found
@@ -217,11 +217,6 @@ class _Reader:
                         f"the masked repository holds a copy of {task.golden_file} ({name}): it gives the answer away"
                     )
         return ""
-
-
-def _is_pdf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"%PDF-"
 
 
 class _TaskReader:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from benchmark_tasks.domain.content import file_path, tree_path
+from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.queries import goal_of
 from evaluator.enums import AnswerTaken
 from evaluator.generation.agent import OutOfContextError, run_agent
@@ -160,11 +161,12 @@ def _remarks(aside: dict[str, str], changes: Changes, task: TaskFiles) -> list[d
 def _task(question: AnswerRequest) -> AgentTask:
     revision = question.implementation.revision
     paper = paper_of(revision)
+    paper_file = file_path(revision.paper_hash) if revision.paper_hash else None
     return AgentTask(
         goal=goal_of(revision),
         instruction=revision.instruction,
         repository=tree_path(revision.repository_hash),
-        paper_pdf=file_path(revision.paper_hash) if revision.paper_hash else None,
+        paper_pdf=paper_file if paper_file and is_pdf(paper_file) else None,
         paper_text=_text(paper) if paper else "",
         environment=Grader(revision, question.implementation.submission.suite_version.seed_epoch).environment,
         inputs=question.generation.inputs,

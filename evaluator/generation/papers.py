@@ -26,7 +26,11 @@ LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
 
 class PaperError(Exception):
-    """The file cannot be read as a paper. The message says why, in a sentence."""
+    """The file cannot be read as a paper. The message says why, in a sentence; ``late``: it took too long this time."""
+
+    def __init__(self, message: str, *, late: bool = False) -> None:
+        super().__init__(message)
+        self.late = late
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
             found = ask(__name__, file, limits)
     except ChildError as error:
         why = "took too long" if error.late else "took too much memory or time, or failed"
-        raise PaperError(f"Reading the paper {why}.") from None
+        raise PaperError(f"Reading the paper {why}.", late=bool(error.late)) from None
     if "error" in found:
         raise PaperError(found["error"])
     return Paper.from_data(found["paper"])

@@ -53,6 +53,8 @@ def paper_of(revision: TaskRevision) -> Paper | None:
         try:
             data = read_paper_limited(file_path(revision.paper_hash)).as_data()
         except PaperError as error:
+            if error.late:  # the machine is busy: that says nothing about the paper
+                return None
             data = {_UNREADABLE: str(error)}
         _keep(kept, data)
     return None if _UNREADABLE in data else Paper.from_data(data)

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.content import ContentMissingError, file_path
 from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.problems import general
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, titles_told_apart
 from benchmark_tasks.enums import AuditState, Protocol
@@ -160,9 +161,7 @@ def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> File
         file = file_path(revision.paper_hash)
     except ContentMissingError as error:
         raise Http404("The paper's file is missing from this instance's content store.") from error
-    with file.open("rb") as opened:
-        is_pdf = opened.read(5) == b"%PDF-"
-    content_type, ending = ("application/pdf", "pdf") if is_pdf else ("application/json", "json")
+    content_type, ending = ("application/pdf", "pdf") if is_pdf(file) else ("application/json", "json")
     response = FileResponse(file.open("rb"), content_type=content_type, filename=f"{paper}.{ending}")
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
+from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, masked_definition
 from reviews.comparison import lines_of, side_by_side
 from submissions.domain.shown_changes import shown_other_changes
@@ -125,8 +126,7 @@ def paper_form(revision: TaskRevision) -> PaperForm:
     file = paper_file(revision)
     if file is None:
         return "missing"
-    with file.open("rb") as opened:
-        return "pdf" if opened.read(5) == b"%PDF-" else "text"
+    return "pdf" if is_pdf(file) else "text"
 
 
 def shown_definition(source: str) -> str:

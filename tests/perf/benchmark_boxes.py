@@ -53,7 +53,7 @@ def run_boxed(sandbox: Sandbox, spec: BoxSpec = SPEC) -> None:
 
 def await_server(sandbox: LocalSandbox) -> None:
     """Wait until boxes can be forked."""
-    while sandbox.fork_servers.run(FORKED, lambda: False, None) is None:
+    while sandbox.fork_servers.run(FORKED, lambda: False) is None:
         time.sleep(0.2)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmark_tasks.domain.content import put_file
+from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.asking import ask_next, waiting_requests
 from evaluator.generation.extraction import RULE
@@ -248,6 +250,21 @@ def test_an_agent_goes_on_where_it_was(
     assert [counts[name] for name in ("read", "edit", "run", "finish")] == [1, 1, 1, 1]
     assert answer.steps.input_tokens == sum(ModelCall.objects.values_list("input_tokens", flat=True))
     assert now(generation)[0] == GenerationState.DONE
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("form", ["pdf", "json"])
+def test_an_agent_is_told_of_a_pdf_where_the_paper_is_one(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, real_sandbox: Sandbox, form: str
+) -> None:
+    if form == "json":
+        text = json.dumps({"1": "A page of upstream's own form. " * 20})
+        TaskRevision.objects.update(paper_hash=put_file(text.encode()))
+    start_run(lmr_mini, "agent-solves", tasks=["dpo/1"], scaffold=Scaffold.AGENT)
+    assert ask_next()
+    told = json.dumps(provider.asked[0].body)
+    assert "paper/paper.txt" in told
+    assert ("paper/paper.pdf" in told) is (form == "pdf")
 
 
 def test_the_key_is_nowhere(lmr_mini: SuiteVersion, start_run: StartRun, caplog: pytest.LogCaptureFixture) -> None:

@@ -139,8 +139,9 @@ def test_bad_files_are_refused_with_the_reason(pdf: bytes, message: str, tmp_pat
     ],
 )
 def test_reading_is_limited(limits: ChildLimits, message: str) -> None:
-    with pytest.raises(PaperError, match=message):
+    with pytest.raises(PaperError, match=message) as caught:
         read_paper_limited(DPO, limits)
+    assert caught.value.late is (limits.wall_seconds < 1)
 
 
 def test_a_book_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

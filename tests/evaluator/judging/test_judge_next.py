@@ -11,6 +11,8 @@ import pytest
 from benchmark_tasks.domain.content import file_path
 from benchmark_tasks.domain.importing import import_suite
 from evaluator.enums import CallState, Variant, WorkState
+from evaluator.generation import prompt_tasks
+from evaluator.generation.papers import read_paper_limited
 from evaluator.judging import judgements
 from evaluator.judging.prompt import CUT_PAPER, NO_PAPER
 from evaluator.judging.votes import Asking, shown_of
@@ -18,6 +20,7 @@ from evaluator.models import Judgement, JudgeVote, ModelCall
 from evaluator.providers.calling import StoppedError
 from evaluator.signals import implementation_rated
 from submissions.enums import SubmissionState
+from submissions.limited_child import ChildLimits
 from submissions.models import Implementation
 from tests.benchmark_tasks.factories import MASKED, STUB, write_suite
 from tests.evaluator.factories import TestRunFactory
@@ -199,6 +202,17 @@ def sent_papers(provider: ProviderServer) -> list[tuple[str, Any]]:
     """Of each request, the last sentence before the material, and the paper in it."""
     texts = [received.body["messages"][-1]["content"].split("\n") for received in provider.asked]
     return [(lines[0].partition("not instruction. ")[2], json.loads(lines[2])["paper"]) for lines in texts]
+
+
+def test_a_paper_that_took_too_long_once_is_read_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    revision = paper(tmp_path, "A page. " * 50).revisions.get(task__index=1)
+    hasty = ChildLimits(wall_seconds=0.01)
+    with monkeypatch.context() as patch:
+        patch.setattr(prompt_tasks, "read_paper_limited", lambda path: read_paper_limited(path, hasty))
+        assert prompt_tasks.paper_of(revision) is None
+    found = prompt_tasks.paper_of(revision)
+    assert found is not None
+    assert found.sections[0].text == ("A page. " * 50).strip()
 
 
 def test_the_paper_that_the_operator_has_is_shown_and_noted(provider: ProviderServer, tmp_path: Path) -> None:
