@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox import seccomp
+from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.box import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
@@ -49,6 +50,7 @@ from evaluator.sandbox.types import (
     Dialogue,
     Ending,
     Limits,
+    Mount,
     SandboxError,
     SandboxUnavailableError,
     host_error,
@@ -67,6 +69,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     name = "bubblewrap"
     tmpfs_execution = True
+    opens_streams = False
 
     def __init__(
         self,
@@ -111,7 +114,10 @@ class BubblewrapSandbox(LocalSandbox):
         """See :class:`ServerHost`. A shell starts it and ends, so that it is nobody's child who may have to wait."""
         environment = self._environment(spec.environment)
         confinement = self._confine(slot.name, spec.limits, status=-1)
-        if self._user:  # for the boxes' user, and for no other user of this machine
+        store = self._store()
+        if store and self._user:  # the folder is for the boxes' user, and for no other user of this machine
+            group = Mount(store.find(slot.name).readable_counters(), fork_server.GROUP)
+            spec = replace(spec, mounts=(*spec.mounts, group))
             slot.servers.chmod(0o711)
             os.chown(slot.folder, self._user.number, self._user.number)
         bubblewrap = [tool("bwrap", "bubblewrap"), *_root_options(environment, spec, control=slot.control), "--"]
@@ -379,6 +385,8 @@ def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | No
     for folder in environment.top_folders():
         options += ["--ro-bind", str(environment.root / folder), f"/{folder}"]
     options += ["--proc", "/proc", "--dev", "/dev"]
+    # The kernel notes on a terminal's file when it was last written to, and this one is the whole machine's.
+    options += ["--dev-bind", "/dev/null", "/dev/tty"]
     options += ["--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     options += ["--perms", "1777", "--size", str(spec.limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108
     for mount in spec.mounts:

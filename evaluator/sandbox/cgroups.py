@@ -72,6 +72,13 @@ class Group:
         self._is_v1 = "" not in directories
         self.directories = tuple(dict.fromkeys(directories.values()))
 
+    def readable_counters(self) -> Path:
+        """Where its counters of memory are, which every user can read from now on, whatever our umask is."""
+        folder = self._at["memory" if self._is_v1 else ""]
+        for place in (folder.parent, folder):
+            place.chmod(0o755)
+        return folder
+
     def limit(self, limits: Limits) -> None:
         """Write the limits of a group just made."""
         processes = str(limits.processes + HELPER_PROCESSES)

@@ -64,6 +64,7 @@ class DockerSandbox(LocalSandbox):
 
     name = "docker"
     tmpfs_execution = False
+    opens_streams = True
 
     def __init__(
         self,

@@ -4,13 +4,16 @@ It runs confined itself (by bubblewrap, or in a container), with the environment
 imports nothing of ours, and never sees an answer, nor what came of it: what it forks does. For each connection to its
 socket it gets the descriptors of one order, and forks twice:
 
-- a process that reads the order and makes namespaces for user, processes, mounts, network, IPC and host name;
+- a process that reads the order, makes namespaces for user, processes, mounts, network, IPC and host name, and sees at
+  the end whether the box's memory has been given back;
 - the first process in them. It hides what boxes may not see, makes the rest read-only, gives every capability up, loads
   the call filter, forks the program, waits, and reports. When it ends, the kernel kills whatever the program left.
 
-The program gets its standard streams and no other descriptor. The server only says when the box is gone, and how often
-the kernel killed something for want of memory meanwhile. A connection that is closed before means that the box is
-unwanted: this process ends, and everything with it.
+The program gets its standard streams and no other descriptor. The server only says when the box is gone. A connection
+that is closed before means that the box is unwanted: this process ends, and everything with it.
+
+Every program gets a copy of the server's memory. So that reads nothing that depends on earlier programs: no order, no
+report, no counter, and no clock, which would tell when the last one ended.
 
 Arguments: the folder for its socket and for what it has to say, the call filter's file, how many seconds it waits for
 an order before it ends, and the modules to import besides NumPy, which every box needs.
@@ -31,7 +34,7 @@ import builtins
 import ctypes
 import fcntl
 import gc
-import importlib
+import importlib.machinery
 import io
 import json
 import os
@@ -55,8 +58,12 @@ GIVEN = STREAMS + 2
 """How many descriptors come with a connection: the program's streams, a file with its order, and a pipe for the report.
 
 Lines of the report are JSON objects: ``begun`` as the program is about to begin; then ``status`` (as ``wait`` gives it)
-and ``cpu_seconds``; or, if it could not begin, ``failed`` with the reason.
+and ``cpu_seconds``; ``oom_kills`` in the meantime, and whether the box is ``clean``; or, if it could not begin,
+``failed`` with the reason.
 """
+
+GROUP = "/sys/fs/cgroup"
+"""Where this box's control group for memory is seen, or with version 1 in Docker in the folder ``memory`` there."""
 
 WORKING_FOLDER = "/tmp"  # noqa: S108 - the program's own tmpfs
 
@@ -76,7 +83,13 @@ _UP_AND_RUNNING = 0x41
 _HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys", "/dev/mqueue")
 _HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug")
 _READ_ONLY_PLACES = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-_OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
+_HELD_BYTES = 8 * 2**20
+"""How much more the group may hold after a program than before the first."""
+
+_CLEAN_TRIES, _CLEAN_SECONDS = 100, 0.01
+"""How often, and how long apart, it is looked whether the kernel has given the memory of a box back."""
+
+_REAL_TIME = 0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -85,8 +98,8 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
 
 
-def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dict[str, Any] | None:
-    """Serve orders until none comes for a while; then ``None``. In a program's process: its order."""
+def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dict[str, Any]:
+    """Serve orders until none comes for a while, which ends the process. Returns the order in a program's process."""
     try:
         # A program may signal its box's first process, which is a copy of this one with these handlers.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -95,28 +108,37 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         for name in modules:
             _import_if_there(name)
         loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
-        Path(folder, MODULES).write_text(json.dumps(sorted(loaded)))
         gc.collect()
         gc.freeze()  # what is never collected is never written to, and stays shared with every fork
+        group = _open_group()
+        clean_bytes = _held_bytes(group) + _HELD_BYTES
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         listener.bind(f"{folder}/{SOCKET}")
         Path(folder, SOCKET).chmod(0o666)  # the folder is closed to all but who may ask
+        Path(folder, MODULES).write_text(json.dumps(sorted(loaded)))
         listener.listen()
     except Exception as error:
         Path(folder, FAILED).write_text(f"{type(error).__name__}: {error}")
         raise
-    ends = time.monotonic() + float(idle_seconds)
-    while select.select([listener], [], [], max(0.0, ends - time.monotonic()))[0]:
+    _end_in(float(idle_seconds))
+    while True:
         connection, _ = listener.accept()
         _, given, _, _ = socket.recv_fds(connection, 1, GIVEN)
         if len(given) == GIVEN:  # else somebody only looked whether it answers: that is no reason to stay longer
-            order = _serve(connection, listener, given, folder, call_filter)
-            if order is not None:
-                return order
-            ends = time.monotonic() + float(idle_seconds)
+            _end_in(0.0)
+            if not _serve(connection, given):
+                for held in (connection, listener):
+                    os.close(held.detach())
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                return _enter(given, folder, call_filter, group, clean_bytes)
+            _end_in(float(idle_seconds))
         connection.close()
-    listener.close()
-    return None
+
+
+def _end_in(seconds: float) -> None:
+    """Let this process end after ``seconds``, or not at all for 0. Not by Python's own, which tells what was left."""
+    _call("setitimer", _REAL_TIME, struct.pack("4l", 0, 0, int(seconds), int(seconds % 1 * 1e6)), None)
 
 
 def _import_if_there(name: str) -> None:
@@ -126,19 +148,11 @@ def _import_if_there(name: str) -> None:
         traceback.print_exc()
 
 
-def _serve(
-    connection: socket.socket, listener: socket.socket, given: list[int], folder: str, call_filter: bytes
-) -> dict[str, Any] | None:
-    """Do what one connection asks for. Only the program itself returns its order.
-
-    What this process reads stays in its memory, which the next program gets a copy of: so it reads nothing of any box.
-    """
-    kills = _oom_kills()
+def _serve(connection: socket.socket, given: list[int]) -> bool:
+    """Fork for one order and wait until its box is gone; in the fork itself: ``False``, at once."""
     child = os.fork()
     if child == 0:
-        for held in (connection, listener):
-            os.close(held.detach())
-        return _enter(given, folder, call_filter)
+        return False
     for descriptor in given:
         os.close(descriptor)
     ended = os.pidfd_open(child)
@@ -146,16 +160,17 @@ def _serve(
         os._exit(1)
     os.close(ended)
     os.waitpid(child, 0)
-    connection.send(str(_oom_kills() - kills).encode())
-    return None
+    connection.send(b" ")
+    return True
 
 
-def _enter(given: list[int], folder: str, call_filter: bytes) -> dict[str, Any]:
+def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None, clean_bytes: int) -> dict[str, Any]:
     """Become the program of the order behind its walls; no other process returns from here."""
     *streams, order_file, report = given
     try:
         with os.fdopen(order_file, "rb") as file:
             order: dict[str, Any] = json.loads(file.read())
+        kills = _oom_kills(group)
         identity = {"uid_map": os.getuid(), "gid_map": os.getgid()}
         _call("unshare", _NAMESPACES)
         Path("/proc/self/setgroups").write_text("deny")
@@ -163,10 +178,14 @@ def _enter(given: list[int], folder: str, call_filter: bytes) -> dict[str, Any]:
             Path("/proc/self", name).write_text(f"{number} {number} 1")
         first = os.fork()
         if first:
-            for descriptor in (report, *streams):
+            for descriptor in streams:
                 os.close(descriptor)
             os.waitpid(first, 0)  # when it ends, the kernel has killed and waited for all others
+            clean = _becomes_clean(group, clean_bytes)
+            _say(report, oom_kills=_oom_kills(group) - kills, clean=clean)
             os._exit(0)
+        if group is not None:
+            os.close(group)
         _hide(order, folder)
         _raise_loopback()
         _give_power_up()
@@ -176,14 +195,15 @@ def _enter(given: list[int], folder: str, call_filter: bytes) -> dict[str, Any]:
         _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
         _say(report, begun=True)
         program = os.fork()
+        if program:
+            for descriptor in streams:
+                os.close(descriptor)
+            _wait_for(program, report)
+        _take_limits(order)
     except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
         _say(report, failed=f"{type(error).__name__}: {error}")
         os._exit(1)
-    if program:
-        for descriptor in streams:
-            os.close(descriptor)
-        _wait_for(program, report)
-    _take_over(order, streams)
+    _take_over(streams)
     return order
 
 
@@ -214,9 +234,10 @@ def _hide(order: dict[str, Any], folder: str) -> None:
     for place in (*_HIDDEN_FOLDERS, folder):
         if Path(place).is_dir():
             _mount("tmpfs", place, usual | _NO_EXECUTION | _READ_ONLY, "size=4k,mode=555")
-    for name in _HIDDEN_FILES:
-        if Path("/proc", name).exists():
-            _mount("/dev/null", f"/proc/{name}", _BIND)
+    # The kernel notes on a terminal's file when it was last written to, be it read-only or not.
+    for place in ("/dev/tty", *(f"/proc/{name}" for name in _HIDDEN_FILES)):
+        if Path(place).exists():
+            _mount("/dev/null", place, _BIND)
     for name in _READ_ONLY_PLACES:
         if Path("/proc", name).exists():
             _mount(f"/proc/{name}", f"/proc/{name}", _BIND)
@@ -282,24 +303,29 @@ def _wait_for(program: int, report: int) -> None:
             os._exit(0)
 
 
-def _take_over(order: dict[str, Any], streams: list[int]) -> None:
+def _take_limits(order: dict[str, Any]) -> None:
+    _call("prctl", _SET_DUMPABLE, 1, 0, 0, 0)
+    os.setsid()
+    Path("/proc/self/oom_score_adj").write_text("1000")  # before its parent, which serves others after it
+    resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"] + 1))
+    os.chdir(WORKING_FOLDER)
+    os.umask(0o022)
+
+
+def _take_over(streams: list[int]) -> None:
     """Make this process what a fresh interpreter would be that is about to start the program."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         _renew_stream(name, mode)
     os.closerange(STREAMS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    _call("prctl", _SET_DUMPABLE, 1, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # ignored by what a shell starts in the background
-    os.setsid()
-    Path("/proc/self/oom_score_adj").write_text("1000")  # before its parent, which serves others after it
-    resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"] + 1))
-    os.chdir(WORKING_FOLDER)
-    os.umask(0o022)
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()
 
 
 def _renew_stream(name: str, mode: str) -> None:
@@ -319,28 +345,59 @@ def _renew_stream(name: str, mode: str) -> None:
     setattr(sys, f"__{name}__", new)
 
 
-def _oom_kills() -> int:
-    """How often the kernel killed something in this container for want of memory, where that can be seen."""
-    for file in _OOM_COUNTERS:
-        if Path(file).exists():
-            for line in Path(file).read_text().splitlines():
-                name, _, value = line.partition(" ")
-                if name == "oom_kill":
-                    return int(value)
-    return 0
+def _open_group() -> int | None:
+    """The folder of this box's control group for memory, where that can be seen."""
+    for folder in (f"{GROUP}/memory", GROUP):
+        if Path(folder, "memory.stat").exists():
+            return os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    return None
+
+
+def _counters(group: int, *names: str) -> dict[str, int]:
+    """The counters in whichever file of ``names`` the kernel has; its only number is called ``""``."""
+    for name in names:
+        with suppress(FileNotFoundError):
+            with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=group)) as file:
+                pairs = [line.rpartition(" ") for line in file.read().splitlines()]
+            return {key: int(value) for key, _, value in pairs}
+    raise FileNotFoundError(f"the control group has none of {names}")
+
+
+def _held_bytes(group: int | None) -> int:
+    """What the group holds and cannot let go of: pages of files do not count."""
+    if group is None:
+        return 0
+    used = _counters(group, "memory.usage_in_bytes", "memory.current")[""]
+    return used - sum(_counters(group, "memory.stat")[name] for name in ("active_file", "inactive_file"))
+
+
+def _becomes_clean(group: int | None, most: int) -> bool:
+    """Whether the memory of a box that has ended is given back: some the kernel frees only a while after the end."""
+    for _ in range(_CLEAN_TRIES):
+        if _held_bytes(group) <= most:
+            return True
+        time.sleep(_CLEAN_SECONDS)
+    return False
+
+
+def _oom_kills(group: int | None) -> int:
+    """How often the kernel killed something in this box for want of memory, where that can be seen."""
+    return 0 if group is None else _counters(group, "memory.oom_control", "memory.events")["oom_kill"]
 
 
 def run(argv: list[str]) -> None:
     """What the interpreter does with ``argv``: ``-c`` and a text, or a file, and its arguments."""
     module = ModuleType("__main__")
-    module.__dict__["__builtins__"] = builtins
+    module.__dict__.update(__builtins__=builtins, __annotations__={})
     if argv[0] == "-c":
         source: str | bytes = argv[1]
         name, sys.argv = "<string>", ["-c", *argv[2:]]
+        module.__loader__ = importlib.machinery.BuiltinImporter
     else:
         source = Path(argv[0]).read_bytes()
         name = module.__dict__["__file__"] = argv[0]
         sys.argv = argv
+        module.__loader__ = importlib.machinery.SourceFileLoader("__main__", name)
     sys.modules["__main__"] = module
     try:
         exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the box is there for this
@@ -352,6 +409,4 @@ def run(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _order = main(*sys.argv[1:])
-    if _order is not None:
-        run(_order["argv"])
+    run(main(*sys.argv[1:])["argv"])

@@ -63,6 +63,11 @@ class Slot:
         return self.servers / f"{self.name}.lock"
 
     @property
+    def started(self) -> Path:
+        """An empty file that is there once its server was started."""
+        return self.folder / "started"
+
+    @property
     def broken(self) -> Path:
         """The file that says why servers with this key do not work here."""
         return self.servers / f"{FORKS}-{self.key}.broken"

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -36,13 +37,12 @@ from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, End
 SERVER_PROCESSES: Final = 3
 """The server, and for each program the two that make and keep its walls."""
 
-SERVER_MEMORY_BYTES: Final = 24 * 2**20
+SERVER_MEMORY_BYTES: Final = 32 * 2**20
 """What those need without any imports, so that programs have no less than in a box of their own."""
 
 _SERVER_CPU_SECONDS: Final = 2**30  # each program has a limit of its own
 _MOST_SERVERS: Final = os.cpu_count() or 1
 _ANSWER_SECONDS: Final = 10.0
-_ANSWER_BYTES: Final = 64
 _REPORT_BYTES: Final = 64 * 1024
 
 log = structlog.get_logger(__name__)
@@ -53,6 +53,9 @@ class ServerHost(Protocol):
 
     tmpfs_execution: bool
     """Whether programs may execute files that they write."""
+
+    opens_streams: bool
+    """Whether programs may open their standard streams anew, as ``/dev/stdout``."""
 
     def forks(self) -> Path | None:
         """The folder for slots; ``None`` where no server can be confined."""
@@ -141,6 +144,8 @@ class ForkServers:
                 if free and (not slot.folder.exists() or unwanted(slot)):
                     self._discard(slot)
                     slot.lock.unlink()
+                    if not slot.is_broken():
+                        slot.broken.unlink(missing_ok=True)
         self._host.remove_ended_servers()
 
     @contextmanager
@@ -172,7 +177,7 @@ class ForkServers:
         if slot.is_young():
             return
         failed, log_file = slot.control / fork_server.FAILED, slot.log
-        if slot.folder.exists() and not (slot.control / fork_server.MODULES).exists():
+        if slot.started.exists() and not (slot.control / fork_server.MODULES).exists():
             said = next((file.read_text(errors="replace") for file in (failed, log_file) if file.exists()), "")
             self._give_up(slot, said[:300] or "it did not begin in time")
             return
@@ -186,6 +191,7 @@ class ForkServers:
         argv = (*server, str(self._idle_seconds), *modules)
         try:
             self._host.start_server(slot, replace(spec, argv=argv, mounts=slot.mounts(), limits=limits))
+            slot.started.touch()
         except SandboxError as error:
             self._give_up(slot, str(error))
 
@@ -207,10 +213,10 @@ class ForkServers:
         try:
             slot.fill(spec)
             end = self._watch(slot, connection, spec, capture, cancelled)
-            status = end.report.get("status")
-            keeps = end.stopped is None and not end.out_of_memory and status is not None
-            if keeps:
-                slot.empty()
+            if end.stopped is None and not end.out_of_memory and end.report.get("clean"):
+                with suppress(OSError):  # the program has ended well all the same
+                    slot.empty()
+                    keeps = True
         finally:
             if not keeps:
                 self._discard(slot)
@@ -219,7 +225,7 @@ class ForkServers:
             return None
         if "begun" not in end.report:
             return None
-        if end.stopped is None and status is None and not end.out_of_memory:
+        if end.stopped is None and "status" not in end.report and not end.out_of_memory:
             # What runs in a box cannot kill its first process.
             raise SandboxError(f"box {spec.label} was killed from outside, or the process that it was forked from")
         return _result(capture, end)
@@ -238,25 +244,28 @@ class ForkServers:
             return Ending.CPU_TIMEOUT if spent >= spec.limits.cpu_seconds else None
 
         with ExitStack() as ours:
+            order = self._order(spec)
             pump, streams = ours.enter_context(own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture))
             report, writing = os.pipe()
             ours.callback(os.close, report)
-            with _given(streams, self._order(spec), writing) as given, suppress(ConnectionError):
+            for descriptor in streams if self._host.opens_streams else ():
+                os.fchmod(descriptor, 0o666)
+            with _given(streams, order, writing) as given, suppress(ConnectionError):
                 socket.send_fds(connection, [b" "], given)  # a server that has just ended does not read it
             started = time.monotonic()
             ticker = Ticker(probe=probe, cancelled=cancelled, deadline=started + spec.limits.wall_seconds)
             stopped = pump.run(ticker)
             wall_seconds = time.monotonic() - started
-            kills = _answer(connection) if stopped is None else None
-            out_of_memory = stopped is None and (
-                bool(kills)
-                or self._host.server_usage(slot).oom_kills > before.oom_kills
-                or (kills is None and self._host.ran_out_of_memory(slot))
-            )
-            if kills is None:
+            answers = stopped is None and _answers(connection)
+            out_of_memory = stopped is None and not answers and self._host.ran_out_of_memory(slot)
+            if not answers:
                 self._host.stop_server(slot)
             pump.drain()
             said = _read_report(report)
+        if stopped is None and said.get("oom_kills"):
+            out_of_memory = True
+        if stopped is Ending.WALL_TIMEOUT and "status" in said:  # it had ended; only its memory was not yet given back
+            stopped = None
         if stopped is None and capture.output_exceeded:
             stopped = Ending.OUTPUT_LIMIT
         return _End(stopped, said, out_of_memory, wall_seconds)
@@ -295,14 +304,13 @@ def _given(streams: tuple[int, ...], order: dict[str, Any], report: int) -> Iter
         yield [*streams, file, report]
 
 
-def _answer(connection: socket.socket) -> int | None:
-    """How often the kernel killed something for want of memory, as the server says at the end; ``None``: it is gone."""
+def _answers(connection: socket.socket) -> bool:
+    """Whether the server says that the box is gone; else it is gone itself."""
     connection.settimeout(_ANSWER_SECONDS)
     try:
-        said = connection.recv(_ANSWER_BYTES)
+        return bool(connection.recv(1))
     except (ConnectionResetError, TimeoutError):
-        return None
-    return int(said) if said else None
+        return False
 
 
 def _read_report(descriptor: int) -> dict[str, Any]:
@@ -314,7 +322,7 @@ def _read_report(descriptor: int) -> dict[str, Any]:
 
 
 def _result(capture: Capture, end: _End) -> BoxResult:
-    status = int(end.report.get("status", 0))
+    status = int(end.report.get("status", signal.SIGKILL))
     return capture.result(
         stopped=end.stopped,
         code=os.WEXITSTATUS(status),

@@ -61,14 +61,14 @@ libraries are prepared for: libc then reads without ``preadv2``, and file locks 
 
 FURTHER_CALLS: Final = (
     "acct", "chroot", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init", "finit_module", "fsconfig",
-    "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl", "kcmp", "kexec_file_load", "lookup_dcookie",
-    "migrate_pages", "mount_setattr", "move_mount", "move_pages", "name_to_handle_at", "nfsservctl",
-    "open_by_handle_at", "open_tree", "pidfd_getfd", "process_madvise", "quotactl", "quotactl_fd", "reboot",
-    "settimeofday", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vmsplice",
+    "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl", "kcmp", "kexec_file_load", "listmount",
+    "lookup_dcookie", "migrate_pages", "mount_setattr", "move_mount", "move_pages", "name_to_handle_at", "nfsservctl",
+    "open_by_handle_at", "open_tree", "open_tree_attr", "pidfd_getfd", "process_madvise", "quotactl", "quotactl_fd",
+    "reboot", "settimeofday", "statmount", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vmsplice",
 )  # fmt: skip
 """Denied where the architecture and the library know them."""
 
-_NUMBERS: Final = {"cachestat": 451}
+_NUMBERS: Final = {"cachestat": 451, "statmount": 457, "listmount": 458, "open_tree_attr": 467}
 """Calls that Debian 12's libseccomp does not know by name. Such new ones have one number on every architecture."""
 
 
