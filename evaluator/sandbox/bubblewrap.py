@@ -35,6 +35,7 @@ from evaluator.sandbox.confinement import (
     NoConfinement,
     RootConfinement,
     ScopeConfinement,
+    process_limits,
     tool,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
@@ -122,7 +123,7 @@ class BubblewrapSandbox(LocalSandbox):
             os.chown(slot.folder, self._user.number, self._user.number)
         bubblewrap = [tool("bwrap", "bubblewrap"), *_root_options(environment, spec, control=slot.control), "--"]
         program = ["/usr/bin/python3", *INTERPRETER_OPTIONS, *spec.argv[1:]]
-        command = [*confinement.prefix, *_process_limits(spec.limits), *bubblewrap, *program]
+        command = [*confinement.prefix, *process_limits(spec.limits), *bubblewrap, *program]
         with slot.log.open("wb") as file:
             subprocess.run(
                 [tool("sh", "dash"), "-c", '"$@" &', "sh", *command],
@@ -265,7 +266,7 @@ class _Box:
             self._stack.callback(self._confinement.destroy)
             command = [
                 *self._confinement.prefix,
-                *_process_limits(self._spec.limits),
+                *process_limits(self._spec.limits),
                 *bubblewrap,
                 *("--seccomp", str(filter_file), "--json-status-fd", str(status_writer), "--"),
                 *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
@@ -364,13 +365,6 @@ def _wait_for_orphans(pids: set[int]) -> None:
         with suppress(ChildProcessError):
             while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < deadline:
                 time.sleep(0.001)
-
-
-def _process_limits(limits: Limits) -> list[str]:
-    return [
-        tool("prlimit", "util-linux"), "--core=0", f"--nofile={limits.open_files}", f"--fsize={limits.file_bytes}",
-        f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}", "--",
-    ]  # fmt: skip
 
 
 def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | None = None) -> list[str]:

@@ -64,6 +64,14 @@ class Confinement:
         return self._group.destroy() if self._group is not None else set()
 
 
+def process_limits(limits: Limits) -> list[str]:
+    """The command before a program that sets what control groups cannot."""
+    return [
+        tool("prlimit", "util-linux"), "--core=0", f"--nofile={limits.open_files}", f"--fsize={limits.file_bytes}",
+        f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}", "--",
+    ]  # fmt: skip
+
+
 class RootConfinement(Confinement):
     """Control groups made by root, and a drop to ``user`` once inside.
 

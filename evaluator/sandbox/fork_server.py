@@ -4,10 +4,11 @@ It runs confined itself (by bubblewrap, or in a container), with the environment
 imports nothing of ours, and never sees an answer, nor what came of it: what it forks does. For each connection to its
 socket it gets the descriptors of one order, and forks twice:
 
-- a process that reads the order, makes namespaces for user, processes, mounts, network, IPC and host name, and sees at
-  the end whether the box's memory has been given back;
-- the first process in them. It hides what boxes may not see, makes the rest read-only, gives every capability up, loads
-  the call filter, forks the program, waits, and reports. When it ends, the kernel kills whatever the program left.
+- a process that reads the order, makes namespaces for user and processes, and sees at the end whether the box's memory
+  has been given back;
+- the first process in them, which makes those for mounts, network, IPC, host name and control groups, hides what boxes
+  may not see, makes the rest read-only, gives every capability up, loads the call filter, forks the program, waits, and
+  reports. When it ends, the kernel kills whatever the program left.
 
 The program gets its standard streams and no other descriptor. The server only says when the box is gone. A connection
 that is closed before means that the box is unwanted: this process ends, and everything with it.
@@ -45,7 +46,6 @@ import signal
 import socket
 import struct
 import time
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,8 +67,9 @@ GROUP = "/sys/fs/cgroup"
 
 WORKING_FOLDER = "/tmp"  # noqa: S108 - the program's own tmpfs
 
-_NAMESPACES = 0x10000000 | 0x20000 | 0x4000000 | 0x8000000 | 0x20000000 | 0x40000000 | 0x2000000
-"""User, mounts, host name, IPC, processes, network, control groups."""
+_OUTER_NAMESPACES = 0x10000000 | 0x20000000
+_INNER_NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x40000000 | 0x2000000
+"""User and processes; mounts, host name, IPC, network, control groups, gone with the box's last process."""
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_EXECUTION, _REMOUNT, _BIND = 1, 2, 4, 8, 32, 4096
 _SET_DUMPABLE, _SET_SECCOMP, _DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 4, 22, 24, 47, 4
@@ -83,13 +84,12 @@ _UP_AND_RUNNING = 0x41
 _HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys", "/dev/mqueue")
 _HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug")
 _READ_ONLY_PLACES = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+
 _HELD_BYTES = 8 * 2**20
 """How much more the group may hold after a program than before the first."""
 
 _CLEAN_TRIES, _CLEAN_SECONDS = 100, 0.01
 """How often, and how long apart, it is looked whether the kernel has given the memory of a box back."""
-
-_REAL_TIME = 0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -106,7 +106,8 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         _require_no_power()
         call_filter = Path(filter_file).read_bytes()
         for name in modules:
-            _import_if_there(name)
+            with suppress(Exception):  # imported for speed alone: a program that needs it reports what is wrong with it
+                importlib.import_module(name)
         loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
         gc.collect()
         gc.freeze()  # what is never collected is never written to, and stays shared with every fork
@@ -138,14 +139,7 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
 
 def _end_in(seconds: float) -> None:
     """Let this process end after ``seconds``, or not at all for 0. Not by Python's own, which tells what was left."""
-    _call("setitimer", _REAL_TIME, struct.pack("4l", 0, 0, int(seconds), int(seconds % 1 * 1e6)), None)
-
-
-def _import_if_there(name: str) -> None:
-    try:
-        importlib.import_module(name)
-    except Exception:  # noqa: BLE001 - imported for speed alone: a program that needs it reports what is wrong with it
-        traceback.print_exc()
+    _call("setitimer", 0, struct.pack("4l", 0, 0, int(seconds), int(seconds % 1 * 1e6)), None)
 
 
 def _serve(connection: socket.socket, given: list[int]) -> bool:
@@ -172,7 +166,7 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
             order: dict[str, Any] = json.loads(file.read())
         kills = _oom_kills(group)
         identity = {"uid_map": os.getuid(), "gid_map": os.getgid()}
-        _call("unshare", _NAMESPACES)
+        _call("unshare", _OUTER_NAMESPACES)
         Path("/proc/self/setgroups").write_text("deny")
         for name, number in identity.items():
             Path("/proc/self", name).write_text(f"{number} {number} 1")
@@ -184,8 +178,7 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
             clean = _becomes_clean(group, clean_bytes)
             _say(report, oom_kills=_oom_kills(group) - kills, clean=clean)
             os._exit(0)
-        if group is not None:
-            os.close(group)
+        _call("unshare", _INNER_NAMESPACES)
         _hide(order, folder)
         _raise_loopback()
         _give_power_up()
@@ -193,13 +186,13 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
             _enter_profile(order["profile"])
         _load_filter(call_filter)
         _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
-        _say(report, begun=True)
         program = os.fork()
         if program:
             for descriptor in streams:
                 os.close(descriptor)
             _wait_for(program, report)
         _take_limits(order)
+        _say(report, begun=True)
     except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
         _say(report, failed=f"{type(error).__name__}: {error}")
         os._exit(1)
@@ -217,16 +210,9 @@ def _hide(order: dict[str, Any], folder: str) -> None:
     execution = 0 if order["execution"] else _NO_EXECUTION
     # Of all that was mounted before, not even the time of the last reading may change.
     attributes = struct.pack("4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
-    _call(
-        "syscall",
-        ctypes.c_long(_SET_MOUNT_ATTRIBUTES),
-        ctypes.c_long(_WORKING_DIRECTORY),
-        b"/",
-        ctypes.c_long(_RECURSIVE),
-        attributes,
-        ctypes.c_long(len(attributes)),
-        of="mount_setattr",
-    )
+    numbers = (_SET_MOUNT_ATTRIBUTES, _WORKING_DIRECTORY, _RECURSIVE, len(attributes))
+    call, start, recursive, size = map(ctypes.c_long, numbers)
+    _call("syscall", call, start, b"/", recursive, attributes, size, of="mount_setattr")
     _mount("tmpfs", WORKING_FOLDER, usual | execution, order["tmpfs"])
     _mount("tmpfs", "/dev/shm", usual | execution, order["shared_memory"])  # noqa: S108 - its own
     _mount("devpts", "/dev/pts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620")

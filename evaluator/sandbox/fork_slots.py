@@ -144,7 +144,7 @@ class Slot:
 
     def is_broken(self) -> bool:
         """Whether such a server did not work here a short while ago."""
-        return self.broken.exists() and time.time() - self.broken.stat().st_mtime < BROKEN_SECONDS
+        return self.broken.exists() and not _is_over(self.broken)
 
     def fill(self, spec: BoxSpec) -> None:
         """Put what ``spec`` mounts below ``/box`` there. No target may lie below another.
@@ -181,3 +181,14 @@ class Slot:
                 yield False
             else:  # of a file that is removed meanwhile, the next one would get a lock as well
                 yield self.lock.exists() and os.path.samestat(os.fstat(file.fileno()), self.lock.stat())
+
+
+def forget_failures(servers: Path) -> None:
+    """Remove the notes below ``servers`` on what did not work a while ago."""
+    for note in servers.glob(f"{FORKS}-*.broken"):
+        if _is_over(note):
+            note.unlink(missing_ok=True)
+
+
+def _is_over(note: Path) -> bool:
+    return time.time() - note.stat().st_mtime >= BROKEN_SECONDS

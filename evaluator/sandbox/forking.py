@@ -29,7 +29,7 @@ import structlog
 from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.environment_list import EnvironmentEntry
-from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, Slot
+from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, Slot, forget_failures
 from evaluator.sandbox.streams import Capture, Ticker, own_pipes
 from evaluator.sandbox.trees import module_names
 from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, Ending, SandboxError
@@ -144,8 +144,7 @@ class ForkServers:
                 if free and (not slot.folder.exists() or unwanted(slot)):
                     self._discard(slot)
                     slot.lock.unlink()
-                    if not slot.is_broken():
-                        slot.broken.unlink(missing_ok=True)
+        forget_failures(folder)
         self._host.remove_ended_servers()
 
     @contextmanager
@@ -220,10 +219,9 @@ class ForkServers:
         finally:
             if not keeps:
                 self._discard(slot)
-        if "failed" in end.report:
-            self._give_up(slot, end.report["failed"])
-            return None
         if "begun" not in end.report:
+            if "failed" in end.report:
+                self._give_up(slot, end.report["failed"])
             return None
         if end.stopped is None and "status" not in end.report and not end.out_of_memory:
             # What runs in a box cannot kill its first process.

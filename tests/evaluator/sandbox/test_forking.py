@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evaluator.sandbox.box import LocalSandbox
@@ -27,6 +28,7 @@ from evaluator.sandbox.fork_slots import Slot
 from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, SandboxError
 from tests.evaluator.forked import ForkedBubblewrap, ForkedDocker
 from tests.evaluator.sandbox.boxes import QUICK, order
+from tests.evaluator.torch_environment import TORCH
 
 BOTH = [
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
@@ -98,17 +100,36 @@ def stop(sandbox: LocalSandbox) -> None:
     ours[0].broken.unlink(missing_ok=True)
 
 
-def kill(sandbox: LocalSandbox, slot: Slot) -> None:
-    """As somebody else would."""
+def processes(sandbox: LocalSandbox, slot: Slot) -> set[int]:
+    """Of the server: the numbers of its processes on this machine."""
     if isinstance(sandbox, DockerSandbox):
-        subprocess.run(["docker", "kill", f"{NAME_PREFIX}{slot.name}"], check=True, capture_output=True)
-        return
+        top = sandbox._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}").top()
+        return {int(line[top["Titles"].index("PID")]) for line in top["Processes"]}
     assert isinstance(sandbox, BubblewrapSandbox)
     store = sandbox._store()
     assert store is not None
-    for process in store.find(slot.name).processes():
+    return store.find(slot.name).processes()
+
+
+def kill(sandbox: LocalSandbox, slot: Slot) -> None:
+    """As somebody else would."""
+    for process in processes(sandbox, slot):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
+
+
+def writable_memory(sandbox: LocalSandbox, slot: Slot) -> dict[int, bytes]:
+    """What the server has in its memory, by the addresses of its parts."""
+    found = {}
+    for process in processes(sandbox, slot):
+        if "python" in Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]:
+            with Path(f"/proc/{process}/mem").open("rb", 0) as memory:
+                for line in Path(f"/proc/{process}/maps").read_text().splitlines():
+                    start, end = (int(number, 16) for number in line.split()[0].split("-"))
+                    if " rw" in line and "[v" not in line:
+                        memory.seek(start)
+                        found[start] = memory.read(end - start)
+    return found
 
 
 def answers(slot: Slot) -> bool:
@@ -158,6 +179,12 @@ def test_a_fork_is_what_a_fresh_interpreter_is(
         print(os.getpgid(0) == os.getsid(0), os.environ["HOME"], sorted(os.listdir("/proc/self/fd")))
         print([(s.name, s.mode, s.buffer.name, s.buffer.mode) for s in (sys.stdin, sys.stdout, sys.stderr)])
         print([line for line in open("/proc/self/status") if line.startswith(("Sig", "Cap", "NoNew", "Seccomp:"))])
+        print(__loader__, __annotations__, __spec__, __doc__, __package__)
+        for stream in ("/dev/stdin", "/dev/stdout", "/proc/self/fd/2"):
+            try:
+                open(stream, "r" if stream == "/dev/stdin" else "w").close()
+            except OSError as error:
+                print(stream, error.strerror)
         print([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE)])
         sys.exit(7)
     """
@@ -177,6 +204,16 @@ def test_no_two_forks_draw_the_same_numbers(forked: LocalSandbox) -> None:
     code = "import random, numpy; print(random.random(), numpy.random.rand(), numpy.random.default_rng().random())"
     first, second = (set(forked.run(program(code)).stdout.split()) for _ in range(2))
     assert len(first | second) == 6
+
+
+@pytest.mark.bubblewrap
+def test_no_two_forks_of_pytorch_draw_the_same_numbers(torch_sandbox: BubblewrapSandbox, state_dir: Path) -> None:
+    sandbox = ForkedBubblewrap(state_dir, environments=torch_sandbox._environments, fork_idle_seconds=60.0)
+    limits = replace(QUICK, memory_bytes=2 * 2**30, wall_seconds=60.0)
+    spec = replace(program("import torch; print(*torch.rand(4).tolist())", limits=limits), environment=TORCH)
+    first, second = (set(sandbox.run(spec).stdout.split()) for _ in range(2))
+    assert len(first | second) == 8
+    sandbox.stop_servers()
 
 
 def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSandbox, tmp_path: Path) -> None:
@@ -214,7 +251,8 @@ def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: Loca
                     status = os.lstat(path)
                     print(path, oct(status.st_mode), status.st_atime_ns, status.st_mtime_ns, status.st_ctime_ns)
         terminals = os.stat("/dev/pts/ptmx")
-        print(oct(terminals.st_mode), os.listdir("/dev/pts"), time.time() - terminals.st_mtime < 1)
+        same = os.stat("/dev/tty").st_rdev == os.stat("/dev/null").st_rdev
+        print(oct(terminals.st_mode), os.listdir("/dev/pts"), time.time() - terminals.st_mtime < 1, same)
         os.openpty()
     """
     forked.run(program("0"))
@@ -235,8 +273,32 @@ def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: Loca
     assert forked.run(program(touch)).exit_code == 0
     after = forked.run(program(look))
     assert after.stdout.decode().splitlines() == before.stdout.decode().splitlines()
-    assert after.stdout.endswith(b"\n0o20666 ['ptmx'] True\n")  # made for this fork
+    assert after.stdout.endswith(b"\n0o20666 ['ptmx'] True True\n")  # made for this fork; no terminal
     assert (after.exit_code, after.stderr) == (0, b"")
+
+
+def test_the_servers_memory_knows_no_time(make: Callable[..., LocalSandbox]) -> None:
+    """Every fork gets a copy of it, and would know when the last program ended."""
+    sandbox = make()
+    began = time.monotonic(), time.time()
+    until_forked(sandbox)
+    snapshots = []
+    for seconds in (0.3, 0.7):
+        sandbox.run(program(f"import time; time.sleep({seconds})"))
+        snapshots.append(writable_memory(sandbox, slots(sandbox)[0]))
+    changed = 0
+    for start, now in snapshots[1].items():
+        before = snapshots[0].get(start, b"")
+        if len(before) != len(now):
+            before = bytes(len(now))
+        for kind, unit in (("<i8", 1e9), ("<f8", 1.0)):
+            old, new = np.frombuffer(before, kind), np.frombuffer(now, kind)
+            changed += int((old != new).sum())
+            with np.errstate(invalid="ignore"):
+                for clock in began:
+                    times = (new > clock * unit) & (new < (clock + 200) * unit) & (old != new)
+                    assert not times.any(), (hex(start), new[times] / unit, clock)
+    assert changed  # it was the right process
 
 
 def test_no_fork_finds_an_earlier_order_in_its_memory(forked: LocalSandbox) -> None:
@@ -291,6 +353,63 @@ def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSa
     sandbox.fork_servers.sweep(lambda slot: slot in server and not answers(slot))
     assert slots(sandbox) == []
     assert server[0].name not in sandbox._running()
+
+
+SHARED_MEMORY = """
+    import ctypes
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    number = libc.shmget(0, ctypes.c_size_t(300 << 20), 0o1600)
+    assert number >= 0
+    ctypes.memset(libc.shmat(number, None, 0), 1, 300 << 20)
+"""
+NAMES = """
+    import os, time
+    ends = time.monotonic() + 4
+    number = 0
+    while time.monotonic() < ends:
+        number += 1
+        os.access(f"/usr/lib/{os.urandom(4).hex()}-{number}", 0)
+"""
+
+
+@pytest.mark.bubblewrap
+def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: BubblewrapSandbox, state_dir: Path) -> None:
+    """Else the next one would be killed for want of it."""
+    sandbox = BubblewrapSandbox(state_dir, fork_idle_seconds=60.0)
+    stop(sandbox)
+    until_forked(sandbox)
+    (slot,) = slots(sandbox)
+    store = sandbox._store()
+    assert store is not None
+    group = store.find(slot.name).readable_counters()
+    for _ in range(3):
+        assert sandbox.run(program(SHARED_MEMORY)).exit_code == 0
+        (used,) = (file for file in ("memory.usage_in_bytes", "memory.current") if (group / file).exists())
+        assert int((group / used).read_text()) < 100 << 20
+    assert slots(sandbox) == [slot]
+    stop(sandbox)
+
+
+def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., LocalSandbox]) -> None:
+    sandbox = make()
+    until_forked(sandbox)
+    result = sandbox.run(program(NAMES))
+    assert (result.ending, result.exit_code) == (Ending.EXITED, 0)
+    assert slots(sandbox) == []
+
+
+def test_a_run_counts_though_its_files_cannot_be_removed(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Slot) -> None:
+        raise OSError(5, "Input/output error")
+
+    sandbox = make()
+    until_forked(sandbox)
+    monkeypatch.setattr(Slot, "empty", fails)
+    assert who(sandbox) == "forked"
+    assert slots(sandbox) == []
 
 
 def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSandbox]) -> None:
@@ -461,3 +580,24 @@ def test_where_no_server_works_boxes_are_started(
     monkeypatch.setattr("evaluator.sandbox.fork_slots.BROKEN_SECONDS", 0.0)
     who(other)
     assert len(tries) == 2
+    note = possible_slots(other)[0].broken
+    note.write_text("once")
+    other.fork_servers.sweep(lambda _: False)
+    assert not note.exists()
+
+
+def test_a_worker_that_died_before_it_started_a_server_is_no_reason_not_to_fork(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+
+    def dies(slot: Slot, spec: BoxSpec) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sandbox, "start_server", dies)
+        with pytest.raises(SystemExit):
+            who(sandbox)
+    monkeypatch.setattr("evaluator.sandbox.fork_slots.START_SECONDS", 0.0)
+    assert slots(sandbox)[0].folder.exists()
+    until_forked(sandbox)
