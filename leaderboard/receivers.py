@@ -10,6 +10,7 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from benchmark_tasks.signals import suite_imported
 from evaluator.models import JudgeConfig
 from evaluator.signals import (
     implementation_rated,
@@ -118,6 +119,15 @@ def tell_what_was_missed(**_: Any) -> None:
 def begin_board(instance: SuiteVersion, **_: Any) -> None:
     """Give a new suite version's board its state."""
     transaction.on_commit(partial(note_change, instance.pk))
+
+
+@receiver(suite_imported)
+def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
+    """Show what others reported on the new version of a suite, if that has all their tasks."""
+    # The readers of upstream's files are nothing that web processes need.
+    from leaderboard.published.reported import follow_suite
+
+    follow_suite(suite_version.suite)
 
 
 @receiver(post_save, sender=System)

@@ -15,6 +15,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.domain.statistics import wilson
+from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 OVERALL: int | None = None
 COUNTING: Final = 2
 """Raise it when something else is counted: the sweep then counts every row again."""
+NOT_REPORTED: Final = "not in the publication"
+"""Why a reported row leaves out a task."""
 
 
 @dataclass
@@ -159,10 +162,12 @@ def rename(system: System) -> None:
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
     """Write the entry of a reported run anew, from its per-task results and, where there are none, its totals.
 
-    It keeps its publication's denominator: all tasks of the version, whether they can be run here or not.
+    It keeps its publication's denominator: all tasks that this is about, whether they can be run here or not. Others
+    of the version are left out.
     """
     revisions = list(revisions_of(version))
-    tallies = _empty_tallies(revisions)
+    added = _added_since(revisions)
+    tallies = _empty_tallies(each for each in revisions if each.task.slug not in added)
     categories = {each.task_id: each.category_id for each in revisions}
     results = list(run.results.all())
     for result in results:
@@ -189,6 +194,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
                 "inputs": run.inputs,
                 "kind": Kind.RANKED,
                 "published": True,
+                "left_out": [{"task": slug, "why": NOT_REPORTED} for slug in added],
                 "counting": COUNTING,
                 "marks": _reported_marks(results, revisions),
             },
@@ -196,6 +202,13 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
         _write_metrics(entry, tallies)
         board_changed(version.pk, results=True)
     return entry
+
+
+def _added_since(revisions: Sequence[TaskRevision]) -> list[str]:
+    """The tasks of a version that upstream's paper does not have, where it holds all those that the paper has."""
+    published = {task.slug for task in lmr_bench().tasks}
+    slugs = [each.task.slug for each in revisions]
+    return [slug for slug in slugs if slug not in published] if published.issubset(slugs) else []
 
 
 def _reported_marks(results: Iterable[ReportedResult], revisions: Iterable[TaskRevision]) -> Marks:

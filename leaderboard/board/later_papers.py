@@ -10,7 +10,7 @@ from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -65,15 +65,16 @@ def sorted_on(
 
     Submissions in ``hidden`` stand last, as those without results do: on one task their place would tell its mark.
     """
-    found = list(listed.values_list("pk", "entry__marks", "entry__submission"))
+    found = list(listed.values_list("pk", "entry__marks", "entry__submission", "entry__left_out"))
     rater, _, label = sort.removeprefix("-").partition("-")
     if rater not in {"tests", *RATERS}:
         return [pk for pk, *_ in found]
     descends = sort.startswith("-")
 
-    def key(each: tuple[int, Marks, int | None]) -> tuple[bool, float]:
-        _, marks, submission = each
-        score = None if submission in hidden else _score(marks, rater, label.upper() or LABELS[0], tasks)
+    def key(each: tuple[int, Marks, int | None, list[dict[str, str]]]) -> tuple[bool, float]:
+        _, marks, submission, left_out = each
+        counted = tasks if submission else _reported(tasks, left_out)
+        score = None if submission in hidden else _score(marks, rater, label.upper() or LABELS[0], counted)
         return score is None, 0 if score is None else -score if descends else score
 
     return [pk for pk, *_ in sorted(found, key=key)]
@@ -97,16 +98,23 @@ def _given(marks: Marks, rater: str, tasks: Sequence[MatrixTask]) -> list[str]:
     return [known[task.place] for task in tasks] if known else []
 
 
+def _reported(tasks: Sequence[MatrixTask], left_out: Iterable[Mapping[str, str]]) -> list[MatrixTask]:
+    """Those of ``tasks`` that the publication of a reported row has."""
+    slugs = {each["task"] for each in left_out}
+    return [task for task in tasks if task.slug not in slugs]
+
+
 def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
-    shares = _shares(row.marks, tasks)
+    shares = _shares(row.marks, _reported(tasks, row.left_out) if row.reported else tasks)
     known = [share for share in shares if share is not None]
-    # As everywhere, what others reported keeps all tasks as its denominator; here some may be left out.
+    # As everywhere, what others reported keeps all tasks of theirs as its denominator; here some may be left out.
     number = len(shares) if row.reported else len(known)
     return TestsCell.counted(sum(known), number) if known else None
 
 
 def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:
     """A rater's labels; None where it said nothing, or where trials differ, which ``marks`` do not keep apart."""
+    tasks = _reported(tasks, row.left_out) if row.reported else tasks
     labels = _given(row.marks, rater, tasks)
     cell: LabelsCell | None = getattr(row, rater)
     if cell is None or not any(labels) or MIXED in labels:

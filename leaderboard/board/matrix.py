@@ -14,7 +14,7 @@ from benchmark_tasks.domain.queries import in_order, revisions_of
 from benchmark_tasks.models import TaskRevision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.board import BoardRow
@@ -117,27 +117,33 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
     labelled = any((*marks.get("judge", []), *marks.get("human", [])))
     if not labelled and not any(share is not None for share in marks.get("tests", [])):
         return []
-    before, after = _addresses(row)
     found: list[tuple[MatrixTask, SafeString]] = []
+    address_of = _addresses(row)
+    absent = _not_reported(row)
     for task in tasks:
         share, judge, human = said_of(row, task)
-        words = escape(f"{task.slug}: {_told(share, row.trials)}, judge {_said(judge)}, annotators {_said(human)}")
+        told = f"{_told(share, row.trials)}, judge {_said(judge)}, annotators {_said(human)}"
+        words = escape(f"{task.slug}: {absent.get(task.slug, told)}")
         classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
         # One stop of the Tab key in a row; the arrow keys go on from it (static/js/board.js).
         stop = ' tabindex="-1"' if found else ""
-        html = (
-            f'<a class="{classes}{group}" href="{before}{task.paper}/{task.index}/{after}"{stop} title="{words}"></a>'
-        )
+        html = f'<a class="{classes}{group}" href="{address_of(task)}"{stop} title="{words}"></a>'
         found.append((task, mark_safe(html)))  # noqa: S308 - the words are escaped, all else are slugs and numbers
     return found
 
 
-def _addresses(row: BoardRow) -> tuple[str, str]:
-    """What stands before and after a task in the address of the row's answer to it."""
-    if row.reported:
-        return f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/", ""
-    return f"{row.address}answers/", "1/"
+def _not_reported(row: BoardRow) -> dict[str, str]:
+    """The tasks that a reported row's publication does not have, and the words for it."""
+    return {each["task"]: each["why"] for each in row.left_out} if row.reported else {}
+
+
+def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
+    """Gives the address of the row's answer to a task; the task's own where a publication does not have it."""
+    if not row.reported:
+        return lambda task: f"{row.address}answers/{task.paper}/{task.index}/1/"
+    before, absent = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/", _not_reported(row)
+    return lambda task: task.address if task.slug in absent else f"{before}{task.paper}/{task.index}/"
 
 
 def _tests_mark(share: float | None) -> str:
@@ -176,11 +182,11 @@ FILE_MEANINGS: Final = {
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
     """The lines of one system."""
-    before, after = _addresses(row)
+    address_of = _addresses(row)
     lines: list[list[Any]] = []
     for task in tasks if row.marks else ():
         share, *labels = said_of(row, task)
         about = (row.system, row.inputs, task.slug, task.category)
-        address = f"{site}{before}{task.paper}/{task.index}/{after}"
-        lines.append([*about, share, *(_WRITTEN.get(label, label) for label in labels), address])
+        said = (_WRITTEN.get(label, label) for label in labels)
+        lines.append([*about, share, *said, f"{site}{address_of(task)}"])
     return lines

@@ -60,7 +60,7 @@ def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
             categories=categories_of(version),
             tasks=tasks_of(version),
             judge=shown_judge(version.suite_id),
-            submit_to=version.suite if has_code(version) else next(others, None),
+            submit_to=version.suite if _takes_answers(version.suite) else next(others, None),
             suites=suites,
         )
 

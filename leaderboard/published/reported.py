@@ -18,6 +18,7 @@ from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite, SuiteVersion, Task
 from evaluator.queue.database import storable
 from leaderboard.board.entries import recompute_reported
+from leaderboard.board.states import board_changed
 from leaderboard.models import ReportedAggregate, ReportedResult, ReportedRun
 from leaderboard.published.upstream import FileFate, read_files, tests_fields
 from leaderboard.published.upstream_texts import TestOutcome
@@ -80,8 +81,16 @@ def load_published() -> int:
     :class:`MissingSuiteError` when the catalogue lacks the suite or one of its tasks.
     """
     shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
-    version = _version_with_tasks(shipped["benchmark"], {task.slug for task in lmr_bench().tasks})
+    wanted = {task.slug for task in lmr_bench().tasks}
+    version = _newest_with(shipped["benchmark"], wanted)
+    if version is None:
+        msg = (
+            f"No version of the suite {shipped['benchmark']!r} has all the {len(wanted)} reported tasks. "
+            "Run manage.py load_catalogue first."
+        )
+        raise MissingSuiteError(msg)
     with transaction.atomic():
+        _move_rows(version)
         tasks = {task.slug: task for task in Task.objects.filter(suite=version.suite)}
         known = ReportedRun.objects.filter(suite=version.suite).select_related("entry")
         runs = {run.slug: run for run in known.prefetch_related("results__task", "aggregates")}
@@ -101,9 +110,31 @@ def load_published() -> int:
             changed = int(_store(run, fields))
             if run.slug not in imported:
                 changed += _store_results(run, _results(facts), tasks) + _store_totals(run, facts)
-            if changed or run.entry.suite_version_id != version.pk:
+            if changed:
                 recompute_reported(run, version)
     return len(shipped["runs"])
+
+
+def follow_suite(suite: Suite) -> int:
+    """Move the reported rows of ``suite`` to its newest version with all tasks of theirs; return how many moved."""
+    if not ReportedRun.objects.filter(suite=suite, entry__isnull=False).exists():
+        return 0
+    version = _newest_with(suite.slug, {task.slug for task in lmr_bench().tasks})
+    if version is None:
+        return 0
+    with transaction.atomic():
+        return _move_rows(version)
+
+
+def _move_rows(version: SuiteVersion) -> int:
+    """Show the reported rows of a suite on ``version``, and no longer on the one that they stand on."""
+    elsewhere = ReportedRun.objects.filter(suite=version.suite_id).exclude(entry__suite_version=version)
+    moved = list(elsewhere.filter(entry__isnull=False).select_related("entry"))
+    for left in {run.entry.suite_version_id for run in moved}:
+        board_changed(left, results=True)
+    for run in moved:
+        recompute_reported(run, version)
+    return len(moved)
 
 
 def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: User | None = None) -> ResultsImport:
@@ -147,16 +178,12 @@ def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks:
     return RunImport(slug, {rater: len(found) for rater, found in rated.items()}, missing, changed)
 
 
-def _version_with_tasks(suite_slug: str, wanted: set[str]) -> SuiteVersion:
-    """The newest version that has exactly the reported tasks: an operator's import may add others later."""
+def _newest_with(suite_slug: str, wanted: set[str]) -> SuiteVersion | None:
+    """The newest version that has the reported tasks; an operator's import may have others as well."""
     for version in SuiteVersion.objects.filter(suite__slug=suite_slug).prefetch_related("revisions__task"):
-        if {revision.task.slug for revision in version.revisions.all()} == wanted:
+        if wanted <= {revision.task.slug for revision in version.revisions.all()}:
             return version
-    msg = (
-        f"No version of the suite {suite_slug!r} has exactly the {len(wanted)} reported tasks. "
-        "Run manage.py load_catalogue first."
-    )
-    raise MissingSuiteError(msg)
+    return None
 
 
 def _imported_runs(suite: Suite) -> set[str]:

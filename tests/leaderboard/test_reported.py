@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.models import Suite
+from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.models import Suite, SuiteVersion
+from benchmark_tasks.signals import suite_imported
 from leaderboard.board.board import BoardRow
-from leaderboard.models import EntryMetric
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.later_papers import month_choices
+from leaderboard.board.matrix import cells, file_rows, tasks_of
+from leaderboard.board.states import note_change
+from leaderboard.comparing.ranks import rank_version
+from leaderboard.models import Entry, EntryMetric
 from leaderboard.published.reported import load_published
-from tests.leaderboard.showing import rows_of
+from submissions.enums import Visibility
+from tests.benchmark_tasks.factories import PaperFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
+from tests.leaderboard.factories import reported
+from tests.leaderboard.showing import counted, rows_of, words_of
+
+if TYPE_CHECKING:
+    from django.test import Client
 
 pytestmark = pytest.mark.django_db
 
@@ -75,3 +88,119 @@ def test_categories_are_counted_where_results_per_task_are_known(rows: list[Boar
 def test_without_the_catalogue_the_command_says_what_to_do() -> None:
     with pytest.raises(CommandError, match=r"Run manage\.py load_catalogue first"):
         call_command("load_published")
+
+
+ADDED = ("extra/1", "extra/2")
+
+
+def import_larger() -> SuiteVersion:
+    """A second version of the suite, as an operator's import makes it: two more tasks, new revisions of the first."""
+    suite = Suite.objects.get(slug="lmr-bench")
+    first = current_version(suite)
+    assert first is not None
+    version: SuiteVersion = SuiteVersionFactory(suite=suite, number=first.number + 1)
+    for old in revisions_of(first):
+        version.revisions.add(TaskRevisionFactory(task=old.task, number=2, category=old.category))
+    paper = PaperFactory(suite=suite, slug="extra", folder_name="12-extra", address="https://arxiv.org/abs/3105.00001")
+    for index in (1, 2):
+        task = TaskFactory(suite=suite, paper=paper, index=index, slug=f"extra/{index}")
+        version.revisions.add(TaskRevisionFactory(task=task, category=revisions_of(first)[0].category))
+    suite_imported.send(sender=SuiteVersion, suite_version=version, actor=None)
+    return version
+
+
+def test_rows_follow_an_import_of_more_tasks_with_their_published_numbers(rows: list[BoardRow]) -> None:
+    first = current_version(Suite.objects.get(slug="lmr-bench"))
+    version = import_larger()
+    assert first is not None
+    assert rows_of(first) == []
+    moved = rows_of(version)
+    assert {(row.scaffold or "none", row.backbone, row.inputs): shown(row) for row in moved} == EXPECTED
+    assert [(row.tests, row.judge, row.human) for row in moved] == [(row.tests, row.judge, row.human) for row in rows]
+    assert {row.tests.tasks for row in moved if row.tests} == {28}
+    left_out = tuple({"task": slug, "why": "not in the publication"} for slug in ADDED)
+    assert all(row.left_out == left_out for row in moved)
+    known = EntryMetric.objects.filter(entry__reported_run__slug="openhands-gpt-4.1", category__isnull=False)
+    assert (known.count(), sum(metric.tasks for metric in known)) == (9, 28)
+    assert sum(metric.tests_passed or 0 for metric in known) == 10
+    assert load_published() == 13
+    assert Entry.objects.filter(suite_version=version).count() == 13
+
+
+def test_rows_stay_where_a_new_version_lacks_one_of_their_tasks(rows: list[BoardRow]) -> None:
+    first = current_version(Suite.objects.get(slug="lmr-bench"))
+    assert first is not None
+    version: SuiteVersion = SuiteVersionFactory(suite=first.suite, number=first.number + 1)
+    version.revisions.set(list(revisions_of(first))[1:])
+    suite_imported.send(sender=SuiteVersion, suite_version=version, actor=None)
+    assert rows_of(version) == []
+    assert rows_of(first) == rows
+
+
+def test_another_suite_with_reported_rows_is_left_alone() -> None:
+    entry = reported()
+    newer = SuiteVersionFactory(suite=entry.suite_version.suite, number=2)
+    suite_imported.send(sender=SuiteVersion, suite_version=newer, actor=None)
+    assert Entry.objects.get().suite_version == entry.suite_version
+
+
+def test_a_task_that_was_added_is_no_failure_of_theirs(rows: list[BoardRow]) -> None:
+    version = import_larger()
+    row = next(each for each in rows_of(version) if each.key == "r-openhands-gpt-4.1")
+    tasks = [task for task in tasks_of(version) if task.slug in ADDED]
+    assert [cell for task, cell in cells(row, tasks_of(version)) if task.slug in ADDED] == [
+        f'<a class="m tn jn hn" href="{task.address}" tabindex="-1" title="{task.slug}: not in the publication"></a>'
+        for task in tasks
+    ]
+    assert [(line[4:7], line[7]) for line in file_rows(row, tasks, "https://site")] == [
+        ([None, "", ""], f"https://site{task.address}") for task in tasks
+    ]
+
+
+def test_their_ranks_among_themselves_stay_and_a_measured_row_is_compared_on_shared_tasks(
+    rows: list[BoardRow],
+) -> None:
+    def bands(version: SuiteVersion) -> dict[str, tuple[int, int] | None]:
+        note_change(version.pk, results=True)
+        rank_version(version.pk)
+        return {row.key: row.rank for row in rows_of(version)}
+
+    first = current_version(Suite.objects.get(slug="lmr-bench"))
+    assert first is not None
+    before = bands(first)
+    version = import_larger()
+    assert bands(version) == before
+    submission = counted(version, visibility=Visibility.PUBLISHED)
+    recompute_submission(submission.pk)
+    after = bands(version)
+    # It passes all that it shares with them, so it is above each of them that has results by task.
+    assert after.pop(f"s{submission.pk}") == (1, 1)
+    assert after == {key: band and (band[0] + 1, band[1] + 1) for key, band in before.items()}
+
+
+def test_papers_after_a_month_count_only_what_was_reported(client: Client, rows: list[BoardRow]) -> None:
+    def numbers(month: str) -> list[dict[str, object]]:
+        address = f"/board/lmr-bench/?format=json&sort=system&papers={month}"
+        found: list[dict[str, object]] = client.get(address).json()["rows"]
+        return found
+
+    first = current_version(Suite.objects.get(slug="lmr-bench"))
+    assert first is not None
+    months = [month for month, _ in month_choices(tasks_of(first))]
+    before = [numbers(month) for month in months]
+    assert {row["tasks"] for row in before[0] if row["tasks"]} == {27}
+    version = import_larger()
+    assert [numbers(month) for month in months] == before
+    last = month_choices(tasks_of(version))[-1][0]
+    assert last not in months
+    assert {(row["tests_passed"], row["tasks"], row["judge_li_percent"]) for row in numbers(last)} == {(None,) * 3}
+
+
+def test_an_old_versions_board_leads_to_the_rows_and_to_the_suites_own_kit(
+    client: Client, rows: list[BoardRow]
+) -> None:
+    import_larger()
+    said = words_of(client.get("/board/lmr-bench/?version=1"))
+    assert "Nothing is published on version 1 of this suite. Rows stand on version 2 ." in said
+    assert "takes no answers here" not in said
+    assert "Get the tasks and submit" in said
