@@ -202,7 +202,7 @@ def _paper_content(paper: PaperFolder, keeper: _Keeper) -> NewPaper:
     """Everything that is stored of a paper. Raises OSError where a file cannot be read or kept."""
     repository: Mapping[str, Content] = {}
     if paper.repository is not None:
-        repository = {name: paper.repository / name for name in paper.repository_files}
+        repository = {**{name: paper.repository / name for name in paper.repository_files}, **paper.cut_files}
     hashes = {
         "repository_hash": keeper.tree(repository) if repository else "",
         "paper_hash": keeper.file(paper.paper_file),

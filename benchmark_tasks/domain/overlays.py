@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -61,11 +62,33 @@ class TaskOverlay(StrictInfo):
         return value
 
 
+class Lines(StrictInfo):
+    """The lines of a file from ``first`` to ``last``, and their digest, so that other ones are never taken for them."""
+
+    first: Annotated[int, Field(ge=1)]
+    last: Annotated[int, Field(ge=1)]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+    def cut(self, content: bytes) -> bytes | None:
+        """``content`` without them; None where it has other ones there. How lines end does not matter."""
+        lines = content.splitlines(keepends=True)
+        ours = b"".join(line.rstrip(b"\r\n") + b"\n" for line in lines[self.first - 1 : self.last])
+        if hashlib.sha256(ours).hexdigest() != self.sha256:
+            return None
+        return b"".join([*lines[: self.first - 1], *lines[self.last :]])
+
+
 class LeftOut(StrictInfo):
-    """A file of the masked repository that gives an answer away, and how."""
+    """A file of the masked repository, or ``lines`` of it, that gives an answer away, and how."""
 
     file: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    lines: Lines | None = None
     reason: _Sentence
+
+    def as_data(self) -> dict[str, Any]:
+        """What a task's page says of it, as plain data."""
+        lines = {"lines": [self.lines.first, self.lines.last]} if self.lines else {}
+        return {"file": self.file, "reason": self.reason, **lines}
 
 
 class PaperOverlay(StrictInfo):
@@ -91,7 +114,7 @@ class Overlay:
         return {
             "tests": self.task.tests,
             "corrections": list(self.corrections),
-            "left_out": [each.model_dump() for each in self.left_out],
+            "left_out": [each.as_data() for each in self.left_out],
             "upstream_reasons": [*filter(None, [self.task.upstream_cannot_run]), *upstream_reasons],
         }
 

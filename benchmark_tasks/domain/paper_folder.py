@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from benchmark_tasks.domain.info import PaperInfo, TaskInfo
@@ -59,6 +60,7 @@ class TaskFolder:
 class PaperFolder:
     """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
 
+    ``cut_files`` holds those of them that are imported without some of their lines.
     ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
     says how its environment is built.
     """
@@ -67,6 +69,7 @@ class PaperFolder:
     path: Path
     repository: Path | None
     repository_files: tuple[str, ...]
+    cut_files: Mapping[str, bytes]
     paper_file: Path | None
     dockerfile: Path | None
     tasks: tuple[TaskFolder, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmark_tasks.domain.folders import (
@@ -54,10 +55,12 @@ class _Reader:
         self, folder: Path, info: PaperInfo, problems: list[ImportProblem], overlays: Mapping[int, Overlay]
     ) -> None:
         self._folder = folder
-        self._overlays = overlays
+        self._overlays = dict(overlays)
         self._info = info
         self._problems = problems
         self._repository_reason = ""
+        self._cut: dict[str, bytes] = {}
+        """Repository files of which an overlay leaves out lines, without these."""
         self._repository, self._listing = self._open_repository()
         self.pointers: Collection[str] = ()
         """Repository files that are Git LFS pointers."""
@@ -82,6 +85,7 @@ class _Reader:
             path=self._folder,
             repository=self._repository,
             repository_files=tuple(self._listing.sizes),
+            cut_files=self._cut,
             paper_file=self._paper_file(),
             dockerfile=self._dockerfile(),
             tasks=tuple(tasks),
@@ -98,7 +102,8 @@ class _Reader:
 
     def read_file(self, relative: str) -> bytes:
         """A file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
-        return self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
+        cut = {self.in_repository(name): content for name, content in self._cut.items()}
+        return cut.get(relative) or self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
 
     def place_of(self, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
         """The place of such a file."""
@@ -146,12 +151,31 @@ class _Reader:
         listing = list_files(self._folder / name)
         for file, why in listing.skipped:
             self.remark(self.in_repository(file), why)
-        for each in {each for overlay in self._overlays.values() for each in overlay.left_out}:
-            listing.drop(each.file)
+        self._leave_out(self._folder / name, listing)
         if listing.excess:
             self._repository_reason = f"the repository folder {name!r} {listing.excess}"
             return None, Listing()
         return self._folder / name, listing
+
+    def _leave_out(self, repository: Path, listing: Listing) -> None:
+        """Leave out what the overlays say; lines that are others than they mean stay, with a remark."""
+        stayed = set()
+        every = {each for overlay in self._overlays.values() for each in overlay.left_out}
+        # A file's last lines first, so that the numbers of those before them stay right.
+        for each in sorted(every, key=lambda each: each.lines.first if each.lines else 0, reverse=True):
+            cut = None
+            if each.lines and each.file in listing.sizes:
+                cut = each.lines.cut(self._cut.get(each.file) or (repository / each.file).read_bytes())
+                if cut is None:
+                    stayed.add(each)
+                    self.remark(self.in_repository(each.file), "has other lines than the overlay leaves out; they stay")
+                    continue
+            listing.drop(each.file)
+            if cut is not None:
+                self._cut[each.file] = cut
+                listing.add(each.file, len(cut))
+        for index, one in self._overlays.items():
+            self._overlays[index] = replace(one, left_out=tuple(each for each in one.left_out if each not in stayed))
 
     def _only_repository(self) -> str:
         """The one folder that holds every goal file: upstream renames repositories and forgets to say so."""

@@ -126,9 +126,10 @@ class CorrectedFactOut(Schema):
 
 
 class LeftOutFileOut(Schema):
-    """A file of the repository that gave an answer away, and is left out."""
+    """A file of the repository that gave an answer away and is left out, whole or ``lines``, the first and the last."""
 
     file: str
+    lines: list[int] = []
     reason: str
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.overlays import OVERLAY_FILE, Overlays
 from benchmark_tasks.domain.paper_folder import GradingFiles
 from benchmark_tasks.domain.problems import ImportRefusedError
+from benchmark_tasks.domain.queries import masked_definition
 from benchmark_tasks.domain.suite_folder import read_suite, suite_root
 from benchmark_tasks.facts.lmr_bench import lmr_bench, paper_slug
 from benchmark_tasks.models import TaskRevision
@@ -61,6 +63,18 @@ def write_overlay(home: Path, suite: str = "others", folder: str = PAPER, **chan
     put(place / "cases_1.py", CASES)
     put(place / "run_1.py", RUN)
     return place
+
+
+GOAL_FILE = "src/trainers.py"
+MASKED = '"""A goal file."""\n\n\ndef total(*arguments):\n    raise NotImplementedError("total")\n'
+COPY = "# def total(*arguments):\n#     return sum(arguments)\n"
+
+
+def with_copy(dataset: Path, end: str = "\n") -> dict[str, Any]:
+    """Put a commented-out copy into the second and third line of the goal file; what an overlay says of these."""
+    first, rest = MASKED.split("\n", 1)
+    put(dataset / PAPER / "SimPO" / GOAL_FILE, f"{first}\n{COPY}{rest}".replace("\n", end))
+    return {"first": 2, "last": 3, "sha256": hashlib.sha256(COPY.encode()).hexdigest()}
 
 
 def read_task(dataset: Path) -> TaskFolder:
@@ -168,6 +182,48 @@ class TestReading:
         (unchanged,) = read_suite(dataset).papers
         assert "holds a copy of golden_files/trainers_golden.py (src/copy.py)" in unchanged.tasks[0].reasons[0]
 
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    def test_lines_that_give_the_answer_away_are_cut_out_of_the_goal_file(
+        self, dataset: Path, home: Path, end: str
+    ) -> None:
+        told = {"file": GOAL_FILE, "reason": "It is the masked function, commented out."}
+        write_overlay(home, leave_out=[{**told, "lines": with_copy(dataset, end)}])
+        (paper,) = read_suite(dataset, Overlays.of("others")).papers
+        content = paper.cut_files[GOAL_FILE]
+        assert paper.cut_files == {GOAL_FILE: MASKED.replace("\n", end).encode()}
+        (task,) = paper.tasks
+        assert (task.reasons, task.masked_line) == ((), 4)
+        assert content.decode().splitlines()[3] == task.masked_source.splitlines()[0]
+        assert task.overlay is not None
+        assert task.overlay.as_data(())["left_out"] == [{**told, "lines": [2, 3]}]
+        (unchanged,) = read_suite(dataset).papers
+        assert (unchanged.cut_files, unchanged.tasks[0].masked_line) == ({}, 6)
+
+    def test_lines_that_upstream_has_changed_stay_with_a_remark(self, dataset: Path, home: Path) -> None:
+        lines = with_copy(dataset)
+        write_overlay(home, leave_out=[{"file": GOAL_FILE, "lines": lines, "reason": "A copy."}])
+        file = dataset / PAPER / "SimPO" / GOAL_FILE
+        put(file, file.read_bytes().replace(b"# def", b"#  def"))
+        suite = read_suite(dataset, Overlays.of("others"))
+        assert f"{PAPER}/SimPO/{GOAL_FILE}: has other lines than the overlay leaves out; they stay" in remarks(suite)
+        assert suite.papers[0].cut_files == {}
+        overlay = suite.papers[0].tasks[0].overlay
+        assert overlay is not None
+        assert overlay.as_data(())["left_out"] == []
+
+    def test_lines_may_be_cut_out_of_a_file_in_several_places(self, dataset: Path, home: Path) -> None:
+        with_copy(dataset)
+        one, two = (hashlib.sha256(f"{line}\n".encode()).hexdigest() for line in COPY.splitlines())
+        cuts = [{"first": 2, "last": 2, "sha256": one}, {"first": 3, "last": 3, "sha256": two}]
+        write_overlay(home, leave_out=[{"file": GOAL_FILE, "lines": cut, "reason": "A copy."} for cut in cuts])
+        (paper,) = read_suite(dataset, Overlays.of("others")).papers
+        assert paper.cut_files == {GOAL_FILE: MASKED.encode()}
+
+    def test_lines_of_a_file_that_upstream_removed_are_no_error(self, dataset: Path, home: Path) -> None:
+        lines = {"first": 1, "last": 2, "sha256": "0" * 64}
+        write_overlay(home, leave_out=[{"file": "src/absent.py", "lines": lines, "reason": "A copy."}])
+        assert read_task(dataset).reasons == ()
+
     def test_a_note_is_added_to_the_instruction_as_ours(self, dataset: Path, home: Path) -> None:
         write_overlay(home, note="Return a float.")
         note = "Note by LMR-Board, which is no part of the benchmark's own instruction: Return a float."
@@ -200,6 +256,10 @@ class TestReading:
             ),
             ({"check": {"public_seeds": []}}, "tasks[0].check.public_seeds"),
             ({"leave_out": [{"file": "x"}]}, "leave_out[0]"),
+            (
+                {"leave_out": [{"file": "x", "reason": "y", "lines": {"first": 1, "last": 2, "sha256": "z"}}]},
+                "leave_out[0].lines.sha256",
+            ),
         ],
     )
     def test_an_error_of_form_refuses_the_import(
@@ -240,6 +300,16 @@ class TestImporting:
         }
         grading = tree_files(tree_path(revision.grading_hash).name)
         assert {"cases.py", "run.py", "check.json", "reference/unit_test/unit_test_1.py"} <= set(grading)
+
+    def test_lines_that_are_left_out_are_in_no_repository_and_no_reference(self, dataset: Path, home: Path) -> None:
+        lines = with_copy(dataset)
+        write_overlay(home, leave_out=[{"file": GOAL_FILE, "lines": lines, "reason": "A copy."}])
+        import_suite(folder=dataset, slug="others")
+        revision = TaskRevision.objects.get()
+        assert tree_files(revision.repository_hash)[GOAL_FILE].read_text() == MASKED
+        golden = (dataset / PAPER / "golden_files/trainers_golden.py").read_bytes()
+        assert tree_files(revision.grading_hash)[f"reference/{GOAL_FILE}"].read_bytes() == golden
+        assert masked_definition(revision).first_line == 4
 
     def test_without_overlays(self, dataset: Path, home: Path) -> None:
         write_overlay(home)

@@ -281,7 +281,10 @@ def test_answers_are_sorted_by_what_a_rater_says_and_difficulty_counts_ranked_ro
 OVERLAY: dict[str, Any] = {
     "tests": "Sums of `total` & differences.",
     "corrections": [{"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}],
-    "left_out": [{"file": "src/copy.py", "reason": "It is the <golden> file."}],
+    "left_out": [
+        {"file": "src/copy.py", "reason": "It is the <golden> file."},
+        {"file": "src/goal.py", "reason": "They hold it, too.", "lines": [2, 31]},
+    ],
     "upstream_reasons": [],
 }
 
@@ -321,6 +324,7 @@ def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
     assert "category: evaluation-metrics instead of nothing. Table 4." in shown
     assert "src/copy.py. It is the <golden> file." in shown
     assert "It is the &lt;golden&gt; file." in text
+    assert "src/goal.py, lines 2 to 31. They hold it, too." in shown
     link = "/agreement/small/?first=upstream-tests&amp;second=tests&amp;binary=1"
     assert (link in text) is bool(audit.get("upstream", {}).get("runs"))
 

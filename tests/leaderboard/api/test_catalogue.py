@@ -104,12 +104,14 @@ def test_the_overlay_of_a_task(
     assert Program().get("/suites/small/tasks/alpha/1")["overlay"] is None
     correction = {"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}
     left_out = {"file": "copy.py", "reason": "It is the golden file."}
-    overlay = {"tests": "Sums.", "corrections": [correction], "left_out": [left_out], "upstream_reasons": reasons}
+    lines = {"file": "goal.py", "reason": "A copy.", "lines": [2, 31]}
+    about = {"tests": "Sums.", "corrections": [correction]}
+    overlay = {**about, "left_out": [left_out, lines], "upstream_reasons": reasons}
     TaskRevision.objects.update(overlay=overlay, audit={"upstream": trial} if trial else {})
     assert Program().get("/suites/small/tasks/alpha/1")["overlay"] == {
         "tests": "Sums.",
         "corrections": [correction],
-        "left_out": [left_out],
+        "left_out": [{**left_out, "lines": []}, lines],
         "upstream_test_runs": runs,
         "upstream_test_reasons": told,
     }
