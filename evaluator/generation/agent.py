@@ -25,7 +25,7 @@ from submissions.trajectories.steps import Action, AgentRun, Step
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.generation.agent_workspace import AgentTask, Workspace
+    from evaluator.generation.agent_workspace import AgentTask
     from evaluator.providers.types import ModelReply, ToolUse
     from evaluator.sandbox.types import Sandbox
 
@@ -62,18 +62,28 @@ _EDITING: Final = re.compile(
     r"\bsed (?:-\w+ )*-i|\bpatch\b|\btee\b|\.write(?:_text)?\(|\s>>? *(?!/dev/null)[\w./~\"'$]"
 )
 _MATERIAL: Final = {
-    "full": (
+    ("full", False): (
         "- The repository, in which your commands start. Its tests are left out, and so is the function's body.\n"
     ),
-    "paper_goal_file": (
+    ("full", True): (
+        "- The repository, in which your commands start. Its tests are left out. The function stands in a file of "
+        "tests: here that file holds its imports and the function's masked definition. The definition alone is taken "
+        "as your answer and put back into its place.\n"
+    ),
+    ("paper_goal_file", False): (
         "- Of the repository only this one file. The others are left out: what it imports from them cannot be run "
         "here.\n"
     ),
-    "definition": (
+    ("paper_goal_file", True): (
+        "- Of the repository only the imports of this one file and the function's masked definition. It will be put "
+        "back into its place there.\n"
+    ),
+    ("paper_only", True): (
         "- Of the repository only the function's masked definition, alone in its file. It will be put back into its "
         "place there.\n"
     ),
 }
+"""What an agent has of the repository, by its inputs and by whether the goal file holds the definition alone."""
 
 
 class Ask(Protocol):
@@ -129,10 +139,10 @@ def run_agent(
         prepared(task, scratch=scratch) as workspace,
         AgentBox(sandbox, workspace, limits, environment=task.environment, label=label, cancelled=cancelled) as box,
     ):
-        run = _Run(ask, box, limits, cancelled, messages=[_opening(task, limits, workspace)])
+        run = _Run(ask, box, limits, cancelled, messages=[opening(task, limits)])
         while not run.ending:
             run.turn()
-        return AgentResult(box.changes, run.trajectory(), run.finished, run.ending, workspace.is_definition)
+        return AgentResult(box.changes, run.trajectory(), run.finished, run.ending, task.is_definition)
 
 
 @dataclass
@@ -285,9 +295,8 @@ def system_text() -> str:
     return prompt_text("agent_system.txt")
 
 
-def _opening(task: AgentTask, limits: AgentLimits, workspace: Workspace) -> Message:
+def opening(task: AgentTask, limits: AgentLimits) -> Message:
     """The task in words."""
-    pdf = " and as PDF in `../paper/paper.pdf`" if task.paper_pdf else ""
     goal = task.goal
     name = goal.function
     if goal.class_name and goal.class_name != name and not name.startswith(f"{goal.class_name}."):
@@ -297,13 +306,19 @@ def _opening(task: AgentTask, limits: AgentLimits, workspace: Workspace) -> Mess
         "goal_name": name,
         "goal_file": goal.file,
         "instruction": task.instruction,
-        "material": _MATERIAL["definition" if workspace.is_definition else task.inputs]
-        + f"- The paper as text in `../paper/paper.txt`{pdf}.",
+        "material": _MATERIAL[task.inputs, task.is_definition] + _paper_line(task),
         "steps": str(limits.steps),
         "minutes": f"{limits.seconds / 60:.0f}",
         "command_seconds": f"{limits.command_seconds:g}",
     }
     return Message("user", filled("agent_task.txt", fields))
+
+
+def _paper_line(task: AgentTask) -> str:
+    text = "as text in `../paper/paper.txt`" if task.paper_text else ""
+    pdf = "as PDF in `../paper/paper.pdf`" if task.paper_pdf else ""
+    forms = " and ".join(form for form in (text, pdf) if form)
+    return f"- The paper {forms}." if forms else "- The paper is not available."
 
 
 def _size(message: Message) -> int:

@@ -54,16 +54,22 @@ class AgentTask:
     inputs: str
     unit_test_file: str = ""
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether the goal file in the box holds the definition alone, as it does where the file is one of tests."""
+        file = self.goal.file
+        is_among_tests = file == self.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(file).parts)
+        return self.inputs == "paper_only" or is_among_tests
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What is mounted, how much room the copies of it need (bytes and entries), and what the goal file holds."""
+    """What is mounted, and how much room the copies of it need (bytes and entries)."""
 
     mounts: tuple[Mount, ...]
     size: int
     entries: int
     largest: int
-    is_definition: bool
 
 
 @contextmanager
@@ -76,7 +82,7 @@ def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Worksp
         folder = Path(name)
         folder.chmod(0o755)
         try:
-            is_definition = _fill(task, folder)
+            _fill(task, folder)
             _write_paper(task, folder / "paper")
         except (OSError, SourceError) as error:
             raise SandboxError(f"{task.goal.task}: the agent's folder cannot be made: {error}") from error
@@ -86,7 +92,6 @@ def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Worksp
             size=sum(-(-size // _BLOCK) * _BLOCK + _ENTRY_BYTES for size in sizes),
             entries=len(sizes),
             largest=max(sizes),
-            is_definition=is_definition,
         )
 
 
@@ -121,8 +126,8 @@ def shell_mounts() -> tuple[Mount, ...]:
     )
 
 
-def _fill(task: AgentTask, folder: Path) -> bool:
-    """Make ``folder/repository``; whether its goal file holds the definition alone."""
+def _fill(task: AgentTask, folder: Path) -> None:
+    """Make ``folder/repository``."""
     repository, goal = folder / "repository", task.goal
     content = (task.repository / goal.file).read_bytes()
     if task.inputs == "full":
@@ -130,20 +135,13 @@ def _fill(task: AgentTask, folder: Path) -> bool:
     else:
         repository.mkdir()
     place = repository / goal.file
-    # Where the goal stands among the tests themselves, the agent gets its definition and no test.
-    is_definition = task.inputs == "paper_only" or _is_among_tests(task)
-    if is_definition:
+    if task.is_definition:
         text = definition_alone(content, goal, with_imports=task.inputs != "paper_only").encode()
     else:
         text = content
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     place.write_bytes(text)
-    return is_definition
-
-
-def _is_among_tests(task: AgentTask) -> bool:
-    return task.goal.file == task.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(task.goal.file).parts)
 
 
 def _without_tests(task: AgentTask, target: Path) -> None:
@@ -160,6 +158,7 @@ def _without_tests(task: AgentTask, target: Path) -> None:
 
 def _write_paper(task: AgentTask, folder: Path) -> None:
     folder.mkdir()
-    (folder / "paper.txt").write_text(task.paper_text, encoding="utf-8", errors="replace")
+    if task.paper_text:
+        (folder / "paper.txt").write_text(task.paper_text, encoding="utf-8", errors="replace")
     if task.paper_pdf is not None:
         shutil.copyfile(task.paper_pdf, folder / "paper.pdf")

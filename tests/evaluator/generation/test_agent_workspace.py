@@ -11,9 +11,9 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from evaluator.enums import AnswerTaken
-from evaluator.generation.agent import AgentResult
+from evaluator.generation.agent import AgentResult, opening
 from evaluator.generation.agent_answers import read_result
-from evaluator.generation.agent_box import Changes
+from evaluator.generation.agent_box import AgentLimits, Changes
 from evaluator.generation.agent_workspace import AgentTask, definition_alone, prepared
 from evaluator.generation.answers import Answer
 from evaluator.sandbox.types import Sandbox, SandboxError
@@ -149,7 +149,49 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
     assert "unittest.TestCase" not in shown
     assert worked.result.is_definition
     assert worked.changed == {task.goal.file: answer.encode()}
-    assert "alone in its file" in worked.requests[0].messages[0].text
+    told = worked.requests[0].messages[0].text
+    assert "Its tests are left out. The function stands in a file of tests: here that file holds its imports" in told
+    assert "Of the repository only" not in told
+
+
+@pytest.mark.parametrize(
+    ("inputs", "unit_test_file", "said"),
+    [
+        ("full", "", "- The repository, in which your commands start. Its tests are left out, and so is the"),
+        ("full", "ranking/goal.py", "- The repository, in which your commands start. Its tests are left out. The"),
+        ("paper_goal_file", "", "- Of the repository only this one file."),
+        ("paper_goal_file", "ranking/goal.py", "- Of the repository only the imports of this one file and the func"),
+        ("paper_only", "", "- Of the repository only the function's masked definition, alone in its file."),
+        ("paper_only", "ranking/goal.py", "- Of the repository only the function's masked definition, alone in its"),
+    ],
+)
+def test_the_agent_is_told_what_it_has_of_the_repository(
+    tmp_path: Path, inputs: str, unit_test_file: str, said: str
+) -> None:
+    made = make_task(tmp_path, inputs=inputs, unit_test_file=unit_test_file)
+    assert f"What you have:\n{said}" in opening(made, AgentLimits()).text
+
+
+@pytest.mark.parametrize(
+    ("text", "pdf", "said"),
+    [
+        ("Text.", True, "- The paper as text in `../paper/paper.txt` and as PDF in `../paper/paper.pdf`."),
+        ("Text.", False, "- The paper as text in `../paper/paper.txt`."),
+        ("", True, "- The paper as PDF in `../paper/paper.pdf`."),
+        ("", False, "- The paper is not available."),
+    ],
+)
+def test_the_agent_is_told_of_the_paper_that_is_there(tmp_path: Path, text: str, said: str, *, pdf: bool) -> None:
+    file = tmp_path / "file.pdf"
+    file.write_bytes(b"%PDF-")
+    made = make_task(tmp_path, paper_text=text, paper_pdf=file if pdf else None)
+    lines = opening(made, AgentLimits()).text.splitlines()
+    assert [line for line in lines if line.startswith("- The paper")] == [said]
+    given = {"paper.txt": text, "paper.pdf": "%PDF-" if pdf else ""}
+    found = {path: content for path, content in files_of(made).items() if path.startswith("/box/paper")}
+    assert found == {f"/box/paper/{name}": content for name, content in given.items() if content}
+    with prepared(made) as workspace:
+        assert "/box/paper" in {mount.target for mount in workspace.mounts}
 
 
 def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_path: Path) -> None:

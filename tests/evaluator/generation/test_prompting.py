@@ -125,6 +125,7 @@ def test_foreign_text_cannot_end_its_own_frame() -> None:
 def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
     without = build_prompt(replace(TASK, paper=None), inputs="full", input_budget=100_000)
     assert "The paper is not available." in without.request.messages[0].text
+    assert "You are given part of the code that belongs to a paper" in without.request.system
     cut = build_prompt(replace(TASK, paper=replace(PAPER, cut="Pages from 3 on.")), inputs="full", input_budget=100_000)
     assert [each.as_data() for each in cut.cuts] == [
         {"part": "later pages of the paper", "tokens": 0, "why": "Pages from 3 on."}
