@@ -276,9 +276,8 @@ def within_context(messages: list[Message], limits: AgentLimits) -> tuple[Messag
 
     The answers to the last turn stay: without them the model would ask for the same again.
     """
-    described = f"{system_text()}{BASH.description}{BASH.parameters}"
     sizes = [_size(message) for message in messages]
-    surplus = sum(sizes) + tokens.count(described) - (limits.context_tokens - limits.max_output_tokens)
+    surplus = sum(sizes) + tokens.count(_rules()) - (limits.context_tokens - limits.max_output_tokens)
     last_turn = max((place for place, message in enumerate(messages) if message.role == "assistant"), default=0)
     kept = list(messages)
     for place in range(last_turn):
@@ -293,6 +292,15 @@ def within_context(messages: list[Message], limits: AgentLimits) -> tuple[Messag
 def system_text() -> str:
     """The rules that the model is told."""
     return prompt_text("agent_system.txt")
+
+
+def first_tokens(task: AgentTask, limits: AgentLimits) -> int:
+    """About how many tokens the first request has: the rules, the tool and the task."""
+    return tokens.count(_rules()) + _size(opening(task, limits))
+
+
+def _rules() -> str:
+    return f"{system_text()}{BASH.description}{BASH.parameters}"
 
 
 def opening(task: AgentTask, limits: AgentLimits) -> Message:

@@ -68,11 +68,13 @@ def answer_by_agent(
             raise OutOfContextError(str(error)) from None
 
     revision = question.implementation.revision
+    epoch = question.implementation.submission.suite_version.seed_epoch
+    environment = Grader(revision, epoch).environment
     result = run_agent(
         ask=ask,
         sandbox=configured_sandbox(),
-        task=_task(question),
-        limits=_limits(client.settings, revision),
+        task=agent_task(revision, inputs=question.generation.inputs, environment=environment),
+        limits=agent_limits(client.settings, revision),
         label=f"{job_label()}-ask-{question.pk}",
         cancelled=stop,
         scratch=scratch_folder(),
@@ -158,8 +160,8 @@ def _remarks(aside: dict[str, str], changes: Changes, task: TaskFiles) -> list[d
     return [{"message": message, "file": path, "diff": ""} for path, message in said]
 
 
-def _task(question: AnswerRequest) -> AgentTask:
-    revision = question.implementation.revision
+def agent_task(revision: TaskRevision, *, inputs: str, environment: str) -> AgentTask:
+    """``revision`` as an agent gets it. Raises ``ContentMissingError``."""
     paper = paper_of(revision)
     paper_file = file_path(revision.paper_hash) if revision.paper_hash else None
     return AgentTask(
@@ -168,8 +170,8 @@ def _task(question: AnswerRequest) -> AgentTask:
         repository=tree_path(revision.repository_hash),
         paper_pdf=paper_file if paper_file and is_pdf(paper_file) else None,
         paper_text=_text(paper) if paper else "",
-        environment=Grader(revision, question.implementation.submission.suite_version.seed_epoch).environment,
-        inputs=question.generation.inputs,
+        environment=environment,
+        inputs=inputs,
         unit_test_file=revision.unit_test_file,
     )
 
@@ -180,7 +182,8 @@ def _text(paper: Paper) -> str:
     return "\n\n".join([paper.title, *sections])
 
 
-def _limits(given: EndpointSettings, revision: TaskRevision) -> AgentLimits:
+def agent_limits(given: EndpointSettings, revision: TaskRevision) -> AgentLimits:
+    """What an agent may use on ``revision``."""
     usual = AgentLimits(
         steps=settings.ENVIRONMENT.agent_steps,
         context_tokens=given.context_tokens,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.queries import runnable_revisions_of
 from evaluator.generation.prompt_tasks import prompt_task
-from evaluator.generation.prompting import PromptTooLongError, build_prompt, input_budget
+from evaluator.generation.prompting import NO_PAPER, PromptTooLongError, build_prompt, input_budget
 from evaluator.generation.tokens import counted_with
 from evaluator.providers.types import EndpointSettings
 from submissions.enums import Scaffold
@@ -15,6 +15,7 @@ from submissions.enums import Scaffold
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from benchmark_tasks.models import TaskRevision
     from evaluator.generation.generating import RunOrder
     from submissions.models import Endpoint
 
@@ -28,7 +29,7 @@ STEP_TOKENS: Final = 600
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
     """One task, all trials: ``output_tokens`` is a bound where the model is asked once. ``problem`` says why it is
-    not asked, ``cuts`` how many parts do not fit the model and are left out.
+    not asked, ``cuts`` how many parts do not fit the model and are left out; ``without_paper``: none is available.
     """
 
     task: str
@@ -37,6 +38,7 @@ class EstimateRow:
     dollars: Decimal | None
     cuts: int = 0
     problem: str = ""
+    without_paper: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +73,47 @@ def estimate(*, endpoint: Endpoint, order: RunOrder) -> Estimate:
     """The expected tokens and cost of ``order`` on ``endpoint``.
 
     Standard prompting: the prompts' tokens, and for each answer as many as it may have. An agent: a usual number of
-    steps, which is a guess and said so; its limits are what bounds it.
+    steps from what it is told at first, which is a guess and said so; its limits are what bounds it.
     """
     wanted = set(order.tasks)
-    budget = input_budget(EndpointSettings.of(endpoint))
-    rows = []
-    for revision in runnable_revisions_of(order.version):
-        if wanted and revision.task.slug not in wanted:
-            continue
-        try:
-            prompt = build_prompt(prompt_task(revision), inputs=order.inputs, input_budget=budget)
-        except PromptTooLongError as error:
-            rows.append(EstimateRow(revision.task.slug, 0, 0, endpoint.cost(0, 0), problem=str(error)))
-            continue
-        tokens, bound = _tokens(prompt.tokens, order.scaffold, endpoint.max_output_tokens)
-        tokens, bound = tokens * order.trials, bound * order.trials
-        rows.append(EstimateRow(revision.task.slug, tokens, bound, endpoint.cost(tokens, bound), cuts=len(prompt.cuts)))
+    row_of = _agent_row if order.scaffold == Scaffold.AGENT else _prompt_row
+    rows = tuple(
+        row_of(endpoint, order, revision)
+        for revision in runnable_revisions_of(order.version)
+        if not wanted or revision.task.slug in wanted
+    )
     total = endpoint.cost(sum(row.input_tokens for row in rows), sum(row.output_tokens for row in rows))
-    return Estimate(rows=tuple(rows), dollars=total, counted_with=counted_with())
+    return Estimate(rows=rows, dollars=total, counted_with=counted_with())
 
 
-def _tokens(prompt: int, scaffold: str, answer: int) -> tuple[int, int]:
-    if scaffold == Scaffold.NONE:
-        return prompt, answer
+def _prompt_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> EstimateRow:
+    budget = input_budget(EndpointSettings.of(endpoint))
+    try:
+        prompt = build_prompt(prompt_task(revision), inputs=order.inputs, input_budget=budget)
+    except PromptTooLongError as error:
+        return EstimateRow(revision.task.slug, 0, 0, endpoint.cost(0, 0), problem=str(error))
+    tokens, bound = prompt.tokens * order.trials, endpoint.max_output_tokens * order.trials
+    without_paper = NO_PAPER in prompt.cuts
+    return EstimateRow(
+        revision.task.slug,
+        tokens,
+        bound,
+        endpoint.cost(tokens, bound),
+        cuts=len(prompt.cuts) - without_paper,
+        without_paper=without_paper,
+    )
+
+
+def _agent_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> EstimateRow:
+    """An agent reads paper and code from files, so that nothing is cut for it."""
+    # Loaded on first use, as the tokenizer is: web processes would have to load the sandboxes for it.
+    from evaluator.generation.agent import first_tokens
+    from evaluator.generation.agent_answers import agent_limits, agent_task
+
+    task = agent_task(revision, inputs=order.inputs, environment=revision.environment)
+    first = first_tokens(task, agent_limits(EndpointSettings.of(endpoint), revision))
     growth = STEP_TOKENS * AGENT_STEPS * (AGENT_STEPS - 1) // 2
-    return prompt * AGENT_STEPS + growth, min(answer, STEP_TOKENS) * AGENT_STEPS
+    tokens = (first * AGENT_STEPS + growth) * order.trials
+    output = min(endpoint.max_output_tokens, STEP_TOKENS) * AGENT_STEPS * order.trials
+    without_paper = not (task.paper_text or task.paper_pdf)
+    return EstimateRow(revision.task.slug, tokens, output, endpoint.cost(tokens, output), without_paper=without_paper)

@@ -74,6 +74,9 @@ class Cut:
         return asdict(self)
 
 
+NO_PAPER: Final = Cut("the paper", 0, "It is not available here.")
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """What is asked, what was left out of it, and how many tokens it has by our count."""
@@ -136,10 +139,14 @@ def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
     """
     if inputs not in (FULL, PAPER_ONLY, PAPER_GOAL_FILE):
         raise ValueError(f"unknown inputs {inputs!r}")
+    if task.paper is None:
+        missing: tuple[Cut, ...] = (NO_PAPER,)
+    else:
+        missing = (Cut(LATER_PAGES, 0, task.paper.cut),) if task.paper.cut else ()
     material = _Material(
         sections=task.paper.sections if task.paper else (),
         context=task.retrieval_context if inputs == FULL else (),
-        cuts=(Cut(LATER_PAGES, 0, task.paper.cut),) if task.paper and task.paper.cut else (),
+        cuts=missing,
     )
     system = prompt_text("system.txt")
     prompt = _prompt(task, inputs, material, system)
@@ -202,9 +209,10 @@ def _paper_json(paper: Paper) -> str:
 
 
 def _missing(cuts: Sequence[Cut]) -> str:
-    if not cuts:
+    # Where there is no paper, the prompt says so in the paper's place.
+    listed = "\n".join(f"- {cut.part}" for cut in cuts if cut != NO_PAPER)
+    if not listed:
         return ""
-    listed = "\n".join(f"- {cut.part}" for cut in cuts)
     return f"Left out of the material for its length:\n{listed}\n"
 
 

@@ -85,7 +85,10 @@ class Start(Order):
 
 
 class EstimateRowOut(Schema):
-    """One task: ``problem`` says why it is not asked, ``cuts`` how many parts do not fit the model."""
+    """One task: ``problem`` says why it is not asked, ``cuts`` how many parts do not fit the model.
+
+    ``without_paper``: none is available here.
+    """
 
     task: str
     input_tokens: int
@@ -93,6 +96,7 @@ class EstimateRowOut(Schema):
     dollars: Decimal | None
     cuts: int
     problem: str
+    without_paper: bool
 
 
 class EstimateOut(Schema):

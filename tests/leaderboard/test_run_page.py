@@ -59,7 +59,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def estimate(*, endpoint: Endpoint, order: Any) -> Estimate:
         seen.append(order)
-        first = EstimateRow("alpha/1", 12_345, 8192, Decimal("0.0902"), cuts=2)
+        first = EstimateRow("alpha/1", 12_345, 8192, Decimal("0.0902"), cuts=2, without_paper=True)
         second = EstimateRow("alpha/2", 0, 0, None, problem="Its file does not fit.")
         return Estimate(rows=(first, second), dollars=Decimal("0.0902"), counted_with="a test's counter")
 
@@ -104,9 +104,9 @@ def test_the_estimate_comes_before_anything_is_made(
     response = as_alice.post(page(endpoint), {**TYPED, "tasks": ["alpha/1"], "scaffold": "agent"})
     text = words_of(response)
     assert "about US $ 0.09 12,345 tokens in, about 8,192 out" in text
-    assert "alpha/1 12,345 8,192 0.0902 2 parts left out" in text
+    assert "alpha/1 12,345 8,192 0.0902 The paper is not available here. 2 parts left out: more than the model" in text
     assert "Its file does not fit." in text
-    assert "counted with a test's counter" in text
+    assert "What an agent is told at first, counted with a test's counter. It reads the paper and the code from" in text
     assert not Submission.objects.exists()
     [order] = orders
     told = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))

@@ -125,6 +125,8 @@ def test_foreign_text_cannot_end_its_own_frame() -> None:
 def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
     without = build_prompt(replace(TASK, paper=None), inputs="full", input_budget=100_000)
     assert "The paper is not available." in without.request.messages[0].text
+    assert without.cuts == (prompting.Cut("the paper", 0, "It is not available here."),)
+    assert "Left out of the material" not in without.request.messages[0].text
     assert "You are given part of the code that belongs to a paper" in without.request.system
     cut = build_prompt(replace(TASK, paper=replace(PAPER, cut="Pages from 3 on.")), inputs="full", input_budget=100_000)
     assert [each.as_data() for each in cut.cuts] == [

@@ -1,0 +1,58 @@
+"""Estimates: what is counted for a prompt and for an agent, and what is said of the paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.generation.agent import BASH, first_tokens, opening, system_text
+from evaluator.generation.agent_answers import agent_limits, agent_task
+from evaluator.generation.estimating import AGENT_STEPS, STEP_TOKENS, EstimateRow, estimate
+from evaluator.generation.generating import RunOrder
+from evaluator.generation.tokens import count
+from evaluator.providers.types import EndpointSettings
+from submissions.enums import Scaffold
+from tests.submissions.endpoints.factories import EndpointFactory
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import SuiteVersion
+    from submissions.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def endpoint() -> Endpoint:
+    """With room for 80 tokens only: no prompt fits."""
+    made: Endpoint = EndpointFactory(context_tokens=1200, max_output_tokens=1000)
+    return made
+
+
+def row(endpoint: Endpoint, version: SuiteVersion, scaffold: str = Scaffold.NONE) -> EstimateRow:
+    [found] = estimate(endpoint=endpoint, order=RunOrder(version=version, scaffold=scaffold, tasks=["dpo/1"])).rows
+    return found
+
+
+def test_an_agent_is_asked_where_a_prompt_is_too_long(lmr_mini: SuiteVersion, endpoint: Endpoint) -> None:
+    by_prompt = row(endpoint, lmr_mini)
+    assert (by_prompt.input_tokens, by_prompt.problem.split(" take ")[0]) == (0, "Instruction and code alone")
+    revision = lmr_mini.revisions.get(task__slug="dpo/1")
+    limits = agent_limits(EndpointSettings.of(endpoint), revision)
+    task = agent_task(revision, inputs="full", environment="numpy")
+    first = first_tokens(task, limits)
+    told = count(opening(task, limits).text) + count(f"{system_text()}{BASH.description}{BASH.parameters}")
+    assert first == told + 8
+    expected = first * AGENT_STEPS + STEP_TOKENS * 105
+    assert row(endpoint, lmr_mini, Scaffold.AGENT) == EstimateRow("dpo/1", expected, 600 * 15, by_prompt.dollars)
+
+
+@pytest.mark.parametrize("scaffold", [Scaffold.NONE, Scaffold.AGENT])
+def test_a_paper_that_is_not_here_is_said(lmr_mini: SuiteVersion, scaffold: str) -> None:
+    endpoint = EndpointFactory(context_tokens=128_000, max_output_tokens=1000)
+    found = row(endpoint, lmr_mini, scaffold)
+    assert (found.without_paper, found.cuts) == (False, 0)
+    TaskRevision.objects.filter(task__slug="dpo/1").update(paper_hash="")
+    found = row(endpoint, lmr_mini, scaffold)
+    assert (found.without_paper, found.cuts, found.problem) == (True, 0, "")
