@@ -19,6 +19,8 @@ from submissions.domain.access import may_manage
 from submissions.enums import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _STOPPED: Final = (GenerationState.PAUSED, GenerationState.HELD)
 OPEN_GENERATIONS: Final = (GenerationState.RUNNING, *_STOPPED)
+_KINDS_OF_CUTS: Final = {"section of the paper": "sections of the paper", "file": "files"}
+_CUTS_NAMED: Final = 6
 
 
 class Meter(NamedTuple):
@@ -123,6 +127,42 @@ def calls_of(answer: Implementation) -> QuerySet[ModelCall]:
     again = ModelCall.objects.filter(key=OuterRef("key"), number__gt=OuterRef("number"))
     calls = ModelCall.objects.filter(answer_request__implementation=answer).defer("request", "response")
     return calls.annotate(repeated=Exists(again)).order_by("pk")
+
+
+def cuts_in_words(cuts: Iterable[Mapping[str, Any]]) -> str:
+    """What was left out of a prompt, by kind; of each kind the first six by name, and how many more."""
+    texts = []
+    for kind, named in _by_kind(cuts).items():
+        names = [name for name, _ in named]
+        more = f" and {len(names) - _CUTS_NAMED} more" if len(names) > _CUTS_NAMED else ""
+        texts.append(f"{kind}{', '.join(names[:_CUTS_NAMED])}{more}")
+    return "; ".join(texts)
+
+
+def cuts_by_reason(cuts: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Everything that was left out of a prompt, with its tokens, and why: each reason once."""
+    reasons: dict[str, list[Mapping[str, Any]]] = {}
+    for cut in cuts:
+        reasons.setdefault(cut["why"], []).append(cut)
+    return [
+        (
+            "; ".join(
+                f"{kind}{', '.join(f'{name} ({tokens:,} tokens)' if tokens else name for name, tokens in named)}"
+                for kind, named in _by_kind(same).items()
+            ),
+            why,
+        )
+        for why, same in reasons.items()
+    ]
+
+
+def _by_kind(cuts: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, int]]]:
+    found: dict[str, list[tuple[str, int]]] = {}
+    for cut in cuts:
+        kind, _, name = cut["part"].partition(": ")
+        told = (f"{_KINDS_OF_CUTS[kind]}: ", name) if kind in _KINDS_OF_CUTS else ("", cut["part"])
+        found.setdefault(told[0], []).append((told[1], cut.get("tokens", 0)))
+    return found
 
 
 def money(dollars: object) -> str:

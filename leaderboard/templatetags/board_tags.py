@@ -14,6 +14,7 @@ from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.board import system_facts
 from leaderboard.cases.case_pages import public_cases
+from leaderboard.runs.generation_pages import cuts_in_words
 from leaderboard.runs.submission_pages import known_as
 from reviews.cases.flags import raised_flags
 from submissions.highlighting import with_visible_marks
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 register = template.Library()
 register.filter("known_as", known_as)
+register.filter(cuts_in_words)
 
 DASH = "\N{EN DASH}"
 LONG_TEXT, LONG_LINES, FIRST_LINE = 600, 12, 100

@@ -161,6 +161,7 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
         "submission": shown,
         "answer": answer,
         "asked": answer.request,
+        "cuts": generation_pages.cuts_by_reason(answer.request.cuts),
         "calls": list(generation_pages.calls_of(answer)),
     }
     return render(request, "leaderboard/calls.html", context)

@@ -167,6 +167,26 @@ def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None
     assert "The answer was lost twice." in text
 
 
+def test_what_was_left_out_is_listed_by_kind_with_each_reason_once(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE)
+    [request] = requests(run)
+    why = "The prompt would not fit the model's context."
+    cuts = [{"part": f"section of the paper: {name}", "tokens": 1200, "why": why} for name in "ABCDEFGHI"]
+    cuts.append({"part": "file: a/b.py", "tokens": 30, "why": why})
+    cuts.append({"part": "the paper", "tokens": 0, "why": "It is not available here."})
+    AnswerRequest.objects.filter(pk=request.pk).update(cuts=cuts)
+    told = "Left out of the prompt: sections of the paper: A, B, C, D, E, F and 3 more; files: a/b.py; the paper."
+    assert told in words_of(part(as_alice, run))
+    task = request.implementation.revision.task
+    where = reverse("answer_calls", args=[run.submission.pk, task.paper.slug, task.index, request.implementation.trial])
+    sections = ", ".join(f"{name} (1,200 tokens)" for name in "ABCDEFGHI")
+    page = words_of(as_alice.get(where))
+    assert (
+        f"Left out of the prompt Sections of the paper: {sections}; files: a/b.py (30 tokens). "
+        "The prompt would not fit the model's context. The paper. It is not available here."
+    ) in page
+
+
 def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) -> None:
     run = asked(alice, QUEUED, state=GenerationState.PAUSED)
     response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
