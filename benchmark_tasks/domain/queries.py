@@ -68,7 +68,7 @@ def has_code(version: SuiteVersion) -> bool:
 def why_closed(version: SuiteVersion) -> str:
     """Why no submissions are taken on ``version`` now; empty where they are.
 
-    Tasks that are being audited take answers, which count once their audit has passed.
+    Tasks that are not audited yet take answers, which count once their audit has passed.
     """
     revisions = list(version.revisions.all())
     slug = version.suite.slug

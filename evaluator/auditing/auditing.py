@@ -39,7 +39,7 @@ from submissions.answers.splice import splice
 from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from evaluator.sandbox.types import Sandbox
     from evaluator.testing.golden import GoldenCase
@@ -52,11 +52,11 @@ _FAILED = (AuditState.FAILED, AuditState.INCOMPLETE)
 
 
 def waiting(
-    suites: Iterable[Suite] | None = None, *, task: str = "", again: bool = False, failed: bool = False
+    suites: Iterable[Suite] | None = None, *, tasks: Collection[str] = (), again: bool = False, failed: bool = False
 ) -> list[tuple[TaskRevision, SeedEpoch]]:
     """Revisions to audit, each with the epoch of its private seeds: runnable, in the newest version of their suite, and
     not audited yet, or declaring other mutants equivalent than when they were. With ``again`` all of them; with
-    ``failed`` those whose audit failed or stopped at an incomplete environment. ``task`` is a slug, or empty for all.
+    ``failed`` those whose audit failed or stopped at an incomplete environment. ``tasks`` are slugs, or empty for all.
 
     An audit that was made with another environment or evaluator is shown as outdated, but not repeated by itself: the
     scores that rest on it would change without anybody having asked.
@@ -68,7 +68,7 @@ def waiting(
         if version
         for revision in revisions_of(version)
         if not revision.not_runnable_reasons
-        and task in ("", revision.task.slug)
+        and (not tasks or revision.task.slug in tasks)
         and (
             revision.audit_state in _FAILED
             if failed

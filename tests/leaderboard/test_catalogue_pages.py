@@ -91,8 +91,9 @@ def test_a_suite_that_is_being_audited_takes_answers_unless_the_audit_cannot_be_
     )
     SuiteVersionFactory(suite=suite, revisions=revisions)
     page = client.get("/suites/waiting/").content.decode()
+    assert "Not every task is audited yet: answers are taken and measured" in page
     assert "a task counts once its audit has passed (3 of 5 tasks are audited)." in page
-    assert page.count(">being audited</span>") == 2
+    assert page.count(">not audited yet</span>") == 2
     assert "6, of which 4 take answers and 1 count in percentages" in page
     assert "Submit answers" in page
     revisions[3].audit = {"obstacle": "no sandbox works"}

@@ -44,7 +44,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which tasks, how many at a time, and how to print."""
         parser.add_argument("--suite", help="only this suite (its slug)")
-        parser.add_argument("--task", default="", help="only this task (its slug, such as dpo/1)")
+        parser.add_argument(
+            "--task", action="append", default=[], help="only this task (its slug, such as dpo/1); may be repeated"
+        )
         parser.add_argument("--again", action="store_true", help="audit again what was audited before")
         parser.add_argument(
             "--failed",
@@ -57,15 +59,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only reported."""
         suites = [suite_named(options["suite"])] if options["suite"] else list(Suite.objects.all())
-        task = options["task"]
-        if task and not Task.objects.filter(suite__in=suites, slug=task).exists():
-            raise CommandError(f"There is no task {task!r} in {', '.join(sorted(suite.slug for suite in suites))}.")
+        wanted = options["task"]
+        known = set(Task.objects.filter(suite__in=suites, slug__in=wanted).values_list("slug", flat=True))
+        if unknown := [task for task in wanted if task not in known]:
+            where = ", ".join(sorted(suite.slug for suite in suites))
+            raise CommandError(f"There is no task {unknown[0]!r} in {where}.")
         jobs = options["jobs"] if options["jobs"] is not None else len(os.sched_getaffinity(0))
         if jobs < 1:
             raise CommandError(f"--jobs {jobs}: at least one task at a time.")
         rows = []
         faults = []
-        tasks = waiting(suites, task=task, again=options["again"], failed=options["failed"])
+        tasks = waiting(suites, tasks=wanted, again=options["again"], failed=options["failed"])
         if tasks and not options["json"]:
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
             self._progress(f"{many} to audit, {min(jobs, len(tasks))} at a time.")

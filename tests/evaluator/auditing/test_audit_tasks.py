@@ -226,11 +226,13 @@ def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
     assert progress.getvalue().splitlines() == ["1 task to audit, 1 at a time.", "1 of 1 audited"]
 
 
-def test_only_one_task_when_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_only_the_tasks_that_are_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
+    both = ("--task", "alpha/2", "--task", "alpha/1", "--again")
+    assert sorted(task["task"] for task in audit(*both)["tasks"]) == ["alpha/1", "alpha/2"]
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
-        call_command("audit_tasks", "--task", "alpha/9", "--suite", "small")
+        call_command("audit_tasks", "--task", "alpha/9", "--task", "alpha/1", "--suite", "small")
     with pytest.raises(CommandError, match="--jobs 0: at least one"):
         call_command("audit_tasks", "--jobs", "0")
 
