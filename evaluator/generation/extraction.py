@@ -63,7 +63,7 @@ def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS)
     Raises NoAnswerError.
     """
     if len(text) > MAX_TEXT:
-        raise NoAnswerError(f"The reply is longer than {MAX_TEXT} characters.")
+        raise NoAnswerError(f"The reply is longer than {MAX_TEXT:,} characters.")
     given = {
         "text": text,
         "goal": dataclasses.asdict(task.goal),
@@ -113,7 +113,7 @@ def extract(text: str, task: TaskFiles) -> Extracted:
             continue
         return Extracted(f"Taken from {block.name}{', a diff' if kind is AnswerKind.DIFF else ''}.", applied=applied)
     shown = [*reasons[:_MOST_REASONS], *(["…"] if len(reasons) > _MOST_REASONS else [])]
-    raise NoAnswerError(" ".join(["The reply has no block that can be used.", *shown]))
+    raise NoAnswerError(" ".join(["No block can be used.", *shown]))
 
 
 def _extract(data: bytes) -> dict[str, Any]:
@@ -180,7 +180,9 @@ def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
 
 
 def _said(block: _Block, error: AnswerError) -> str:
-    where = "" if error.line is None else f" (line {error.line + block.above} of the reply)"
+    # A block that begins at the first line is the whole reply, and called that.
+    reply = " of the reply" if block.above else ""
+    where = "" if error.line is None else f" (line {error.line + block.above}{reply})"
     return f"{_begun(block)}{where}: {error.message.rstrip('.')}."
 
 

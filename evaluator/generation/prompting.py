@@ -157,7 +157,7 @@ def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
         step = next(steps, None)
         if step is None:
             raise PromptTooLongError(
-                f"Instruction and code alone take {prompt.tokens} tokens; the model has room for {input_budget}."
+                f"Instruction and code alone take {prompt.tokens:,} tokens; the model has room for {input_budget:,}."
             )
         material, saved = _without(material, step)
         expected -= saved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluator.enums import RunState
+from evaluator.enums import AnswerTaken, RunState
 from evaluator.testing.types import Outcome
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ class Badge:
     css: str
 
 
-def badge_of(run: TestRun | None, *, counts: bool = True) -> Badge:
+def badge_of(run: TestRun | None, *, counts: bool = True, taken: str = "") -> Badge:
     """How a test run is shown; None is an answer whose run was not planned yet.
 
     A task without an answer has failed only where that ``counts``: its submission is scored (before that, this is
-    decided first of all), and the task is in a percentage.
+    decided first of all), and the task is in a percentage. ``taken`` is the ``AnswerTaken`` of a model that was asked.
     """
     if run is None:
         return Badge("waiting", "pending")
@@ -41,6 +41,8 @@ def badge_of(run: TestRun | None, *, counts: bool = True) -> Badge:
         return Badge(_STATE_TEXTS[run.state], "pending")
     if run.outcome == Outcome.NOT_ATTEMPTED and not counts:
         return Badge(Outcome.NOT_ATTEMPTED.words, "pending")
+    if run.outcome == Outcome.BAD_PATCH and taken == AnswerTaken.TOO_LONG:
+        return Badge("not asked: too long for the model", "failed")
     return outcome_badge(run.outcome)
 
 

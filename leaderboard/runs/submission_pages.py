@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, OuterRef, Prefetch, Q, Subquery
+from django.db.models import Count, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
 
 from evaluator.enums import RunState
@@ -76,18 +76,26 @@ def task_rows(submission: Submission) -> list[TaskRow]:
     implementations = (
         submission.implementations.select_related("revision__task__paper", "revision__category")
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
+        .annotate(taken=F("request__taken"))
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
     return [
-        task_row(submission, implementation, newest(getattr(implementation, "runs_in_order", [])))
+        task_row(
+            submission,
+            implementation,
+            newest(getattr(implementation, "runs_in_order", [])),
+            taken=implementation.taken or "",
+        )
         for implementation in implementations
     ]
 
 
-def task_row(submission: Submission, implementation: Implementation, run: TestRun | None) -> TaskRow:
-    """One answer of ``submission`` with its deciding run."""
+def task_row(
+    submission: Submission, implementation: Implementation, run: TestRun | None, *, taken: str = ""
+) -> TaskRow:
+    """One answer of ``submission`` with its deciding run; ``taken`` is what a model's answer was, if one was asked."""
     counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
-    return TaskRow(implementation, run, badge_of(run, counts=counts))
+    return TaskRow(implementation, run, badge_of(run, counts=counts, taken=taken))
 
 
 def progress_of(rows: Iterable[TaskRow]) -> Progress:

@@ -208,6 +208,7 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
+    asked = _asked_for(answer)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     if request.GET.get("format") == "json":
@@ -224,7 +225,7 @@ def answer_page(
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": task_row(shown, answer, run),
+        "row": task_row(shown, answer, run, taken=asked.taken if asked else ""),
         "run": run,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
@@ -233,7 +234,7 @@ def answer_page(
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
-        "asked": _asked_for(answer) if sees_code else None,
+        "asked": asked if sees_code else None,
         "reference_is_shipped": reference_is_shipped(answer.revision),
         "similarity": shown_similarity(answer) if sees_code else None,
         "files": _difference(answer, folds=folds) if sees_code else [],

@@ -14,9 +14,9 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import Suite, TaskRevision
-from evaluator.enums import AttemptState, WorkState
+from evaluator.enums import AttemptState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, JudgeConfig, Judgement
-from submissions.enums import Visibility
+from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.asked import asked
@@ -185,15 +185,38 @@ def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) 
 
 
 def test_a_reply_without_an_answer_is_shown_word_for_word_with_the_reason(client: Client, alice: User) -> None:
-    reason = "The reply has no block that can be used. The fenced block: It does not define 'double'."
+    reason = "No block can be used. The fenced block: It does not define 'double'."
     nothing = {"files": None, "diff": "", "goal_source": "", "raw_answer": "Words and\n```\nx = 1\n```"}
     error = {"message": reason, "file": "the model's reply", "line": None}
     implementation = replied(alice, answer={**nothing, "answer_error": error}, taken="unparsable", note=reason)
     shown = re.sub(r"\s+", " ", page(client, implementation, alice))
     assert "<strong>The model’s reply holds no answer that can be tested.</strong>" in shown
     assert "The fenced block: It does not define &#x27;double&#x27;." in shown
+    assert "<code>the model" not in shown
     assert "<h3>The reply, word for word</h3>" in shown
     assert "Words and" in shown
+
+
+def test_a_question_that_was_not_asked_is_said_and_was_not_measured(client: Client, alice: User) -> None:
+    reason = "Instruction and code alone take 7002 tokens; the model has room for 5552."
+    error = {"message": reason, "file": "the model's reply", "line": None}
+    nothing = {"files": None, "diff": "", "goal_source": "", "raw_answer": "", "answer_error": error}
+    used = {"usage": {"input_tokens": 17891, "output_tokens": 1204}}
+    implementation = replied(alice, answer={**nothing, **used}, taken="too_long", note=reason)
+    done = {"state": RunState.DONE, "outcome": "bad_patch", "reason": reason, "finished": timezone.now()}
+    TestRunFactory(implementation=implementation, **done)
+    shown = re.sub(r"\s+", " ", page(client, implementation, alice))
+    assert '<span class="outcome big failed">not asked: too long for the model</span>' in shown
+    assert f"<p><strong>The model was not asked.</strong> {reason}</p>" in shown
+    assert "without a test</dd>" in shown
+    assert "with evaluator" not in shown
+    assert "<dt>Tokens</dt><dd>17,891 in, 1,204 out</dd>" in shown
+    Submission.objects.update(state=SubmissionState.SCORED)
+    rows = client.get(implementation.submission.get_absolute_url()).content.decode()
+    assert '<span class="outcome failed">not asked: too long for the model</span>' in rows
+    AnswerRequest.objects.update(taken="unparsable")
+    assert "too long for the model" not in page(client, implementation, alice)
+    assert '<span class="outcome big failed">answer does not apply</span>' in page(client, implementation, alice)
 
 
 def test_worker_names_and_what_went_wrong_in_full_are_for_maintainers(client: Client, alice: User) -> None:

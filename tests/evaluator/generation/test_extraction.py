@@ -48,7 +48,7 @@ class Scorer:
     def other(self):
         return 1
 """
-NONE = "The reply has no block that can be used. "
+NONE = "No block can be used. "
 RETURNS = "```python\ndef score(x, *, base=2):\n    return {}\n```\n"
 
 
@@ -219,7 +219,7 @@ def test_a_diff_that_does_not_apply_leaves_the_block_before(repository: Path) ->
         ("", "The reply, which has no fenced block: The answer is empty."),
         (
             "I cannot help.",
-            "The reply, which has no fenced block (line 1 of the reply): The answer is not valid Python",
+            "The reply, which has no fenced block (line 1): The answer is not valid Python",
         ),
         ("```\nx = 1\n```", "The fenced block: It does not define 'score'."),
         (
