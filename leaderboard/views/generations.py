@@ -59,7 +59,8 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
                 if "start" in request.POST and form.seen_estimate() is not None:
                     made = generating.start(owner=user, endpoint=endpoint, order=form.order())
                     messages.success(request, "Started: the model is being asked.")
-                    return redirect(made)
+                    # A fragment of its own, or browsers keep the form's.
+                    return redirect(f"{made.get_absolute_url()}#asking")
                 estimated = _estimated(endpoint, form)
             except SubmissionError as error:
                 form.add_error(None, str(error))

@@ -119,7 +119,7 @@ def test_starting_makes_what_was_estimated(as_alice: Client, endpoint: Endpoint,
     response = start(as_alice, endpoint, estimated(as_alice, endpoint, **chosen), **chosen)
     run = Generation.objects.select_related("submission__system").get()
     made = run.submission
-    assert response["Location"] == made.get_absolute_url()
+    assert response["Location"] == f"{made.get_absolute_url()}#asking"
     assert (made.state, made.trials, made.notes) == (SubmissionState.GENERATING, 2, "A first try.")
     assert (made.code_licence, made.publish_when_scored) == ("MIT", True)
     assert (made.system.name, made.system.organisation) == ("Alpha alone", "Alpha house")
