@@ -163,7 +163,7 @@ class EndpointForm(forms.Form):
     )
     max_output_tokens = _tokens(
         "Longest answer, in tokens",
-        "Reasoning counts. Answers that are cut off here count as wrong.",
+        "Reasoning counts. Of an answer that is cut off here only code before the cut is tested.",
         least=16, most=1_000_000, initial=8192,
     )  # fmt: skip
     context_tokens = _tokens(

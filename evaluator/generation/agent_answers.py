@@ -142,7 +142,7 @@ def _sorted(changes: Changes, task: TaskFiles) -> tuple[dict[str, bytes], dict[s
         why = path_problem(path, masked, task.goal)
         noise = (is_new and noise_of_name(path)) or noise_of_content(path, content, is_new=is_new)
         if not why and noise:
-            why = f"is one of: {noise}"
+            why = f"is never part of an answer ({noise})"
         if why:
             aside[path] = why
         else:

@@ -173,5 +173,5 @@ def require_within_limits(generation: Generation) -> None:
     elif time_is_up(limits):
         reached = f"its {limits.run_seconds // 60} minutes"
     if reached:
-        msg = f"The run has used up {reached}. Raise that limit and resume it; what was answered is kept."
+        msg = f"The run has used up {reached}. Raise that limit and let it go on; what was answered is kept."
         raise LimitReachedError(msg)

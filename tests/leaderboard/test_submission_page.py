@@ -17,7 +17,7 @@ from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from submissions.domain import publishing
 from submissions.domain.audit import history
-from submissions.enums import SubmissionState, Verb, Visibility
+from submissions.enums import Source, SubmissionState, Verb, Visibility
 from submissions.models import Submission, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.showing import get, scored, text_of
@@ -154,6 +154,11 @@ def test_the_owner_publishes_corrects_and_withdraws(client: Client, alice: User)
         submission.refresh_from_db()
         return text_of(response)  # type: ignore[arg-type]
 
+    what = "It then stands on the board, with every answer, its log and its code open to everybody"
+    assert f"{what}." in text_of(get(client, submission))
+    Submission.objects.update(source=Source.ENDPOINT)
+    assert f"{what}, and with every prompt and reply." in text_of(get(client, submission))
+    Submission.objects.update(source=Source.BUNDLE)
     assert "Published: it is on the board now." in act("publish", consent="on", licence="MIT")
     assert submission.visibility == Visibility.PUBLISHED
     corrected = {"name": "Alpha Solver", "backbone": "alpha-3", "scaffold": "none", "reason": "It was alpha-3."}
