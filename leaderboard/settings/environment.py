@@ -169,7 +169,7 @@ class Environment:
     sandbox_python: Path = _variable("str", "/usr/bin/python3", then=Path)
     sandbox_image: str = _variable("str", "lmr-board-box-numpy")
     sandbox_runtime: str = _variable("str", "")
-    sandbox_idle_minutes: int = _variable("int", 0, validate=_range(min=0))
+    sandbox_idle_minutes: int = _variable("int", 15, validate=_range(min=0))
     environments_file: Path | None = _variable("str", "", then=_file)
     base_image: str = _variable("str", "python:3.11-slim-bookworm")
     build_network: str = _variable("str", "default")

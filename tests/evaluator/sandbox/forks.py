@@ -1,0 +1,93 @@
+"""What the tests of forked boxes look at: programs to run, and the servers of this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from evaluator.sandbox.box import LocalSandbox
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
+from evaluator.sandbox.docker_client import NAME_PREFIX
+from evaluator.sandbox.docker_engine import DockerSandbox
+from evaluator.sandbox.fork_slots import Slot
+from evaluator.sandbox.types import BoxSpec, Limits, Mount
+from tests.evaluator.sandbox.boxes import QUICK, order
+
+WHO = "print('forked' if 'fork' + '_server' in open('/proc/self/cmdline').read() else 'started')"
+LIMITS = replace(QUICK, open_files=128 + os.getpid() % 128, processes=60)
+"""Hardly anybody else's, so that the servers are of this module's tests alone."""
+
+
+def program(code: str, *, limits: Limits = LIMITS, mounts: tuple[Mount, ...] = ()) -> BoxSpec:
+    return replace(order(code, limits=limits, mounts=mounts), may_fork=True)
+
+
+def who(sandbox: LocalSandbox, **changes: object) -> str:
+    return sandbox.run(replace(program(WHO), **changes)).stdout.decode().strip()  # type: ignore[arg-type]
+
+
+def until_forked(sandbox: LocalSandbox) -> None:
+    deadline = time.monotonic() + 30
+    while who(sandbox) != "forked":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def possible_slots(host: LocalSandbox) -> list[Slot]:
+    folder = host.forks()
+    assert folder is not None
+    key = host.fork_servers._key(folder, program(""), ())
+    return [Slot(key, number, folder) for number in range(4)]
+
+
+def slots(host: LocalSandbox) -> list[Slot]:
+    return [slot for slot in possible_slots(host) if slot.folder.exists()]
+
+
+def stop(sandbox: LocalSandbox) -> None:
+    ours = possible_slots(sandbox)
+    sandbox.fork_servers.sweep(lambda slot: slot in ours)
+    ours[0].broken.unlink(missing_ok=True)
+
+
+def processes(sandbox: LocalSandbox, slot: Slot) -> set[int]:
+    """Of the server: the numbers of its processes on this machine."""
+    if isinstance(sandbox, DockerSandbox):
+        top = sandbox._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}").top()
+        return {int(line[top["Titles"].index("PID")]) for line in top["Processes"]}
+    assert isinstance(sandbox, BubblewrapSandbox)
+    store = sandbox._store()
+    assert store is not None
+    return store.find(slot.name).processes()
+
+
+def kill(sandbox: LocalSandbox, slot: Slot) -> None:
+    """As somebody else would."""
+    for process in processes(sandbox, slot):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def writable_memory(sandbox: LocalSandbox, slot: Slot) -> dict[int, bytes]:
+    """What the server has in its memory, by the addresses of its parts."""
+    found = {}
+    for process in processes(sandbox, slot):
+        if "python" in Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]:
+            with Path(f"/proc/{process}/mem").open("rb", 0) as memory:
+                for line in Path(f"/proc/{process}/maps").read_text().splitlines():
+                    start, end = (int(number, 16) for number in line.split()[0].split("-"))
+                    if " rw" in line and "[v" not in line:
+                        memory.seek(start)
+                        found[start] = memory.read(end - start)
+    return found
+
+
+def answers(slot: Slot) -> bool:
+    connection = slot.connect()
+    if connection is not None:
+        connection.close()
+    return connection is not None
