@@ -37,7 +37,7 @@ def test_a_fork_is_what_a_fresh_interpreter_is(
         print(streams, sys.argv, __name__, __main__.__dict__.get("__file__"), os.getcwd(), os.umask(0))
         print(os.getpgid(0) == os.getsid(0), os.environ["HOME"], sorted(os.listdir("/proc/self/fd")))
         print([(s.name, s.mode, s.buffer.name, s.buffer.mode) for s in (sys.stdin, sys.stdout, sys.stderr)])
-        print([line for line in open("/proc/self/status") if line.startswith(("Sig", "Cap", "NoNew", "Seccomp:"))])
+        print([line for line in open("/proc/self/status") if line.startswith(("SigB", "SigI", "SigC", "Cap", "NoNew", "Seccomp:"))])
         print(__loader__, __annotations__, __spec__, __doc__, __package__)
         for stream in ("/dev/stdin", "/dev/stdout", "/proc/self/fd/2"):
             try:
