@@ -14,6 +14,7 @@ from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_client import NAME_PREFIX
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.fork_slots import Slot
+from evaluator.sandbox.ownership import _start_ticks
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
 from tests.evaluator.sandbox.boxes import QUICK, order
 
@@ -66,8 +67,8 @@ def processes(sandbox: LocalSandbox, slot: Slot) -> set[int]:
 
 
 def kill(sandbox: LocalSandbox, slot: Slot) -> None:
-    """As somebody else would."""
-    for process in processes(sandbox, slot):
+    """As somebody else would: the oldest process first, so that none lives to report another's end."""
+    for process in sorted(processes(sandbox, slot), key=lambda number: (_start_ticks(number) or 0, number)):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,19 @@ from tests.evaluator.sandbox.forks import (
 from tests.evaluator.torch_environment import TORCH
 
 
+@pytest.fixture
+def _usual_signals() -> Iterator[None]:
+    """A shell lets what it starts in the background ignore these, and a box of its own inherits that."""
+    before = [
+        signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL),
+    ]
+    yield
+    for number, handler in zip((signal.SIGINT, signal.SIGQUIT), before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_usual_signals")
 def test_a_fork_is_what_a_fresh_interpreter_is(
     kind: str, forked: LocalSandbox, make: Callable[..., LocalSandbox]
 ) -> None:
@@ -37,7 +50,8 @@ def test_a_fork_is_what_a_fresh_interpreter_is(
         print(streams, sys.argv, __name__, __main__.__dict__.get("__file__"), os.getcwd(), os.umask(0))
         print(os.getpgid(0) == os.getsid(0), os.environ["HOME"], sorted(os.listdir("/proc/self/fd")))
         print([(s.name, s.mode, s.buffer.name, s.buffer.mode) for s in (sys.stdin, sys.stdout, sys.stderr)])
-        print([line for line in open("/proc/self/status") if line.startswith(("SigB", "SigI", "SigC", "Cap", "NoNew", "Seccomp:"))])
+        names = ("SigI", "SigC", "Cap", "NoNew", "Seccomp:")
+        print([line for line in open("/proc/self/status") if line.startswith(names)])
         print(__loader__, __annotations__, __spec__, __doc__, __package__)
         for stream in ("/dev/stdin", "/dev/stdout", "/proc/self/fd/2"):
             try:
