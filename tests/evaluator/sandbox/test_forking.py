@@ -237,7 +237,6 @@ def test_the_sweep_leaves_nothing_of_servers_that_ended(
         elsewhere.fork_servers.sweep()
         time.sleep(0.2)
     assert not ended.lock.exists()
-    assert Slot.all_below(ended.servers) == [slot for slot in Slot.all_below(ended.servers) if answers(slot)]
 
 
 @pytest.mark.parametrize("mistake", ["cannot start", "ends at once"])
