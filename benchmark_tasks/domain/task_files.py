@@ -103,7 +103,7 @@ class _Reader:
     def read_file(self, relative: str) -> bytes:
         """A file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
         cut = {self.in_repository(name): content for name, content in self._cut.items()}
-        return cut.get(relative) or self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
+        return cut[relative] if relative in cut else self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
 
     def place_of(self, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
         """The place of such a file."""
@@ -165,7 +165,8 @@ class _Reader:
         for each in sorted(every, key=lambda each: each.lines.first if each.lines else 0, reverse=True):
             cut = None
             if each.lines and each.file in listing.sizes:
-                cut = each.lines.cut(self._cut.get(each.file) or (repository / each.file).read_bytes())
+                whole = self._cut[each.file] if each.file in self._cut else (repository / each.file).read_bytes()
+                cut = each.lines.cut(whole)
                 if cut is None:
                     stayed.add(each)
                     self.remark(self.in_repository(each.file), "has other lines than the overlay leaves out; they stay")

@@ -219,6 +219,14 @@ class TestReading:
         (paper,) = read_suite(dataset, Overlays.of("others")).papers
         assert paper.cut_files == {GOAL_FILE: MASKED.encode()}
 
+    def test_a_file_of_which_nothing_is_left_stays_empty(self, dataset: Path, home: Path) -> None:
+        put(dataset / PAPER / "SimPO" / GOAL_FILE, COPY)
+        lines = {"first": 1, "last": 2, "sha256": hashlib.sha256(COPY.encode()).hexdigest()}
+        write_overlay(home, leave_out=[{"file": GOAL_FILE, "lines": lines, "reason": "A copy."}])
+        (paper,) = read_suite(dataset, Overlays.of("others")).papers
+        assert paper.cut_files == {GOAL_FILE: b""}
+        assert "does not define" in paper.tasks[0].reasons[0]
+
     def test_lines_of_a_file_that_upstream_removed_are_no_error(self, dataset: Path, home: Path) -> None:
         lines = {"first": 1, "last": 2, "sha256": "0" * 64}
         write_overlay(home, leave_out=[{"file": "src/absent.py", "lines": lines, "reason": "A copy."}])
