@@ -7,11 +7,13 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from django.db.models import Exists, OuterRef
+
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import SuiteVersion, TaskRevision
+from benchmark_tasks.models import Category, SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +33,12 @@ def titles_told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
     listed = list(suites)
     times = Counter(suite.title for suite in listed)
     return [(suite, suite.title if times[suite.title] == 1 else f"{suite.title} ({suite.slug})") for suite in listed]
+
+
+def categories_of(version: SuiteVersion) -> list[Category]:
+    """The categories in which a suite version has tasks, in the paper's order."""
+    revisions = version.revisions.filter(category=OuterRef("pk"))
+    return list(Category.objects.filter(Exists(revisions)))
 
 
 def current_version(suite: Suite) -> SuiteVersion | None:

@@ -70,6 +70,11 @@ class BenchmarkFacts:
         """The 28 tasks, paper by paper."""
         return tuple(task for paper in self.papers for task in paper.tasks)
 
+    @property
+    def task_slugs(self) -> frozenset[str]:
+        """What the 28 tasks are called."""
+        return frozenset(task.slug for task in self.tasks)
+
     def paper_of_folder(self, folder_name: str) -> PaperFacts | None:
         """The paper of a folder called ``01-DPO`` or ``1-DPO``; None for folders outside the paper's 23.
 

@@ -10,7 +10,7 @@ from evaluator.repeating.receipts import ReceiptError
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox
 from evaluator.testing.evaluate import candidate_tree
 from evaluator.testing.graders import Grader, retried
-from evaluator.testing.types import Outcome
+from evaluator.testing.types import WITHOUT_TEST, Outcome
 from submissions.answers.limited import apply_limited
 from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
@@ -48,7 +48,7 @@ def repeat(receipt: Receipt) -> Repeated:
     run = receipt.run
     if run is None or not run.outcome:
         raise ReceiptError("This answer's test run has not ended yet, so there is nothing to repeat.")
-    if not receipt.answer.attempted or run.outcome in {Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH}:
+    if not receipt.answer.attempted or run.outcome in WITHOUT_TEST:
         raise ReceiptError(f"No test was run: the outcome is “{Outcome(run.outcome).words}”.")
     if receipt.answer.diff is None:
         raise ReceiptError("The receipt holds no code: its owner has not published it.")

@@ -105,7 +105,7 @@ class LocalSandbox(ServerHost, ABC):
         self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
         name = BoxName.fresh(spec)
         with self._host_errors(f"box {spec.label}"):
-            # Two boxes that talk are at work for as long as either: starting them is the least of it.
+            # A dialogue cannot begin anew in a box of its own where a server did not take it.
             forked = self.fork_servers.run(spec, cancelled) if dialogue is None else None
             if forked is not None:
                 return forked

@@ -109,7 +109,7 @@ class ForkServers:
         Raises as :meth:`evaluator.sandbox.types.Sandbox.run` does.
         """
         folder = self._host.forks() if self._idle_seconds else None
-        if folder is None or not spec.may_fork or spec.variables or overlap(spec):
+        if folder is None or not can_fork(spec):
             return None
         own = module_names(tuple(mount.source for mount in spec.mounts))
         # None after one that the repository has itself: those may need it.
@@ -283,10 +283,14 @@ class ForkServers:
         shutil.rmtree(slot.folder, ignore_errors=True)
 
 
-def overlap(spec: BoxSpec) -> bool:
-    """Whether a mount lies below another, where a link of that one's could lead it anywhere."""
+def can_fork(spec: BoxSpec) -> bool:
+    """Whether the program may be forked. Its variables could decide how packages begin that are imported already.
+
+    Nor if a mount lies below another, where a link of that one's could lead it anywhere.
+    """
     targets = [Path(mount.target) for mount in spec.mounts]
-    return any(one in other.parents for one in targets for other in targets)
+    overlap = any(one in other.parents for one in targets for other in targets)
+    return spec.may_fork and not spec.variables and not overlap
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,10 @@ class Outcome(StrEnum):
         member._value_ = value
         member.words = words
         return member
+
+
+WITHOUT_TEST: Final = frozenset({Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH})
+"""The outcomes that are decided without running anything."""
 
 
 @dataclass(frozen=True, slots=True)

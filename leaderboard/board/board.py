@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, OuterRef, Q
 
 from benchmark_tasks.domain.statistics import wilson
-from benchmark_tasks.models import Category
 from leaderboard.comparing.limits import LEAST_TASKS
 from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from benchmark_tasks.models import SuiteVersion
+    from benchmark_tasks.models import Category, SuiteVersion
 
 NONE: Final = "none"
 """What a bundle writes as backbone or scaffold where it has none."""
@@ -157,6 +156,16 @@ class BoardRow:
     def key(self) -> str:
         """The row's name in addresses: ``s12`` for submission 12, else ``r-`` and the slug of the reported run."""
         return f"r-{self.address.rstrip('/').rpartition('/')[2]}" if self.reported else f"s{self.submission}"
+
+    @property
+    def not_counted(self) -> tuple[dict[str, str], ...]:
+        """Of a measured row the tasks that count nowhere, and why."""
+        return () if self.reported else self.left_out
+
+    @property
+    def not_reported(self) -> tuple[dict[str, str], ...]:
+        """Of a reported row the tasks that its publication does not have, and the words for that."""
+        return self.left_out if self.reported else ()
 
     @property
     def spread(self) -> tuple[int, int] | None:
@@ -309,12 +318,6 @@ def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     elif scaffold not in {"", NONE}:
         parts.append(scaffold)
     return " · ".join([*parts, *([organisation] if organisation else [])])
-
-
-def categories_of(version: SuiteVersion) -> list[Category]:
-    """The categories in which a suite version has tasks, in the paper's order."""
-    revisions = version.revisions.filter(category=OuterRef("pk"))
-    return list(Category.objects.filter(Exists(revisions)))
 
 
 def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:

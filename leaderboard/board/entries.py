@@ -206,7 +206,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
 def _added_since(revisions: Sequence[TaskRevision]) -> list[str]:
     """The tasks of a version that upstream's paper does not have, where it holds all those that the paper has."""
-    published = {task.slug for task in lmr_bench().tasks}
+    published = lmr_bench().task_slugs
     slugs = [each.task.slug for each in revisions]
     return [slug for slug in slugs if slug not in published] if published.issubset(slugs) else []
 

@@ -42,20 +42,21 @@ def counted_on(
     Without results by task a row has no numbers, and none has a rank.
     """
     places = {metric: place for place, metric in enumerate(order)}
-    counted = [
-        replace(
-            row,
-            rank=None,
-            trial_passes=(),
-            stamp=f"{row.stamp} {month}",
-            tests=_tests(row, tasks),
-            judge=_labels(row, "judge", tasks),
-            human=_labels(row, "human", tasks),
-            final=_labels(row, "final", tasks),
-        )
-        for row in rows
-    ]
+    counted = [_counted(row, _reported(tasks, row.not_reported), month) for row in rows]
     return sorted(counted, key=lambda row: places.get(row.metric, 0))
+
+
+def _counted(row: BoardRow, tasks: Sequence[MatrixTask], month: str) -> BoardRow:
+    return replace(
+        row,
+        rank=None,
+        trial_passes=(),
+        stamp=f"{row.stamp} {month}",
+        tests=_tests(row, tasks),
+        judge=_labels(row, "judge", tasks),
+        human=_labels(row, "human", tasks),
+        final=_labels(row, "final", tasks),
+    )
 
 
 def sorted_on(
@@ -98,14 +99,14 @@ def _given(marks: Marks, rater: str, tasks: Sequence[MatrixTask]) -> list[str]:
     return [known[task.place] for task in tasks] if known else []
 
 
-def _reported(tasks: Sequence[MatrixTask], left_out: Iterable[Mapping[str, str]]) -> list[MatrixTask]:
-    """Those of ``tasks`` that the publication of a reported row has."""
-    slugs = {each["task"] for each in left_out}
+def _reported(tasks: Sequence[MatrixTask], absent: Iterable[Mapping[str, str]]) -> list[MatrixTask]:
+    """Those of ``tasks`` that a reported row's publication has; ``absent`` are the others."""
+    slugs = {each["task"] for each in absent}
     return [task for task in tasks if task.slug not in slugs]
 
 
 def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
-    shares = _shares(row.marks, _reported(tasks, row.left_out) if row.reported else tasks)
+    shares = _shares(row.marks, tasks)
     known = [share for share in shares if share is not None]
     # As everywhere, what others reported keeps all tasks of theirs as its denominator; here some may be left out.
     number = len(shares) if row.reported else len(known)
@@ -114,7 +115,6 @@ def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
 
 def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:
     """A rater's labels; None where it said nothing, or where trials differ, which ``marks`` do not keep apart."""
-    tasks = _reported(tasks, row.left_out) if row.reported else tasks
     labels = _given(row.marks, rater, tasks)
     cell: LabelsCell | None = getattr(row, rater)
     if cell is None or not any(labels) or MIXED in labels:

@@ -119,7 +119,7 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
         return []
     found: list[tuple[MatrixTask, SafeString]] = []
     address_of = _addresses(row)
-    absent = _not_reported(row)
+    absent = {each["task"]: each["why"] for each in row.not_reported}
     for task in tasks:
         share, judge, human = said_of(row, task)
         told = f"{_told(share, row.trials)}, judge {_said(judge)}, annotators {_said(human)}"
@@ -133,16 +133,12 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
     return found
 
 
-def _not_reported(row: BoardRow) -> dict[str, str]:
-    """The tasks that a reported row's publication does not have, and the words for it."""
-    return {each["task"]: each["why"] for each in row.left_out} if row.reported else {}
-
-
 def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
     """Gives the address of the row's answer to a task; the task's own where a publication does not have it."""
     if not row.reported:
         return lambda task: f"{row.address}answers/{task.paper}/{task.index}/1/"
-    before, absent = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/", _not_reported(row)
+    before = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/"
+    absent = {each["task"] for each in row.not_reported}
     return lambda task: task.address if task.slug in absent else f"{before}{task.paper}/{task.index}/"
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 from django.core.cache import caches
 from django.db.models import Count
 
-from benchmark_tasks.domain.queries import current_version, has_code
+from benchmark_tasks.domain.queries import categories_of, current_version, has_code
 from benchmark_tasks.models import Suite, SuiteVersion
-from leaderboard.board.board import NONE, categories_of, visible_entries
+from leaderboard.board.board import NONE, visible_entries
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of

@@ -14,10 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
 from evaluator.queue.queueing import AUDITS, push_once
-from leaderboard.board.board import board_metrics, board_rows, categories_of, visible_entries
+from leaderboard.board.board import board_metrics, board_rows, visible_entries
 from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_MEANINGS, file_row, sorted_metrics
 from leaderboard.board.states import changes_of
 from leaderboard.bulk.dictionary import licence, readme

@@ -81,11 +81,10 @@ def load_published() -> int:
     :class:`MissingSuiteError` when the catalogue lacks the suite or one of its tasks.
     """
     shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
-    wanted = {task.slug for task in lmr_bench().tasks}
-    version = _newest_with(shipped["benchmark"], wanted)
+    version = _newest_with_tasks(shipped["benchmark"])
     if version is None:
         msg = (
-            f"No version of the suite {shipped['benchmark']!r} has all the {len(wanted)} reported tasks. "
+            f"No version of the suite {shipped['benchmark']!r} has all the {len(lmr_bench().tasks)} reported tasks. "
             "Run manage.py load_catalogue first."
         )
         raise MissingSuiteError(msg)
@@ -119,7 +118,7 @@ def follow_suite(suite: Suite) -> int:
     """Move the reported rows of ``suite`` to its newest version with all tasks of theirs; return how many moved."""
     if not ReportedRun.objects.filter(suite=suite, entry__isnull=False).exists():
         return 0
-    version = _newest_with(suite.slug, {task.slug for task in lmr_bench().tasks})
+    version = _newest_with_tasks(suite.slug)
     if version is None:
         return 0
     with transaction.atomic():
@@ -169,7 +168,7 @@ def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: 
 
 def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks: Mapping[str, Task]) -> RunImport:
     rated = {rater: {task for task in results if field in results[task]} for rater, field in _RATER_FIELDS.items()}
-    every = {task.slug for task in lmr_bench().tasks}
+    every = lmr_bench().task_slugs
     missing = {rater: sorted(every - found) for rater, found in rated.items() if found and every - found}
     changed = None
     if run is not None and (changed := _store_results(run, results, tasks)):
@@ -178,8 +177,9 @@ def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks:
     return RunImport(slug, {rater: len(found) for rater, found in rated.items()}, missing, changed)
 
 
-def _newest_with(suite_slug: str, wanted: set[str]) -> SuiteVersion | None:
+def _newest_with_tasks(suite_slug: str) -> SuiteVersion | None:
     """The newest version that has the reported tasks; an operator's import may have others as well."""
+    wanted = lmr_bench().task_slugs
     for version in SuiteVersion.objects.filter(suite__slug=suite_slug).prefetch_related("revisions__task"):
         if wanted <= {revision.task.slug for revision in version.revisions.all()}:
             return version

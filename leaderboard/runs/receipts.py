@@ -8,7 +8,7 @@ from benchmark_tasks.domain.queries import digest_of
 from evaluator.enums import AttemptState, RunState
 from evaluator.repeating.receipts import AnswerFacts, CaseFacts, FinalFacts, JudgeFacts, Receipt, RunFacts, TaskFacts
 from evaluator.testing.shown_outcomes import case_rows
-from evaluator.testing.types import Outcome
+from evaluator.testing.types import WITHOUT_TEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -122,6 +122,4 @@ def _final(review: AnswerReview) -> FinalFacts | None:
 def can_be_repeated(receipt: Receipt) -> bool:
     """Whether the command can do anything with it: code that may be seen, and a test that was run."""
     run = receipt.run
-    return receipt.answer.diff is not None and run is not None and run.outcome not in {
-        Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH
-    }  # fmt: skip
+    return receipt.answer.diff is not None and run is not None and run.outcome not in WITHOUT_TEST

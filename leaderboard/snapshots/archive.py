@@ -56,7 +56,7 @@ def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
         "guidelines": _sorted(document["guidelines"]),
         "flagged_tasks": document["flagged"],
     }
-    left_out = {each["task"]: each["why"] for row in rows if not row.reported for each in row.left_out}
+    left_out = {each["task"]: each["why"] for row in rows for each in row.not_counted}
     tables: dict[str, tuple[Sequence[str], list[list[Any]]]] = {
         "board": (
             ("row", "calibration", *FILE_COLUMNS),

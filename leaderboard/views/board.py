@@ -152,7 +152,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "page": page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
         "samples": _written(samples, shown, matrix=template == MATRIX),
-        "left_out": next((row.left_out for row in (*rows, *samples) if row.left_out and not row.reported), ()),
+        "left_out": next((row.not_counted for row in (*rows, *samples) if row.not_counted), ()),
         "flagged": any(row.flagged for row in (*rows, *samples)),
         "task_orders": [(each, query_with(request.GET, tasks=each)) for each in TASK_ORDERS],
         "task_order": order,

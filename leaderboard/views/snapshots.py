@@ -131,7 +131,7 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
         "columns": {column.key for column in heads},
         "labels": list(Label),
         "tasks": tasks,
-        "left_out": next((row.left_out for row in rows if row.left_out and not row.reported), ()),
+        "left_out": next((row.not_counted for row in rows if row.not_counted), ()),
         "changes": changes,
         "corrected": corrected[:MOST_CORRECTED],
         "more_corrected": len(corrected[MOST_CORRECTED:]),

@@ -19,6 +19,7 @@ from evaluator.enums import ReevaluationState
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
+from evaluator.testing.types import WITHOUT_TEST
 from leaderboard.board.board import tests_cell
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.cases.case_pages import may_appeal, review_of
@@ -227,6 +228,7 @@ def answer_page(
         "task": answer.revision.task,
         "row": task_row(shown, answer, run, taken=asked.taken if asked else ""),
         "run": run,
+        "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
         "measured": [(each, badge_of(each)) for each in reversed(runs)] if len(runs) > 1 else [],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.forking import overlap
+from evaluator.sandbox.forking import can_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class _Forked(LocalSandbox):
         return super().run(replace(spec, may_fork=True), cancelled=cancelled, dialogue=dialogue)
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
-        if spec.variables or dialogue is not None or overlap(spec):  # never forked
+        if dialogue is not None or not can_fork(spec):
             return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
         folder = self.forks()
         assert folder is not None

@@ -71,7 +71,7 @@ class Command(BaseCommand):
     def _report(self) -> None:
         revisions = list(revisions_of(newest_version(FACTS_SUITE)))
         self._table([_HEAD, *map(_row, revisions)])
-        known = {task.slug for task in lmr_bench().tasks}
+        known = lmr_bench().task_slugs
         good = [revision.task.slug for revision in revisions if _is_sealed_and_audited(revision)]
         self.stdout.write(
             f"{len(known & set(good))} of the paper's {len(known)} tasks sealed and audited, "
