@@ -220,8 +220,9 @@ class TestReading:
         assert paper.cut_files == {GOAL_FILE: MASKED.encode()}
 
     def test_a_file_of_which_nothing_is_left_stays_empty(self, dataset: Path, home: Path) -> None:
-        put(dataset / PAPER / "SimPO" / GOAL_FILE, COPY)
-        lines = {"first": 1, "last": 2, "sha256": hashlib.sha256(COPY.encode()).hexdigest()}
+        put(dataset / PAPER / "SimPO" / GOAL_FILE, MASKED)
+        every = len(MASKED.splitlines())
+        lines = {"first": 1, "last": every, "sha256": hashlib.sha256(MASKED.encode()).hexdigest()}
         write_overlay(home, leave_out=[{"file": GOAL_FILE, "lines": lines, "reason": "A copy."}])
         (paper,) = read_suite(dataset, Overlays.of("others")).papers
         assert paper.cut_files == {GOAL_FILE: b""}
