@@ -41,7 +41,8 @@ class TaskOverlay(StrictInfo):
     ``goal_function`` is what the probe calls, so that it is not applied to another task; ``tests`` says for people what
     the cases vary and what is compared. ``note`` is added to the instruction where that, the docstring and the paper
     leave open or contradict what the cases need. ``upstream_cannot_run`` says why upstream's own unit test cannot run
-    in a box, where its files alone do not show it.
+    in a box, where its files alone do not show it. ``upstream_path`` are folders of the repository whose packages that
+    test expects to be installed.
     """
 
     index: Annotated[int, Field(ge=1, le=999)]
@@ -50,6 +51,7 @@ class TaskOverlay(StrictInfo):
     tests: _Sentence
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
     upstream_cannot_run: Annotated[str, StringConstraints(max_length=1000)] = ""
+    upstream_path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = []
     corrections: list[Correction] = []
     check: CheckInfo
 
@@ -115,6 +117,7 @@ class Overlay:
             "tests": self.task.tests,
             "corrections": list(self.corrections),
             "left_out": [each.as_data() for each in self.left_out],
+            "upstream_path": self.task.upstream_path,
             "upstream_reasons": [*filter(None, [self.task.upstream_cannot_run]), *upstream_reasons],
         }
 

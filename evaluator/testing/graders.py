@@ -103,6 +103,7 @@ class Grader:
             grading=tree_path(revision.grading_hash),
             repository_name=PurePosixPath(revision.task.paper.repository_folder).name,
             unit_test_file=revision.unit_test_file,
+            search_path=tuple(revision.overlay.get("upstream_path", ())),
             environment=entry.name,
             wall_seconds=entry.wall_seconds or DEFAULT_WALL_SECONDS,
             memory_bytes=entry.memory_mb * 2**20 if entry.memory_mb else DEFAULT_MEMORY_BYTES,

@@ -77,8 +77,9 @@ class UpstreamTask:
     """What the evaluator needs of one revision of the upstream protocol. Tests make it from folders.
 
     ``repository`` is the masked repository, ``grading`` the folder that the importer stored for grading.
-    ``repository_name`` is what upstream calls the repository's folder, ``unit_test_file`` a path in it. Without
-    ``cpu_seconds`` a box may compute all the time that it has.
+    ``repository_name`` is what upstream calls the repository's folder, ``unit_test_file`` a path in it, ``search_path``
+    folders in it whose packages are imported as if they were installed. Without ``cpu_seconds`` a box may compute all
+    the time that it has.
     """
 
     goal: Goal
@@ -90,6 +91,7 @@ class UpstreamTask:
     wall_seconds: float = DEFAULT_WALL_SECONDS
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     cpu_seconds: float | None = None
+    search_path: tuple[str, ...] = ()
 
     @property
     def reference_repository(self) -> Path:
@@ -119,7 +121,12 @@ def test_box(task: UpstreamTask, *, tree: Path, label: str, remote: bool) -> tup
     has_name = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,100}", task.repository_name)
     folder = task.repository_name if has_name else "repository"
     span = None if remote else goal_span(task, tree)
-    job = {"folder": folder, "unit_test": task.unit_test_file, "span": list(span) if span else None}
+    job = {
+        "folder": folder,
+        "unit_test": task.unit_test_file,
+        "span": list(span) if span else None,
+        "path": list(task.search_path),
+    }
     return _spec(task, "grade" if remote else "test", _REMOTE if remote else _TEST, tree, job, limits, label)
 
 

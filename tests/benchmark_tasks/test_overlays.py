@@ -100,6 +100,7 @@ class TestReading:
             "tests": "Sums of two to nine numbers.",
             "corrections": [],
             "left_out": [],
+            "upstream_path": [],
             "upstream_reasons": [],
         }
 
@@ -305,6 +306,7 @@ class TestImporting:
             "tests": "Sums of two to nine numbers.",
             "corrections": [],
             "left_out": [],
+            "upstream_path": [],
             "upstream_reasons": ["It needs a graphics processor."],
         }
         grading = tree_files(tree_path(revision.grading_hash).name)

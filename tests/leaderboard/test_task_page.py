@@ -329,6 +329,14 @@ def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
     assert (link in text) is bool(audit.get("upstream", {}).get("runs"))
 
 
+def test_packages_of_the_repository_that_upstreams_test_has_installed(client: Client) -> None:
+    overlay = {**OVERLAY, "upstream_path": ["loralib", "extra"]}
+    audit = {"upstream": {"runs": True, "why": ""}, "mode": "remote"}
+    one_task(protocol="sealed", unit_test_file="unit_test/unit_test_1.py", overlay=overlay, audit=audit)
+    said = "runs on every answer, with the packages in loralib/ , extra/ as if installed, remote: the answer"
+    assert said in words(client.get(ADDRESS).content.decode())
+
+
 def test_a_sealed_task_of_its_authors_has_no_other_test(client: Client) -> None:
     one_task(protocol="sealed")
     assert "upstream’s own unit test" not in client.get(ADDRESS).content.decode()

@@ -6,8 +6,9 @@ that has it watched. The goal's own lines, where the goal stands in the test fil
 asserts proves nothing.
 
 ``upstream_child.py JOB`` with a JSON object: ``repository`` and ``unit_test`` (absolute paths), ``argument`` (the test
-as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``events`` (the descriptor that
-takes one JSON object a line) and, for a remote goal, ``calls`` (where calls go) and ``answers``.
+as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``path`` (folders that are
+imported from at last), ``events`` (the descriptor that takes one JSON object a line) and, for a remote goal, ``calls``
+(where calls go) and ``answers``.
 
 Events leave at once, so that nothing can take them back. Python 3.8 or newer, standard library only.
 """
@@ -107,7 +108,8 @@ def _enter(job: dict[str, Any]) -> None:
     os.chdir(job["repository"])
     os.environ.update(VARIABLES, PYTHONPATH=job["repository"])
     elsewhere = [place for place in sys.path if os.path.abspath(place) != BOX]  # noqa: PTH100
-    sys.path[:] = [os.path.dirname(job["unit_test"]), job["repository"], *elsewhere]  # noqa: PTH120
+    # Last, as an editable installation of these folders would put them.
+    sys.path[:] = [os.path.dirname(job["unit_test"]), job["repository"], *elsewhere, *job["path"]]  # noqa: PTH120
 
 
 def _record_logging(send: Any, look: Callable[[], None]) -> None:

@@ -6,8 +6,9 @@
 ``grade``  the same, where the goal is a stub: its calls leave as messages, their answers come through stdin.
 ``serve``  import the answer's module and answer such calls; see ``remote.py``.
 
-The job of ``test`` and ``grade`` is ``{"folder", "unit_test", "span"}``: the copy's name, the test's path in the
-repository, the goal's lines there or null. Hello leaves first, as in ``driver.py``; the report is the last message::
+The job of ``test`` and ``grade`` is ``{"folder", "unit_test", "span", "path"}``: the copy's name, the test's path in
+the repository, the goal's lines there or null, and folders of the repository whose packages count as installed. Hello
+leaves first, as in ``driver.py``; the report is the last message::
 
     {"kind": "report", "exit_code", "signal", "events": [one JSON text each], "flooded",
      "logs": [[name, text]], "printed", "changed": [paths]}
@@ -134,6 +135,7 @@ def _watch(place: Path, job: dict[str, Any], *, calls: int | None) -> dict[str, 
         "unit_test": str(place / job["unit_test"]),
         "argument": job["unit_test"],
         "span": job["span"],
+        "path": [str(place / folder) for folder in job["path"]],
         "events": events_end,
         "calls": calls,
         "answers": answers,

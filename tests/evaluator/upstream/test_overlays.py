@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,28 @@ def test_where_upstreams_test_refuses_the_reference_it_is_not_run(version: Suite
     assert revision.audit["upstream"]["runs"] is False
     assert "No module named 'nothing_of_that_name'" in revision.audit["upstream"]["why"]
     assert answered(changed, revision, RIGHT).upstream == {}
+
+
+def test_a_package_of_the_repository_that_upstreams_test_has_installed(
+    version: SuiteVersion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "suite" / LOSS / "pair-loss-arrays"
+    (home / "packages/extra").mkdir(parents=True)
+    (home / "packages/extra/__init__.py").write_text("")
+    test = home / "unit_test/unit_test_1.py"
+    test.write_text(f"import extra\n{test.read_text()}")
+    shutil.copytree(overlays.OVERLAYS_FOLDER, tmp_path / "overlays")
+    monkeypatch.setattr(overlays, "OVERLAYS_FOLDER", tmp_path / "overlays")
+    file = tmp_path / "overlays/arrays" / LOSS / "overlay.json"
+    about = json.loads(file.read_text())
+    about["tasks"][0]["upstream_path"] = ["packages"]
+    file.write_text(json.dumps(about))
+    changed = import_suite(folder=tmp_path / "suite", slug="arrays").version
+    assert changed is not None
+    revision = revision_of(changed, LOSS)
+    audit_revision(revision, changed.seed_epoch)
+    assert (revision.audit["upstream"], revision.audit["mode"]) == ({"runs": True, "why": ""}, "remote")
+    assert answered(changed, revision, RIGHT).upstream_outcome == "passed"
 
 
 def test_before_the_audit_only_the_sealed_test_runs(version: SuiteVersion) -> None:

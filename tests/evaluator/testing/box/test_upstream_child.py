@@ -44,6 +44,7 @@ def run(repository: Path, text: str | bytes, span: list[int] | None = None) -> t
         "unit_test": str(test),
         "argument": "unit_test/unit_test_1.py",
         "span": span,
+        "path": [str(repository / "packages")],
         "events": writer,
         "calls": None,
         "answers": None,
@@ -64,6 +65,15 @@ def run(repository: Path, text: str | bytes, span: list[int] | None = None) -> t
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [event["event"] for event in events]
+
+
+def test_packages_of_a_search_path_are_as_if_installed(repository: Path) -> None:
+    (repository / "packages").mkdir()
+    (repository / "packages" / "extra.py").write_text("FOUND = 'a package'\n")
+    (repository / "packages" / "goal.py").write_text("raise RuntimeError('the repository comes first')\n")
+    text = "import sys\ndel sys.path[:1]\nimport extra, goal\nprint(extra.FOUND, goal.goal(2), sys.path[-1])\n"
+    _, code, printed = run(repository, text)
+    assert (code, printed.strip()) == (0, f"a package 2 {repository / 'packages'}")
 
 
 def test_the_file_runs_as_upstreams_command_runs_it(repository: Path) -> None:
