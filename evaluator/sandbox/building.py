@@ -35,7 +35,7 @@ from evaluator.sandbox.images import (
     find_image,
     image_source_digest,
 )
-from evaluator.sandbox.task_environments import environment_name, newest_build, revisions_with_files
+from evaluator.sandbox.task_environments import environment_name, newest_build, revisions_to_measure
 from evaluator.sandbox.types import BoxSpec, Limits, SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
@@ -89,13 +89,15 @@ class Built:
 def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[list[Wanted], list[tuple[str, str]]]:
     """What the tasks with files ask for, by name, and the tasks that have no environment with the reason.
 
+    Of a suite's older versions only what answers were or will be measured in.
+
     Args:
         suite: a suite's slug, or all.
         pattern: such as ``dpo/*`` or ``lmr-bench/dpo/1``; ``*`` stands for anything.
     """
     found: dict[str, list[tuple[str, TaskRevision]]] = {}
     without = []
-    for revision in revisions_with_files():
+    for revision in revisions_to_measure():
         slug, task = revision.task.suite.slug, f"{revision.task.suite.slug}/{revision.task.slug}"
         if suite not in {None, slug} or not matches(task, revision.task.slug, pattern):
             continue

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db.models import Max, Q
 
-from benchmark_tasks.models import TaskRevision
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild, TestRun
 from evaluator.sandbox.configuration import configured_sandbox, environment_list
@@ -102,6 +103,14 @@ def revisions_with_files() -> list[TaskRevision]:
     """The revisions that need an environment, with task and suite: also those whose audit failed for want of one."""
     found = TaskRevision.objects.exclude(repository_hash="").exclude(grading_hash="")
     return [each for each in found.select_related("task__suite", "task__paper") if not each.not_runnable_reasons]
+
+
+def revisions_to_measure() -> list[TaskRevision]:
+    """Those of them that are in their suite's newest version, or have answers that were or will be measured."""
+    newest = [version for version in map(current_version, Suite.objects.all()) if version]
+    asked = TaskRevision.objects.filter(Q(suite_versions__in=newest) | Q(implementations__test_runs__isnull=False))
+    pks = set(asked.values_list("pk", flat=True))
+    return [each for each in revisions_with_files() if each.pk in pks]
 
 
 def wanted_environments() -> list[str]:

@@ -60,7 +60,10 @@ class Command(BaseCommand):
 
     def _take_steps(self, folder: Path, *, again: bool, jobs: int | None) -> None:
         self._step("Import", "import_suite", str(folder), slug=FACTS_SUITE)
-        self._step("Environments", "prepare_suite", FACTS_SUITE)
+        try:
+            self._step("Environments", "prepare_suite", FACTS_SUITE)
+        except SystemExit:
+            self.stderr.write("Not every environment could be made. Tasks that need one that is lacking wait for it.")
         try:
             self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=again, jobs=jobs)
         except CommandError as error:

@@ -17,7 +17,9 @@ from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox import building
 from evaluator.sandbox.environment_list import SHIPPED, environment_facts
+from evaluator.sandbox.task_environments import paper_environment
 from evaluator.sandbox.types import SandboxError
+from tests.evaluator.factories import TestRunFactory
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:
@@ -102,6 +104,35 @@ def test_again_it_goes_on_where_it_was(copy: Path, real_sandbox: Sandbox, capsys
     assert "numpy for bubblewrap, 2 tasks: is made" in printed
     assert list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit")) == made
     assert EnvironmentBuild.objects.count() == 1
+
+
+def test_what_only_an_older_version_asks_for_is_made_where_answers_wait_for_it(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("import_suite", str(copy), slug="lmr-bench", without_overlays=True)
+    call_command("lmr_bench", str(copy))
+    printed = lines(capsys)
+    assert [line for line in printed if "paper-" in line] == []
+    assert printed[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
+    old = TaskRevision.objects.get(task__slug="contrastarrays/1", protocol="upstream")
+    TestRunFactory(implementation__revision=old, implementation__submission__suite_version=old.suite_versions.get())
+    call_command("prepare_suite", "lmr-bench", dry_run=True)
+    asked = [line.partition(":")[0] for line in lines(capsys) if "bubblewrap" in line]
+    assert asked == ["numpy for bubblewrap, 2 tasks", f"{paper_environment(old)} for bubblewrap, 1 task"]
+
+
+def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> str:
+        raise SandboxError("no index answers")
+
+    monkeypatch.setattr(building, "_say_hello", broken)
+    call_command("lmr_bench", str(copy))
+    shown = capsys.readouterr()
+    assert "FAILED after 0 s: no index answers" in shown.out
+    assert "Not every environment could be made. Tasks that need one that is lacking wait for it." in shown.err
+    assert "2 audited: 2 good, 0 weak, 0 failed" in shown.out
 
 
 def test_a_task_that_fails_its_audit_ends_with_1(
