@@ -108,6 +108,7 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         for name in modules:
             with suppress(Exception):  # imported for speed alone: a program that needs it reports what is wrong with it
                 importlib.import_module(name)
+        sys.stdout.flush()  # what they print is in no program's output
         loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
         gc.collect()
         gc.freeze()  # what is never collected is never written to, and stays shared with every fork
@@ -215,7 +216,7 @@ def _hide(order: dict[str, Any], folder: str) -> None:
     _call("syscall", call, start, b"/", recursive, attributes, size, of="mount_setattr")
     _mount("tmpfs", WORKING_FOLDER, usual | execution, order["tmpfs"])
     _mount("tmpfs", "/dev/shm", usual | execution, order["shared_memory"])  # noqa: S108 - its own
-    _mount("devpts", "/dev/pts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620")
+    _mount("devpts", "/dev/pts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620,max=16")
     _mount("proc", "/proc", usual | _NO_EXECUTION)
     for place in (*_HIDDEN_FOLDERS, folder):
         if Path(place).is_dir():
@@ -253,8 +254,7 @@ def _give_power_up() -> None:
 
 def _require_no_power(*, bounding: bool = False) -> None:
     """Raise :class:`PermissionError` unless this process has no capability and can gain none by a program's file."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     sets = ["CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if bounding else [])]
     if any(int(status[name], 16) for name in sets) or status["NoNewPrivs"] != "1" or os.getuid() == 0:
         raise PermissionError("the process has capabilities, or could gain some")
@@ -312,6 +312,8 @@ def _take_over(streams: list[int]) -> None:
         sys.modules["numpy"].random.seed()
     if "torch" in sys.modules:
         sys.modules["torch"].seed()
+    if "_ssl" in sys.modules:
+        sys.modules["_ssl"].RAND_add(os.urandom(32), 32.0)  # it knows forks by numbers, which are the server's here
 
 
 def _renew_stream(name: str, mode: str) -> None:

@@ -87,12 +87,16 @@ class ServerHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What became of a program: which limit stopped it, what its first process reported, and what it took."""
+    """What became of a program: which limit stopped it, what its box's processes reported, and what it took.
+
+    ``whole`` is whether these and the server lived to the end.
+    """
 
     stopped: Ending | None
     report: dict[str, Any]
     out_of_memory: bool
     wall_seconds: float
+    whole: bool
 
 
 class ForkServers:
@@ -223,8 +227,8 @@ class ForkServers:
             if "failed" in end.report:
                 self._give_up(slot, end.report["failed"])
             return None
-        if end.stopped is None and "status" not in end.report and not end.out_of_memory:
-            # What runs in a box cannot kill its first process.
+        if end.stopped is None and not end.whole and not end.out_of_memory:
+            # What runs in a box can kill none of them. So the program's end, if there is one, need not be its own.
             raise SandboxError(f"box {spec.label} was killed from outside, or the process that it was forked from")
         return _result(capture, end)
 
@@ -266,7 +270,7 @@ class ForkServers:
             stopped = None
         if stopped is None and capture.output_exceeded:
             stopped = Ending.OUTPUT_LIMIT
-        return _End(stopped, said, out_of_memory, wall_seconds)
+        return _End(stopped, said, out_of_memory, wall_seconds, answers and {"status", "clean"} <= said.keys())
 
     def _order(self, spec: BoxSpec) -> dict[str, Any]:
         return {

@@ -68,9 +68,28 @@ def processes(sandbox: LocalSandbox, slot: Slot) -> set[int]:
 
 def kill(sandbox: LocalSandbox, slot: Slot) -> None:
     """As somebody else would: the oldest process first, so that none lives to report another's end."""
-    for process in sorted(processes(sandbox, slot), key=lambda number: (_start_ticks(number) or 0, number)):
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    for process in _oldest_first(sandbox, slot):
+        _send(process, signal.SIGKILL)
+
+
+def terminate(sandbox: LocalSandbox, slot: Slot) -> None:
+    """As a service manager would: all at once, and the program's end is reported before the others end, too."""
+    ours = _oldest_first(sandbox, slot)
+    for number in (signal.SIGSTOP, signal.SIGTERM):
+        for process in ours:
+            _send(process, number)
+    for process in reversed(ours):
+        _send(process, signal.SIGCONT)
+        time.sleep(0.1)
+
+
+def _oldest_first(sandbox: LocalSandbox, slot: Slot) -> list[int]:
+    return sorted(processes(sandbox, slot), key=lambda number: (_start_ticks(number) or 0, number))
+
+
+def _send(process: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
 
 
 def writable_memory(sandbox: LocalSandbox, slot: Slot) -> dict[int, bytes]:

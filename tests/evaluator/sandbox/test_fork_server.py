@@ -83,10 +83,38 @@ def test_no_two_forks_draw_the_same_numbers(forked: LocalSandbox) -> None:
 def test_no_two_forks_of_pytorch_draw_the_same_numbers(torch_sandbox: BubblewrapSandbox, state_dir: Path) -> None:
     sandbox = ForkedBubblewrap(state_dir, environments=torch_sandbox._environments, fork_idle_seconds=60.0)
     limits = replace(QUICK, memory_bytes=2 * 2**30, wall_seconds=60.0)
-    spec = replace(program("import torch; print(*torch.rand(4).tolist())", limits=limits), environment=TORCH)
+    code = "import ssl, torch; print(*torch.rand(4).tolist(), ssl.RAND_bytes(8).hex())"
+    spec = replace(program(code, limits=limits), environment=TORCH)
     first, second = (set(sandbox.run(spec).stdout.split()) for _ in range(2))
-    assert len(first | second) == 8
+    assert len(first | second) == 10
     sandbox.stop_servers()
+
+
+def test_what_the_server_imports_prints_into_no_programs_output(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    entry = sandbox.entry("numpy")
+    monkeypatch.setattr(sandbox, "entry", lambda _: replace(entry, imports=("this",)))
+    until_forked(sandbox)
+    assert sandbox.run(program("import this; print('mine')")).stdout == b"mine\n"
+    folder = sandbox.forks()
+    assert folder is not None
+    key = sandbox.fork_servers._key(folder, program(""), ("this",))
+    sandbox.fork_servers.sweep(lambda slot: slot.key == key)
+
+
+def test_terminals_of_one_program_leave_some_for_the_rest_of_the_machine(forked: LocalSandbox) -> None:
+    code = """
+        import os
+        opened = []
+        try:
+            while len(opened) < 100:
+                opened.append(os.openpty())
+        except OSError as error:
+            print(error.strerror, len(opened))
+    """
+    assert forked.run(program(code)).stdout == b"No space left on device 16\n"
 
 
 def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSandbox, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.evaluator.sandbox.forks import (
     program,
     slots,
     stop,
+    terminate,
     until_forked,
     who,
 )
@@ -120,8 +121,9 @@ def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSan
         time.sleep(0.2)
 
 
+@pytest.mark.parametrize("end", [kill, terminate])
 def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, end: Callable[[LocalSandbox, Slot], None]
 ) -> None:
     sandbox = make()
     until_forked(sandbox)
@@ -129,7 +131,7 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
     with ThreadPoolExecutor() as pool:
         running = pool.submit(sandbox.run, program("import time; time.sleep(20)"))
         time.sleep(1)
-        kill(sandbox, slots(sandbox)[0])
+        end(sandbox, slots(sandbox)[0])
         with pytest.raises(SandboxError, match="killed from outside"):
             running.result()
     monkeypatch.undo()
