@@ -38,6 +38,7 @@ TASK: dict[str, Any] = {
     "tests": "Sums of two to nine numbers.",
     "check": {"public_seeds": [1, 2], "private_seeds": 9},
 }
+DATA = {"tests": TASK["tests"], "corrections": [], "left_out": [], "upstream_path": [], "upstream_reasons": []}
 PAPER = "05-SimPO"
 UNIT_TEST = f"{PAPER}/SimPO/unit_test/unit_test_1.py"
 
@@ -96,13 +97,7 @@ class TestReading:
         assert (task.info.check.public_seeds, task.info.check.private_seeds) == ([1, 2], 9)
         assert task.unit_test_file == "unit_test/unit_test_1.py"
         assert task.overlay is not None
-        assert task.overlay.as_data(task.upstream_reasons) == {
-            "tests": "Sums of two to nine numbers.",
-            "corrections": [],
-            "left_out": [],
-            "upstream_path": [],
-            "upstream_reasons": [],
-        }
+        assert task.overlay.as_data(task.upstream_reasons) == DATA
 
     def test_the_folders_number_does_not_matter(self, dataset: Path, home: Path) -> None:
         write_overlay(home, folder="5-simpo")
@@ -302,13 +297,7 @@ class TestImporting:
         revision = TaskRevision.objects.get()
         assert (revision.protocol, revision.environment, revision.not_runnable_reasons) == ("sealed", "numpy", [])
         assert revision.unit_test_file == "unit_test/unit_test_1.py"
-        assert revision.overlay == {
-            "tests": "Sums of two to nine numbers.",
-            "corrections": [],
-            "left_out": [],
-            "upstream_path": [],
-            "upstream_reasons": ["It needs a graphics processor."],
-        }
+        assert revision.overlay == DATA | {"upstream_reasons": ["It needs a graphics processor."]}
         grading = tree_files(tree_path(revision.grading_hash).name)
         assert {"cases.py", "run.py", "check.json", "reference/unit_test/unit_test_1.py"} <= set(grading)
 
