@@ -12,6 +12,7 @@ from typing import Final
 
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
 from evaluator.sandbox.forking import ForkServers, ServerHost
+from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
@@ -28,9 +29,6 @@ BOX_SETTINGS_VERSION: Final = 2
 """Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
 
 INTERPRETER_OPTIONS: Final = ("-I", "-B")
-
-UNPRIVILEGED_ID: Final = 65534
-"""The user and group that the program sees itself as (``nobody`` on Debian)."""
 
 BOX_VARIABLES: Final[dict[str, str]] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -65,15 +63,25 @@ class LocalSandbox(ServerHost, ABC):
     name: str
 
     def __init__(
-        self, state_dir: Path, environments: EnvironmentList = SHIPPED, *, fork_idle_seconds: float = 0.0
+        self,
+        state_dir: Path,
+        environments: EnvironmentList = SHIPPED,
+        *,
+        host_uid: int = DEFAULT_HOST_ID,
+        fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
 
-        ``state_dir`` is where copies of mounts are kept; ``fork_idle_seconds`` is how long a process that has a box's
-        packages imported waits for the next answer (see :mod:`evaluator.sandbox.forking`); with 0 there is none.
+        Args:
+            state_dir: where copies of mounts are kept.
+            environments: what the environments are made from.
+            host_uid: the first of the users and groups that boxes run as; no account may have one.
+            fork_idle_seconds: how long a process that has a box's packages imported waits for the next answer (see
+                :mod:`evaluator.sandbox.forking`); with 0 there is none.
         """
         self._wanted_state_dir = state_dir
         self._environments = environments
+        self._host_uid = host_uid
         self._checked = False
         self.fork_servers = ForkServers(self, fork_idle_seconds)
 
@@ -132,6 +140,11 @@ class LocalSandbox(ServerHost, ABC):
     def profile(self) -> str:
         """See :class:`ServerHost`."""
         return ""
+
+    def _take_user(self, folder: Path) -> int:
+        """A user and group of the host's for the box or the server of ``folder``, and for no other meanwhile."""
+        places = (self._boxes, self.forks())
+        return take_host_user(self._host_uid, folder, filter(None, places))
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:

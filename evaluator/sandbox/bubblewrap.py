@@ -24,7 +24,6 @@ from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.box import (
     BOX_VARIABLES,
     INTERPRETER_OPTIONS,
-    UNPRIVILEGED_ID,
     LocalSandbox,
     tail,
 )
@@ -41,7 +40,8 @@ from evaluator.sandbox.confinement import (
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
 from evaluator.sandbox.fork_slots import CONTROL, FORKS, START_SECONDS, Slot
-from evaluator.sandbox.ownership import BoxName
+from evaluator.sandbox.host_users import DEFAULT_HOST_ID
+from evaluator.sandbox.ownership import BoxName, start_ticks
 from evaluator.sandbox.streams import Capture, Ticker, process_pump
 from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.sandbox.types import (
@@ -57,12 +57,13 @@ from evaluator.sandbox.types import (
     host_error,
 )
 
-DEFAULT_HOST_ID: Final = 64123
-"""A number that Debian gives to no user or group by itself."""
+_UNPRIVILEGED_ID: Final = 65534
+"""The user and group that the program sees itself as (``nobody`` on Debian)."""
 
 _SET_CHILD_SUBREAPER: Final = 36
 _SIGNAL_BASE: Final = 128
 _ORPHAN_SECONDS: Final = 1.0
+_IN_THE_BACKGROUND: Final = 'log=$1; shift; "$@" > "$log" 2>&1 & echo $!'
 
 
 class BubblewrapSandbox(LocalSandbox):
@@ -88,13 +89,13 @@ class BubblewrapSandbox(LocalSandbox):
             state_dir: where environments and copies of mounts are kept; see :func:`reachable_state_dir`.
             environments: what the environments are made from.
             python: the host's interpreter that boxes get a copy of.
-            host_uid: the user and group that boxes run as when this process is root; nobody else's number.
+            host_uid: see :class:`LocalSandbox`; without root all boxes are this process's own user.
             allow_unconfined_resources: for development: run without control groups where there are none.
             fork_idle_seconds: see :class:`LocalSandbox`; only root's control groups outlive who makes them.
         """
-        super().__init__(state_dir, environments, fork_idle_seconds=fork_idle_seconds)
+        super().__init__(state_dir, environments, host_uid=host_uid, fork_idle_seconds=fork_idle_seconds)
         self._python = python
-        self._user = HostUser(host_uid) if os.geteuid() == 0 else None
+        self._is_root = os.geteuid() == 0
         self._allow_unconfined = allow_unconfined_resources
 
     def environment_digest(self, environment: str) -> str:
@@ -103,39 +104,36 @@ class BubblewrapSandbox(LocalSandbox):
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         root = _root_options(self._environment(spec.environment), spec)
+        user = self._give_to_a_user(self._boxes / str(name)) if self._is_root else None
         with _Box(spec, dialogue) as box:
-            box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits))
+            box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits, user))
             return box.finish(cancelled)
 
     def forks(self) -> Path | None:
         """See :class:`ServerHost`."""
         return self._state_dir / "forks" if self._store() else None
 
-    def start_server(self, slot: Slot, spec: BoxSpec) -> None:
+    def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         """See :class:`ServerHost`. A shell starts it and ends, so that it is nobody's child who may have to wait."""
         environment = self._environment(spec.environment)
-        confinement = self._confine(slot.name, spec.limits, status=-1)
-        store = self._store()
-        if store and self._user:  # the folder is for the boxes' user, and for no other user of this machine
-            group = Mount(store.find(slot.name).readable_counters(), fork_server.GROUP)
-            spec = replace(spec, mounts=(*spec.mounts, group))
-            slot.servers.chmod(0o711)
-            os.chown(slot.folder, self._user.number, self._user.number)
+        store = GroupStore.of_this_machine()
+        confinement = RootConfinement(store, slot.name, spec.limits, self._give_to_a_user(slot.folder))
+        group = Mount(store.find(slot.name).readable_counters(), fork_server.GROUP)
+        spec = replace(spec, mounts=(*spec.mounts, group))
         bubblewrap = [tool("bwrap", "bubblewrap"), *_root_options(environment, spec, control=slot.control), "--"]
         program = ["/usr/bin/python3", *INTERPRETER_OPTIONS, *spec.argv[1:]]
         command = [*confinement.prefix, *process_limits(spec.limits), *bubblewrap, *program]
-        with slot.log.open("wb") as file:
-            subprocess.run(
-                [tool("sh", "dash"), "-c", '"$@" &', "sh", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env=confinement.variables,
-                cwd="/",
-                umask=0o022,
-                start_new_session=True,
-                check=True,
-            )
+        started = subprocess.run(
+            [tool("sh", "dash"), "-c", _IN_THE_BACKGROUND, "sh", str(slot.log), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env=confinement.variables,
+            cwd="/",
+            umask=0o022,
+            start_new_session=True,
+            check=True,
+        )
+        return lambda: start_ticks(int(started.stdout)) is not None
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """See :class:`ServerHost`."""
@@ -168,7 +166,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     @cached_property
     def _state_dir(self) -> Path:
-        return reachable_state_dir(self._wanted_state_dir) if self._user else self._wanted_state_dir.resolve()
+        return reachable_state_dir(self._wanted_state_dir) if self._is_root else self._wanted_state_dir.resolve()
 
     @property
     def _boxes(self) -> Path:
@@ -185,31 +183,29 @@ class BubblewrapSandbox(LocalSandbox):
         except OSError as error:
             raise host_error(what, error) from error
 
-    @contextmanager
-    def _staging(self, name: BoxName) -> Iterator[Path]:
-        with super()._staging(name) as folder:
-            if self._user is not None:
-                # Copies of answers and of golden code: for the boxes' user, and for no other user of this machine.
-                self._boxes.chmod(0o711)
-                os.chown(folder, self._user.number, self._user.number)
-            yield folder
+    def _give_to_a_user(self, folder: Path) -> HostUser:
+        """Copies of answers and of golden code are for the box's user, and for no other user of this machine."""
+        number = self._take_user(folder)
+        folder.parent.chmod(0o711)
+        os.chown(folder, number, number)
+        return HostUser(number)
 
     def _store(self) -> GroupStore | None:
         """Root's control groups, where there are any."""
         try:
-            return GroupStore.of_this_machine() if self._user else None
+            return GroupStore.of_this_machine() if self._is_root else None
         except SandboxUnavailableError:
             return None
 
-    def _confine(self, name: str, limits: Limits, status: int) -> Confinement:
+    def _confine(self, name: str, limits: Limits, user: HostUser | None, status: int) -> Confinement:
         try:
-            if self._user is not None:
-                return RootConfinement(GroupStore.of_this_machine(), name, limits, self._user)
+            if user is not None:
+                return RootConfinement(GroupStore.of_this_machine(), name, limits, user)
             return ScopeConfinement(name, limits, status)
         except SandboxError:
             if not self._allow_unconfined:
                 raise
-            return NoConfinement(limits, self._user)
+            return NoConfinement(limits, user)
 
 
 _boxes_of_this_process = 0
@@ -372,7 +368,7 @@ def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | No
 
     With ``control``, a folder to write to, they are a fork server's, which outlives this process.
     """
-    identity = str(UNPRIVILEGED_ID)
+    identity = str(_UNPRIVILEGED_ID)
     options = ["--unshare-all", "--unshare-user", "--new-session", "--clearenv"]
     options += ["--die-with-parent"] if control is None else ["--bind", str(control), CONTROL]
     options += ["--uid", identity, "--gid", identity, "--cap-drop", "ALL", "--hostname", "box"]

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, UNPRIVILEGED_ID
-from evaluator.sandbox.fork_slots import CONTROL, FORKS
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
+from evaluator.sandbox.fork_slots import CONTROL, FORKS, Slot
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
@@ -166,10 +166,12 @@ def look_up(client: Client, reference: str, environment: str) -> BoxImage:
     return BoxImage(str(image.id), variables.get("PATH", ""), tuple(sorted(config.get("Volumes") or ())))
 
 
-def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str) -> dict[str, Any]:
+def container_settings(
+    name: BoxName, user: int, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str
+) -> dict[str, Any]:
     """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
     settings = {
-        **_walls(replace(spec, mounts=(*spec.mounts, Mount(launcher, LAUNCH))), image, _LAUNCHER_PROCESSES),
+        **_walls(replace(spec, mounts=(*spec.mounts, Mount(launcher, LAUNCH))), user, image, _LAUNCHER_PROCESSES),
         "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
         "stdin_open": True,
         "labels": {LABEL: name.label},
@@ -178,8 +180,8 @@ def container_settings(name: BoxName, spec: BoxSpec, launcher: Path, image: BoxI
     return settings | ({"runtime": runtime} if runtime else {})
 
 
-def create_server(client: Client, name: str, spec: BoxSpec, control: Path, image: BoxImage) -> Container:
-    """A container, not yet started, for a fork server, which writes to the folder ``control``.
+def create_server(client: Client, slot: Slot, user: int, spec: BoxSpec, image: BoxImage) -> Container:
+    """A container, not yet started, for the fork server of ``slot``.
 
     The same walls, but that its process may make namespaces within them: as an unprivileged user, since it has no
     capability itself. What calls the engine opens with that right, the call filter closes to every fork. The kernel
@@ -187,14 +189,14 @@ def create_server(client: Client, name: str, spec: BoxSpec, control: Path, image
     """
     types = sdk().types
     settings = {
-        **_walls(spec, image, 0),
+        **_walls(spec, user, image, 0),
         "entrypoint": ["python3"],
         "labels": {LABEL: FORKS},
-        "name": f"{NAME_PREFIX}{name}",
+        "name": f"{NAME_PREFIX}{slot.name}",
         "cap_add": ["SYS_ADMIN"],
         "security_opt": ["no-new-privileges", "apparmor=unconfined"],
     }
-    settings["mounts"] += [types.Mount(CONTROL, str(control), type="bind")]
+    settings["mounts"] += [types.Mount(CONTROL, str(slot.control), type="bind")]
     host = {key: value for key, value in settings.items() if key not in _NO_HOST_SETTINGS}
     api = client.api
     return client.containers.get(
@@ -206,7 +208,7 @@ def create_server(client: Client, name: str, spec: BoxSpec, control: Path, image
     )
 
 
-def _walls(spec: BoxSpec, image: BoxImage, own_processes: int) -> dict[str, Any]:
+def _walls(spec: BoxSpec, user: int, image: BoxImage, own_processes: int) -> dict[str, Any]:
     types = sdk().types
     limits = spec.limits
     # Images of papers keep Python where they like (/opt/conda/bin): theirs is looked up first.
@@ -217,7 +219,7 @@ def _walls(spec: BoxSpec, image: BoxImage, own_processes: int) -> dict[str, Any]
         "environment": {**BOX_VARIABLES, "PATH": path, **dict(spec.variables)},
         "hostname": "box",
         "working_dir": "/tmp",  # noqa: S108
-        "user": f"{UNPRIVILEGED_ID}:{UNPRIVILEGED_ID}",
+        "user": f"{user}:{user}",
         "healthcheck": {"test": ["NONE"]},
         "network_mode": "none",
         "ipc_mode": "private",

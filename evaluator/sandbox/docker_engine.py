@@ -34,6 +34,7 @@ from evaluator.sandbox.docker_client import (
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.fork_slots import FORKS, START_SECONDS, Slot
+from evaluator.sandbox.host_users import DEFAULT_HOST_ID
 from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
@@ -73,6 +74,7 @@ class DockerSandbox(LocalSandbox):
         environments: EnvironmentList = SHIPPED,
         runtime: str = "",
         base_url: str | None = None,
+        host_uid: int = DEFAULT_HOST_ID,
         fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
@@ -82,9 +84,10 @@ class DockerSandbox(LocalSandbox):
             environments: which image each environment has; resolved once to an ID that every box starts from.
             runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
             base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
+            host_uid: see :class:`LocalSandbox`.
             fork_idle_seconds: see :class:`LocalSandbox`; for the engine's own runtime only.
         """
-        super().__init__(state_dir.resolve(), environments, fork_idle_seconds=fork_idle_seconds)
+        super().__init__(state_dir.resolve(), environments, host_uid=host_uid, fork_idle_seconds=fork_idle_seconds)
         self._runtime = runtime
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
@@ -102,7 +105,9 @@ class DockerSandbox(LocalSandbox):
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         image = self._image(spec.environment)
-        settings = container_settings(name, spec, self._boxes / str(name) / _LAUNCH_FOLDER, image, self._runtime)
+        folder = self._boxes / str(name)
+        user = self._take_user(folder)
+        settings = container_settings(name, user, spec, folder / _LAUNCH_FOLDER, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
 
@@ -110,11 +115,19 @@ class DockerSandbox(LocalSandbox):
         """See :class:`ServerHost`. Another runtime may have a kernel of its own, which no descriptor reaches."""
         return None if self._runtime else self._wanted_state_dir / "docker-forks"
 
-    def start_server(self, slot: Slot, spec: BoxSpec) -> None:
+    def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         """See :class:`ServerHost`."""
         with engine_errors(f"starting {slot.name}"):
             image = self._image(spec.environment)
-            create_server(self._connection.client(), slot.name, spec, slot.control, image).start()
+            user = self._take_user(slot.folder)
+            container = create_server(self._connection.client(), slot, user, spec, image)
+            container.start()
+
+        def runs() -> bool:
+            with engine_errors(f"waiting for {slot.name}"):
+                return bool(_state(container)["Running"])
+
+        return runs
 
     def server_usage(self, slot: Slot) -> ResourceUsage:  # noqa: ARG002 - the server says it with each report
         """See :class:`ServerHost`."""

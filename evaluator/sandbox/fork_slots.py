@@ -15,7 +15,7 @@ from typing import Final
 
 from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.trees import checked_source, link_tree
-from evaluator.sandbox.types import BoxSpec, Mount
+from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 FORKS: Final = "forks"
 """How the names of all control groups and containers of servers begin, and those containers' label."""
@@ -63,11 +63,6 @@ class Slot:
         return self.servers / f"{self.name}.lock"
 
     @property
-    def started(self) -> Path:
-        """An empty file that is there once its server was started."""
-        return self.folder / "started"
-
-    @property
     def broken(self) -> Path:
         """The file that says why servers with this key do not work here."""
         return self.servers / f"{FORKS}-{self.key}.broken"
@@ -109,7 +104,7 @@ class Slot:
         return (Mount(self.box, "/box"), Mount(self.launch, LAUNCH))
 
     def connect(self) -> socket.socket | None:
-        """A connection to the server, ``None`` where none answers. Raises :class:`PermissionError`."""
+        """A connection to the server, ``None`` where none answers. Raises :class:`SandboxError` if we may not."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # The way over the descriptor is short, whatever the folder is called: a socket's address has 107 bytes.
         try:
@@ -121,22 +116,18 @@ class Slot:
         except OSError as error:
             connection.close()
             if isinstance(error, PermissionError):
-                raise
+                raise SandboxError(f"the socket of {self.name} is closed to this user: {error}") from error
             return None
         return connection
 
     def is_alive(self) -> bool:
-        """Whether the server answers, or was started a moment ago."""
-        with suppress(PermissionError):
+        """Whether the server answers."""
+        with suppress(SandboxError):
             connection = self.connect()
             if connection is not None:
                 connection.close()
                 return True
-        return self.is_young()
-
-    def is_young(self) -> bool:
-        """Whether it was laid out so recently that its server may still be importing."""
-        return self.folder.exists() and time.time() - self.folder.stat().st_mtime < START_SECONDS
+        return False
 
     def note_broken(self, reason: str) -> None:
         """Remember, for whoever asks next on this machine, that such a server does not work here."""

@@ -5,7 +5,8 @@ there; whichever process of this machine has a program for the same environment,
 to that server, one at a time. The server ends itself when nobody comes for a while. A program that ends by itself
 leaves nothing of its box; one that has to be stopped takes its server with it.
 
-Where no server is ready, the sandbox runs the program as it always can, and one is started for the next.
+Where no server can work, or as many are busy as the machine has processors, the sandbox runs the program as it always
+can. It waits for a server that begins: a program must not find other modules imported because it came first.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import structlog
 from evaluator.sandbox import fork_server, seccomp
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.environment_list import EnvironmentEntry
-from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, Slot, forget_failures
+from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, START_SECONDS, Slot, forget_failures
 from evaluator.sandbox.streams import Capture, Ticker, own_pipes
 from evaluator.sandbox.trees import module_names
 from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, Ending, SandboxError
@@ -43,6 +44,7 @@ SERVER_MEMORY_BYTES: Final = 32 * 2**20
 _SERVER_CPU_SECONDS: Final = 2**30  # each program has a limit of its own
 _MOST_SERVERS: Final = os.cpu_count() or 1
 _ANSWER_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.02
 _REPORT_BYTES: Final = 64 * 1024
 
 log = structlog.get_logger(__name__)
@@ -66,8 +68,11 @@ class ServerHost(Protocol):
     def entry(self, environment: str) -> EnvironmentEntry:
         """What a server of ``environment`` imports besides NumPy, and what that takes."""
 
-    def start_server(self, slot: Slot, spec: BoxSpec) -> None:
-        """Start the program ``spec.argv`` in ``slot``, to outlive this process. Raises :class:`SandboxError`."""
+    def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
+        """Start the program ``spec.argv`` in ``slot``, to outlive this process, and return whether it still runs.
+
+        Both raise :class:`SandboxError`.
+        """
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """What server and programs have used so far, where that can be read cheaply."""
@@ -123,12 +128,9 @@ class ForkServers:
             if slot is None:
                 return None
             try:
-                connection = slot.connect()
-            except PermissionError as error:
-                self._give_up(slot, f"its socket is closed to this user: {error}")
-                return None
-            if connection is None:
-                self._start(slot, spec, modules)
+                connection = slot.connect() or self._begin(slot, spec, modules, cancelled)
+            except SandboxError as error:
+                self._give_up(slot, str(error))
                 return None
             with connection:
                 if any(slot.box.iterdir()):  # whoever used it before was killed meanwhile
@@ -175,16 +177,11 @@ class ForkServers:
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
-    def _start(self, slot: Slot, spec: BoxSpec, modules: tuple[str, ...]) -> None:
-        """Start a server for the next program, unless one is on its way."""
-        if slot.is_young():
-            return
-        failed, log_file = slot.control / fork_server.FAILED, slot.log
-        if slot.started.exists() and not (slot.control / fork_server.MODULES).exists():
-            said = next((file.read_text(errors="replace") for file in (failed, log_file) if file.exists()), "")
-            self._give_up(slot, said[:300] or "it did not begin in time")
-            return
-        self._host.stop_server(slot)
+    def _begin(
+        self, slot: Slot, spec: BoxSpec, modules: tuple[str, ...], cancelled: Callable[[], bool]
+    ) -> socket.socket:
+        """Start a server and wait for it. Raises :class:`SandboxError` if it does not answer, else as :meth:`run`."""
+        self._host.stop_server(slot)  # whoever started one may have been killed since
         slot.make()
         server = ("python", f"{LAUNCH}/fork_server.py", CONTROL, f"{LAUNCH}/filter.bpf")
         processes = spec.limits.processes + SERVER_PROCESSES
@@ -192,11 +189,19 @@ class ForkServers:
         memory_bytes = spec.limits.memory_bytes + SERVER_MEMORY_BYTES + imports_bytes
         limits = replace(spec.limits, processes=processes, memory_bytes=memory_bytes, cpu_seconds=_SERVER_CPU_SECONDS)
         argv = (*server, str(self._idle_seconds), *modules)
-        try:
-            self._host.start_server(slot, replace(spec, argv=argv, mounts=slot.mounts(), limits=limits))
-            slot.started.touch()
-        except SandboxError as error:
-            self._give_up(slot, str(error))
+        runs = self._host.start_server(slot, replace(spec, argv=argv, mounts=slot.mounts(), limits=limits))
+        ticker = Ticker(
+            probe=lambda: None if runs() else Ending.EXITED,
+            cancelled=cancelled,
+            deadline=time.monotonic() + START_SECONDS,
+        )
+        while (connection := slot.connect()) is None:
+            if ticker.limit_met():
+                files = slot.control / fork_server.FAILED, slot.log
+                said = next((file.read_text(errors="replace") for file in files if file.exists()), "")
+                raise SandboxError(said[:300] or "it ended, or did not begin in time")
+            time.sleep(_LOOK_SECONDS)
+        return connection
 
     def _give_up(self, slot: Slot, reason: str) -> None:
         """Stop it, and start no such one for a while: this machine cannot, or its packages do not allow it."""

@@ -27,11 +27,11 @@ class Owner:
     @classmethod
     def current(cls) -> Owner:
         """The calling process."""
-        return cls(namespace=_pid_namespace(), pid=os.getpid(), started=_start_ticks(os.getpid()) or 0)
+        return cls(namespace=_pid_namespace(), pid=os.getpid(), started=start_ticks(os.getpid()) or 0)
 
     def is_dead(self) -> bool:
         """Whether the process is gone for sure; one in another pid namespace cannot be seen and counts as alive."""
-        return self.namespace == _pid_namespace() and _start_ticks(self.pid) != self.started
+        return self.namespace == _pid_namespace() and start_ticks(self.pid) != self.started
 
     def __str__(self) -> str:
         """``namespace-pid-started``, fit for file names and container labels."""
@@ -81,7 +81,7 @@ def _pid_namespace() -> int:
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
-def _start_ticks(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """Field 22 of ``/proc/<pid>/stat`` (see proc(5)); ``None`` for a process that is gone or only a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()

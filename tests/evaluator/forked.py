@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,22 @@ from evaluator.sandbox.forking import can_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evaluator.sandbox.fork_slots import Slot
     from evaluator.sandbox.ownership import BoxName
     from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue
 
-START_SECONDS = 60.0
-
 
 class _Forked(LocalSandbox):
-    """Asks for a fork whoever wants a box, and waits for the server instead of starting the program itself."""
+    """Asks for a fork whoever wants a box, and never starts a program itself that could be forked."""
 
     _keys: frozenset[str] = frozenset()
 
+    def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
+        self._keys |= {slot.key}
+        return super().start_server(slot, spec)  # type: ignore[safe-super]
+
     def stop_servers(self) -> None:
-        """Stop the servers that forked something; others may be another test process's."""
+        """Stop the servers that it started; others may be another test process's."""
         self.fork_servers.sweep(lambda slot: slot.key in self._keys)
 
     def run(
@@ -37,15 +39,6 @@ class _Forked(LocalSandbox):
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         if dialogue is not None or not can_fork(spec):
             return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
-        folder = self.forks()
-        assert folder is not None
-        self._keys |= {self.fork_servers._key(folder, spec, ())}
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            result = self.fork_servers.run(spec, cancelled)
-            if result is not None:
-                return result
-            time.sleep(0.05)
         raise AssertionError(f"no server forked the box {spec.label}")
 
 

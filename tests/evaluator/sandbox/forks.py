@@ -14,7 +14,7 @@ from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_client import NAME_PREFIX
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.fork_slots import Slot
-from evaluator.sandbox.ownership import _start_ticks
+from evaluator.sandbox.ownership import start_ticks
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
 from tests.evaluator.sandbox.boxes import QUICK, order
 
@@ -29,13 +29,6 @@ def program(code: str, *, limits: Limits = LIMITS, mounts: tuple[Mount, ...] = (
 
 def who(sandbox: LocalSandbox, **changes: object) -> str:
     return sandbox.run(replace(program(WHO), **changes)).stdout.decode().strip()  # type: ignore[arg-type]
-
-
-def until_forked(sandbox: LocalSandbox) -> None:
-    deadline = time.monotonic() + 30
-    while who(sandbox) != "forked":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def possible_slots(host: LocalSandbox) -> list[Slot]:
@@ -84,7 +77,7 @@ def terminate(sandbox: LocalSandbox, slot: Slot) -> None:
 
 
 def _oldest_first(sandbox: LocalSandbox, slot: Slot) -> list[int]:
-    return sorted(processes(sandbox, slot), key=lambda number: (_start_ticks(number) or 0, number))
+    return sorted(processes(sandbox, slot), key=lambda number: (start_ticks(number) or 0, number))
 
 
 def _send(process: int, number: int) -> None:

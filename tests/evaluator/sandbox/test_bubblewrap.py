@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox import confinement
-from evaluator.sandbox.bubblewrap import DEFAULT_HOST_ID, BubblewrapSandbox
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.cgroups import Group, GroupStore, Hierarchies, ResourceUsage, read_hierarchies
 from evaluator.sandbox.confinement import REPORT_COUNTERS, ScopeConfinement, scope_command, tool
 from evaluator.sandbox.environments import prepare_environment
+from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
 from evaluator.sandbox.types import Ending, Limits, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import leftovers, order, own, processes, run
 
@@ -42,17 +43,19 @@ def test_a_file_of_root_cannot_be_read_even_where_it_can_be_seen(
 
 @AS_ROOT
 def test_the_host_sees_the_dedicated_user(bubblewrap: BubblewrapSandbox) -> None:
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
 
     def look() -> bool:
         for pid in processes("marker-user"):
             with suppress(OSError):
-                seen.update(re.findall(r"^(?:Uid|Gid):.*", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE))
+                seen.update(re.findall(r"^(Uid|Gid):(.*)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE))
         return False
 
     run(bubblewrap, "import time; time.sleep(1.2)  # marker-user", cancelled=look)
-    identity = "\t".join([str(DEFAULT_HOST_ID)] * 4)
-    assert {f"Uid:\t{identity}", f"Gid:\t{identity}"} <= seen
+    identities = {f"\t{number}" * 4 for number in range(DEFAULT_HOST_ID, DEFAULT_HOST_ID + HOST_USERS)}
+    found = {identity for _, identity in seen} & identities
+    assert len(found) == 1
+    assert {("Uid", *found), ("Gid", *found)} <= seen
 
 
 def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> None:

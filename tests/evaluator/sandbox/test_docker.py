@@ -24,6 +24,7 @@ import pytest
 from evaluator.sandbox import docker_engine
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
+from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
 from evaluator.sandbox.types import BoxSpec, Ending, RunCancelledError, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
@@ -61,7 +62,9 @@ def test_the_engine_holds_every_setting(docker: DockerSandbox, client: Any) -> N
     assert host["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=4096"}
     ulimits = {entry["Name"]: (entry["Soft"], entry["Hard"]) for entry in host["Ulimits"]}
     assert ulimits == {"core": (0, 0), "nofile": (256, 256), "fsize": (32 << 20, 32 << 20), "cpu": (5, 6)}
-    assert found[0]["Config"]["User"] == "65534:65534"
+    user, _, group = found[0]["Config"]["User"].partition(":")
+    assert user == group
+    assert int(user) in range(DEFAULT_HOST_ID, DEFAULT_HOST_ID + HOST_USERS)
     assert found[0]["Image"].startswith("sha256:")
     assert found[0]["Config"]["Healthcheck"] == {"Test": ["NONE"]}
 
@@ -226,10 +229,11 @@ def in_own(sandbox: DockerSandbox, code: str) -> bytes:
 
 
 def test_the_images_own_python_is_started(papers_own: DockerSandbox) -> None:
-    code = (
-        "import os, sys, numpy; print(sys.executable, os.environ['OWN'], os.environ['HOME'], os.getcwd(), os.getuid())"
-    )
-    assert in_own(papers_own, code) == b"/opt/own/bin/python3 set /tmp /tmp 65534\n"
+    code = """if True:
+        import os, sys, numpy
+        print(sys.executable, os.environ["OWN"], os.environ["HOME"], os.getcwd(), os.getuid() > 0)
+    """
+    assert in_own(papers_own, code) == b"/opt/own/bin/python3 set /tmp /tmp True\n"
 
 
 def test_volumes_of_an_image_are_empty_and_cannot_be_written(papers_own: DockerSandbox, client: Any) -> None:

@@ -20,7 +20,7 @@ from tests.evaluator.sandbox.forks import (
     program,
     slots,
     stop,
-    until_forked,
+    who,
     writable_memory,
 )
 from tests.evaluator.torch_environment import TORCH
@@ -96,7 +96,7 @@ def test_what_the_server_imports_prints_into_no_programs_output(
     sandbox = make()
     entry = sandbox.entry("numpy")
     monkeypatch.setattr(sandbox, "entry", lambda _: replace(entry, imports=("this",)))
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     assert sandbox.run(program("import this; print('mine')")).stdout == b"mine\n"
     folder = sandbox.forks()
     assert folder is not None
@@ -182,7 +182,7 @@ def test_the_servers_memory_knows_no_time(make: Callable[..., LocalSandbox]) -> 
     """Every fork gets a copy of it, and would know when the last program ended."""
     sandbox = make()
     began = time.monotonic(), time.time()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     snapshots = []
     for seconds in (0.3, 0.7):
         sandbox.run(program(f"import time; time.sleep({seconds})"))
@@ -245,7 +245,7 @@ def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: Bubblewra
     """Else the next one would be killed for want of it."""
     sandbox = BubblewrapSandbox(state_dir, fork_idle_seconds=60.0)
     stop(sandbox)
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     (slot,) = slots(sandbox)
     store = sandbox._store()
     assert store is not None
@@ -260,7 +260,7 @@ def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: Bubblewra
 
 def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     result = sandbox.run(program(NAMES))
     assert (result.ending, result.exit_code) == (Ending.EXITED, 0)
     assert slots(sandbox) == []

@@ -19,8 +19,8 @@ import pytest
 
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.fork_server import MODULES
-from evaluator.sandbox.fork_slots import Slot
-from evaluator.sandbox.types import BoxSpec, Ending, Mount, SandboxError
+from evaluator.sandbox.fork_slots import START_SECONDS, Slot
+from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, SandboxError
 from tests.evaluator.sandbox.forks import (
     LIMITS,
     WHO,
@@ -31,15 +31,13 @@ from tests.evaluator.sandbox.forks import (
     slots,
     stop,
     terminate,
-    until_forked,
     who,
 )
 
 
-def test_the_first_box_is_started_and_later_ones_are_forked(make: Callable[..., LocalSandbox]) -> None:
+def test_every_box_is_forked_whose_program_may_be(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    assert who(sandbox) == "started"
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"  # the first one waits for the server
     assert who(make()) == "forked"  # another process would find the server, too
     assert who(sandbox, may_fork=False) == "started"
     assert who(sandbox, variables=(("PYTORCH_JIT", "0"),)) == "started"
@@ -50,7 +48,7 @@ def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
     make: Callable[..., LocalSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     modules = json.loads(next(slot for slot in slots(sandbox)).control.joinpath(MODULES).read_text())
     assert "selectors" in modules or "socket" in modules
     assert "numpy" not in modules  # the driver imports it before a repository can be seen
@@ -66,12 +64,11 @@ def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
 
 def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     limits = replace(LIMITS, wall_seconds=1.0)
     assert sandbox.run(program("while True: pass", limits=limits)).ending is Ending.WALL_TIMEOUT
     assert slots(sandbox) == []
-    assert who(sandbox) == "started"
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     greedy = sandbox.run(program("x = bytearray(1 << 30); x[::4096] = b'x' * len(x[::4096])"))
     assert greedy.ending is Ending.OUT_OF_MEMORY
     assert slots(sandbox) == []
@@ -79,7 +76,7 @@ def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., 
 
 def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     server = slots(sandbox)
     asking = multiprocessing.get_context("fork").Process(
         target=sandbox.run, args=(program("import time; time.sleep(9)"),)
@@ -105,7 +102,7 @@ def test_a_run_counts_though_its_files_cannot_be_removed(
         raise OSError(5, "Input/output error")
 
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     monkeypatch.setattr(Slot, "empty", fails)
     assert who(sandbox) == "forked"
     assert slots(sandbox) == []
@@ -113,7 +110,7 @@ def test_a_run_counts_though_its_files_cannot_be_removed(
 
 def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make(idle_seconds=2.0)
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     server = slots(sandbox)[0]
     ends = time.monotonic() + 5
     while answers(server):
@@ -126,7 +123,7 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
     make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, end: Callable[[LocalSandbox, Slot], None]
 ) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     monkeypatch.setattr(sandbox, "_run", lambda *_: pytest.fail("it ran a second time"))
     with ThreadPoolExecutor() as pool:
         running = pool.submit(sandbox.run, program("import time; time.sleep(20)"))
@@ -135,25 +132,25 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
         with pytest.raises(SandboxError, match="killed from outside"):
             running.result()
     monkeypatch.undo()
-    until_forked(sandbox)  # it is no reason not to fork
+    assert who(sandbox) == "forked"  # it is no reason not to fork
 
 
 def test_an_order_that_the_server_did_not_take_is_run_in_a_box_of_its_own(
     make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.close()  # as by a server whose time was over
     monkeypatch.setattr(Slot, "connect", lambda _: ours)
     assert who(sandbox) == "started"
     monkeypatch.undo()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
 
 
 def test_whichever_user_made_the_folder_reaches_the_server(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     folder = os.open(slots(sandbox)[0].control, os.O_PATH)
     code = f"""
 import socket
@@ -184,7 +181,7 @@ def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callab
 
 def test_what_a_killed_worker_left_in_a_box_is_shown_to_nobody(make: Callable[..., LocalSandbox]) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     (slots(sandbox)[0].box / "answer.py").write_text("secret")
     assert sandbox.run(program("import os; print(os.path.exists('/box/answer.py'))")).stdout == b"False\n"
     assert slots(sandbox) == []
@@ -199,7 +196,7 @@ def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: LocalSandbox, tmp_path:
 
 def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., LocalSandbox], tmp_path: Path) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     for name in ("outer", "outer/place", "inner"):
         (tmp_path / name).mkdir()
     mounts = (Mount(tmp_path / "outer", "/box/a"), Mount(tmp_path / "inner", "/box/a/place"))
@@ -211,7 +208,7 @@ def test_what_may_not_be_mounted_is_refused_in_the_same_words(
     make: Callable[..., LocalSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     os.mkfifo(tmp_path / "pipe")
     said = []
     for each in (sandbox, make(idle_seconds=0.0)):
@@ -225,7 +222,7 @@ def test_the_sweep_leaves_nothing_of_servers_that_ended(
     make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make(idle_seconds=1.0)
-    until_forked(sandbox)
+    assert who(sandbox) == "forked"
     ended, elsewhere = slots(sandbox)[0], make(idle_seconds=60.0)
     time.sleep(2)
     assert not answers(ended)
@@ -248,30 +245,54 @@ def test_where_no_server_works_boxes_are_started(
     sandbox = make()
     tries: list[str] = []
 
-    def start(slot: Slot, spec: BoxSpec) -> None:
+    def start(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         tries.append(slot.name)
         if mistake == "cannot start":
             raise SandboxError("no")
         slot.log.write_text("bwrap: no")
+        return lambda: False
 
     monkeypatch.setattr(sandbox, "start_server", start)
-    monkeypatch.setattr("evaluator.sandbox.fork_slots.START_SECONDS", 0.1)
-    for _ in range(3):
-        assert who(sandbox) == "started"
-        time.sleep(0.2)
-    assert len(tries) == 1
-    assert slots(sandbox) == []
     other = make()  # another process, which has not tried itself
     monkeypatch.setattr(other, "start_server", start)
-    assert [who(other) for _ in range(2)] == ["started"] * 2
+    assert [who(each) for each in (sandbox, sandbox, other, other)] == ["started"] * 4
     assert len(tries) == 1
-    monkeypatch.setattr("evaluator.sandbox.fork_slots.BROKEN_SECONDS", 0.0)
-    who(other)
-    assert len(tries) == 2
+    assert slots(sandbox) == []
     note = possible_slots(other)[0].broken
-    note.write_text("once")
+    assert note.read_text() == ("no" if mistake == "cannot start" else "bwrap: no")
+    os.utime(note, (0, 0))  # as after ten minutes
+    assert who(other) == "started"
+    assert len(tries) == 2
+    assert note.exists()
+    os.utime(note, (0, 0))
     other.fork_servers.sweep(lambda _: False)
     assert not note.exists()
+
+
+def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(make: Callable[..., LocalSandbox]) -> None:
+    sandbox = make()
+    start = sandbox.start_server
+
+    def starts_another(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
+        return start(slot, replace(spec, argv=("python", "-c", "raise SystemExit('not today')")))
+
+    sandbox.start_server = starts_another  # type: ignore[method-assign]
+    began = time.monotonic()
+    assert who(sandbox) == "started"
+    assert time.monotonic() - began < START_SECONDS / 2
+    said = possible_slots(sandbox)[0].broken.read_text()
+    assert said == ("it ended, or did not begin in time" if sandbox.name == "docker" else "not today\n")
+
+
+def test_who_waits_for_a_server_can_be_cancelled(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    monkeypatch.setattr(sandbox, "start_server", lambda *_: lambda: True)
+    with pytest.raises(RunCancelledError):
+        sandbox.run(program(WHO), cancelled=lambda: True)
+    monkeypatch.undo()
+    assert who(sandbox) == "forked"
 
 
 def test_a_worker_that_died_before_it_started_a_server_is_no_reason_not_to_fork(
@@ -279,14 +300,12 @@ def test_a_worker_that_died_before_it_started_a_server_is_no_reason_not_to_fork(
 ) -> None:
     sandbox = make()
 
-    def dies(slot: Slot, spec: BoxSpec) -> None:
+    def dies(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         raise SystemExit
 
     with monkeypatch.context() as patch:
         patch.setattr(sandbox, "start_server", dies)
         with pytest.raises(SystemExit):
             who(sandbox)
-    (slot,) = slots(sandbox)
-    os.utime(slot.folder, (0, 0))  # as when its time to begin is over
-    until_forked(sandbox)
-    assert not slot.broken.exists()
+    assert who(sandbox) == "forked"
+    assert not possible_slots(sandbox)[0].broken.exists()
