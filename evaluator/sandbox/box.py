@@ -6,7 +6,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -25,7 +25,7 @@ from evaluator.sandbox.types import (
     SandboxUnavailableError,
 )
 
-BOX_SETTINGS_VERSION: Final = 2
+BOX_SETTINGS_VERSION: Final = 3
 """Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
 
 INTERPRETER_OPTIONS: Final = ("-I", "-B")
@@ -111,12 +111,12 @@ class LocalSandbox(ServerHost, ABC):
         """See :meth:`Sandbox.run`."""
         check_spec(spec)
         self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
-        name = BoxName.fresh(spec)
         with self._host_errors(f"box {spec.label}"):
             # A dialogue cannot begin anew in a box of its own where a server did not take it.
             forked = self.fork_servers.run(spec, cancelled) if dialogue is None else None
             if forked is not None:
                 return forked
+            name = BoxName.fresh(spec)
             with self._staging(name) as folder:
                 return self._run(name, readable_mounts(spec, folder), cancelled, dialogue)
 
@@ -143,18 +143,26 @@ class LocalSandbox(ServerHost, ABC):
 
     def _take_user(self, folder: Path) -> int:
         """A user and group of the host's for the box or the server of ``folder``, and for no other meanwhile."""
-        places = (self._boxes, self.forks())
-        return take_host_user(self._host_uid, folder, filter(None, places))
+        return take_host_user(self._host_uid, folder, self._boxes.parent / "host-users")
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
         """A folder for copies of mounts while the box runs."""
         folder = self._boxes / str(name)
         folder.mkdir(parents=True, mode=0o700)
+        ended = False
         try:
             yield folder
+            ended = True
         finally:
-            shutil.rmtree(folder)
+            # A box that could not be removed still has its user: the sweep removes it, and then the folder.
+            if ended or self._is_gone(str(name)):
+                shutil.rmtree(folder)
+
+    def _is_gone(self, name: str) -> bool:
+        with suppress(SandboxError):
+            return name not in self._running()
+        return False  # the engine does not say
 
     @property
     @abstractmethod

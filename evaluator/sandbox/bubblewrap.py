@@ -1,6 +1,6 @@
 """Boxes made by bubblewrap: no daemon, tens of milliseconds.
 
-The way into a box: a shell puts itself into the box's control group, ``setpriv`` drops to the boxes' host user,
+The way into a box: a shell puts itself into the box's control group, ``setpriv`` drops to the box's host user,
 ``prlimit`` sets what control groups cannot, bubblewrap makes namespaces and a root of read-only folders, loads the call
 filter and starts Python. Outside, this process feeds, drains, watches and, at the end, kills whatever is left.
 """
@@ -133,7 +133,9 @@ class BubblewrapSandbox(LocalSandbox):
             start_new_session=True,
             check=True,
         )
-        return lambda: start_ticks(int(started.stdout)) is not None
+        process = int(started.stdout)
+        began = start_ticks(process)
+        return lambda: began is not None and start_ticks(process) == began
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """See :class:`ServerHost`."""
@@ -142,7 +144,9 @@ class BubblewrapSandbox(LocalSandbox):
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """See :class:`ServerHost`."""
-        return self.server_usage(slot).oom_kills > 0
+        with suppress(FileNotFoundError):  # somebody removed its group
+            return self.server_usage(slot).oom_kills > 0
+        return False
 
     def stop_server(self, slot: Slot) -> None:
         """See :class:`ServerHost`."""
@@ -152,7 +156,7 @@ class BubblewrapSandbox(LocalSandbox):
         """See :class:`ServerHost`."""
         store = self._store()
         for group in store.abandoned(f"{FORKS}-", START_SECONDS) if store else ():
-            group.destroy()
+            group.try_remove()  # never kills: a server may have begun in it this moment
 
     def _running(self) -> set[str]:
         """The control groups. Scopes of user sessions end with their worker."""

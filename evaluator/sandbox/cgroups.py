@@ -147,7 +147,7 @@ class Group:
         deadline = time.monotonic() + _EMPTY_SECONDS
         pause = 0.0005
         killed: set[int] = set()
-        while not self._try_remove():
+        while not self.try_remove():
             if time.monotonic() > deadline:
                 raise SandboxError(f"control group {self.directories[0]} stays busy: a process hangs in it")
             self._stop_forks()
@@ -181,7 +181,8 @@ class Group:
             os.close(descriptor)
         return inside & descriptors.keys()
 
-    def _try_remove(self) -> bool:
+    def try_remove(self) -> bool:
+        """Remove the group, unless something runs in it; return whether it is gone."""
         for directory in self.directories:
             try:
                 directory.rmdir()

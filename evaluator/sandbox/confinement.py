@@ -28,7 +28,7 @@ _APPEAR_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HostUser:
-    """The host's user and group that boxes run as when the worker is root. Nothing else may belong to them."""
+    """The host's user and group that a box runs as when the worker is root. Nothing else may belong to them."""
 
     number: int
 

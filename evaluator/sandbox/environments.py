@@ -270,7 +270,7 @@ def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) 
             timeout=_INSTALL_SECONDS,
             check=False,
             env=environment,
-            umask=0o022,  # what is built is for the boxes' user
+            umask=0o022,  # what is built is for the boxes' users
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SandboxError(f"{what} failed: {error}") from error

@@ -116,8 +116,9 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         clean_bytes = _held_bytes(group) + _HELD_BYTES
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        usual = os.umask(0o111)  # the folder is closed to all but who may ask
         listener.bind(f"{folder}/{SOCKET}")
-        Path(folder, SOCKET).chmod(0o666)  # the folder is closed to all but who may ask
+        os.umask(usual)
         Path(folder, MODULES).write_text(json.dumps(sorted(loaded)))
         listener.listen()
     except Exception as error:
@@ -308,10 +309,8 @@ def _take_over(streams: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # ignored by what a shell starts in the background
     random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
-    if "torch" in sys.modules:
-        sys.modules["torch"].seed()
+    for name in sys.modules.keys() & {"numpy", "torch"}:
+        sys.modules[name].random.seed()
     if "_ssl" in sys.modules:
         sys.modules["_ssl"].RAND_add(os.urandom(32), 32.0)  # it knows forks by numbers, which are the server's here
 

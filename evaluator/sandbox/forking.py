@@ -33,7 +33,14 @@ from evaluator.sandbox.environment_list import EnvironmentEntry
 from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, START_SECONDS, Slot, forget_failures
 from evaluator.sandbox.streams import Capture, Ticker, own_pipes
 from evaluator.sandbox.trees import module_names
-from evaluator.sandbox.types import SHARED_MEMORY_BYTES, BoxResult, BoxSpec, Ending, SandboxError
+from evaluator.sandbox.types import (
+    SHARED_MEMORY_BYTES,
+    BoxResult,
+    BoxSpec,
+    Ending,
+    SandboxError,
+    SandboxUnavailableError,
+)
 
 SERVER_PROCESSES: Final = 3
 """The server, and for each program the two that make and keep its walls."""
@@ -45,6 +52,7 @@ _SERVER_CPU_SECONDS: Final = 2**30  # each program has a limit of its own
 _MOST_SERVERS: Final = os.cpu_count() or 1
 _ANSWER_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
+_TRIES: Final = 2  # a server may end the moment that it is asked
 _REPORT_BYTES: Final = 64 * 1024
 
 log = structlog.get_logger(__name__)
@@ -127,18 +135,21 @@ class ForkServers:
         with self._free_slot(folder, spec, modules) as slot:
             if slot is None:
                 return None
-            try:
-                connection = slot.connect() or self._begin(slot, spec, modules, cancelled)
-            except SandboxError as error:
-                self._give_up(slot, str(error))
-                return None
-            with connection:
-                if any(slot.box.iterdir()):  # whoever used it before was killed meanwhile
-                    self._discard(slot)
+            for _ in range(_TRIES):
+                try:
+                    connection = self._connect(slot) or self._begin(slot, spec, modules, cancelled)
+                except SandboxUnavailableError:  # of the host, not of this server
+                    raise
+                except SandboxError as error:
+                    self._give_up(slot, str(error))
                     return None
-                if own & set(json.loads((slot.control / fork_server.MODULES).read_text())):
-                    return None
-                return self._ask(slot, connection, spec, cancelled)
+                with connection:
+                    if own & set(json.loads((slot.control / fork_server.MODULES).read_text())):
+                        return None
+                    result = self._ask(slot, connection, spec, cancelled)
+                if result is not None or slot.is_broken():
+                    return result
+            return None
 
     def sweep(self, unwanted: Callable[[Slot], bool] = lambda slot: not slot.is_alive()) -> None:
         """Remove what is left of the servers that nobody uses and that are ``unwanted``: those that have ended."""
@@ -177,6 +188,14 @@ class ForkServers:
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
+    def _connect(self, slot: Slot) -> socket.socket | None:
+        """A connection to a server that is there already, with an empty box."""
+        connection = slot.connect()
+        if connection is not None and any(slot.box.iterdir()):  # whoever used it before was killed meanwhile
+            connection.close()
+            return None
+        return connection
+
     def _begin(
         self, slot: Slot, spec: BoxSpec, modules: tuple[str, ...], cancelled: Callable[[], bool]
     ) -> socket.socket:
@@ -196,12 +215,20 @@ class ForkServers:
             deadline=time.monotonic() + START_SECONDS,
         )
         while (connection := slot.connect()) is None:
-            if ticker.limit_met():
-                files = slot.control / fork_server.FAILED, slot.log
-                said = next((file.read_text(errors="replace") for file in files if file.exists()), "")
-                raise SandboxError(said[:300] or "it ended, or did not begin in time")
+            if met := ticker.limit_met():
+                raise SandboxError(self._why_not(slot, met))
             time.sleep(_LOOK_SECONDS)
         return connection
+
+    def _why_not(self, slot: Slot, met: Ending) -> str:
+        """Why a server that has ended, or has met its limit of time, did not begin."""
+        if met is Ending.WALL_TIMEOUT:
+            return f"it did not begin in {START_SECONDS:.0f} s"
+        if self._host.ran_out_of_memory(slot):
+            return "it ran out of memory as it imported: raise imports_mb in the list of environments"
+        files = slot.control / fork_server.FAILED, slot.log
+        said = next((file.read_text(errors="replace") for file in files if file.exists()), "")
+        return said[:300] or "it ended before it began"
 
     def _give_up(self, slot: Slot, reason: str) -> None:
         """Stop it, and start no such one for a while: this machine cannot, or its packages do not allow it."""

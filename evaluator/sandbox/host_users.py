@@ -7,42 +7,59 @@ machine. Boxes of one user could take these from each other, and make a sound an
 from __future__ import annotations
 
 import fcntl
+import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.types import SandboxUnavailableError
 
-DEFAULT_HOST_ID: Final = 64123
-"""The first of numbers that Debian gives to no user or group by itself."""
+DEFAULT_HOST_ID: Final = 60928
+"""The first of 256 numbers that neither systemd, for its dynamic users, nor Debian gives to anybody."""
 
 HOST_USERS: Final = 256
 """How many numbers there are, from the first one on."""
 
-_NOTE: Final = "host-user-"
 
+def take_host_user(first: int, folder: Path, taken: Path) -> int:
+    """Give ``folder``'s box a user and group that no other box has; they are its own as long as the folder is there.
 
-def take_host_user(first: int, folder: Path, places: Iterable[Path]) -> int:
-    """Give ``folder``'s box a user and group that no other folder in ``places`` has; it has them as long as it exists.
-
-    Which one is chance: other instances with places of their own may have the same numbers.
+    In the folder ``taken``, which is made if need be, the numbers lead to the folders. Which one it is is chance: other
+    instances, with folders of their own, may have the same numbers.
 
     Raises:
-        SandboxError: as many boxes are there as there are numbers.
+        SandboxUnavailableError: as many boxes are there as there are numbers.
     """
-    with (folder.parent.parent / "host-users.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        free = set(range(first, first + HOST_USERS)) - {number for place in places for number in _taken(place)}
+    folder = folder.absolute()
+    taken.mkdir(mode=0o700, exist_ok=True)
+    with _locked(taken):
+        for note in taken.iterdir():
+            if note.readlink() == folder or not _leads_somewhere(note):
+                note.unlink()
+        free = set(range(first, first + HOST_USERS)) - {int(note.name) for note in taken.iterdir()}
         if not free:
-            raise SandboxError(f"{HOST_USERS} boxes are there already, each with a user of its own: run fewer workers")
+            raise SandboxUnavailableError(
+                f"{HOST_USERS} boxes are there, each with a user of its own: run fewer workers"
+            )
         number = secrets.choice(sorted(free))
-        (folder / f"{_NOTE}{number}").touch()
+        (taken / str(number)).symlink_to(folder)
     return number
 
 
-def _taken(place: Path) -> Iterable[int]:
-    for folder in place.iterdir() if place.is_dir() else ():
-        with suppress(OSError):  # removed meanwhile, or a lock beside the folders
-            yield from [int(note.name.removeprefix(_NOTE)) for note in folder.glob(f"{_NOTE}*")]
+def _leads_somewhere(note: Path) -> bool:
+    try:
+        return note.exists()
+    except PermissionError:  # another user's worker has it
+        return True
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Folders on the host: hashed, taken over by hard links, and made readable for the user that boxes run as."""
+"""Folders on the host: hashed, taken over by hard links, and made readable for the users that boxes run as."""
 
 from __future__ import annotations
 

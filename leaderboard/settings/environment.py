@@ -174,7 +174,7 @@ class Environment:
     base_image: str = _variable("str", "python:3.11-slim-bookworm")
     build_network: str = _variable("str", "default")
     build_seconds: int = _variable("int", 3600, validate=_range(min=1))
-    sandbox_host_uid: int = _variable("int", 64123, validate=_range(min=1000, max=65278))
+    sandbox_host_uid: int = _variable("int", 60928, validate=_range(min=1000, max=65278))
     sandbox_allow_no_cgroups: bool = _variable("bool", False)
     lease_seconds: int = _variable("int", 60, validate=_range(min=5))
     infra_retry_seconds: int = _variable("int", 20, validate=_range(min=0))

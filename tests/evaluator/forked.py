@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from evaluator.sandbox.fork_slots import Slot
     from evaluator.sandbox.ownership import BoxName
     from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue
+
+
+WAIT_SECONDS = 60.0
 
 
 class _Forked(LocalSandbox):
@@ -39,6 +43,12 @@ class _Forked(LocalSandbox):
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         if dialogue is not None or not can_fork(spec):
             return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
+        deadline = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < deadline:  # other test processes may have all servers that there may be
+            result = self.fork_servers.run(spec, cancelled)
+            if result is not None:
+                return result
+            time.sleep(0.05)
         raise AssertionError(f"no server forked the box {spec.label}")
 
 

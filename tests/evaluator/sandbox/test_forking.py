@@ -20,7 +20,7 @@ import pytest
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.fork_server import MODULES
 from evaluator.sandbox.fork_slots import START_SECONDS, Slot
-from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, SandboxError
+from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.forks import (
     LIMITS,
     WHO,
@@ -135,15 +135,28 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
     assert who(sandbox) == "forked"  # it is no reason not to fork
 
 
-def test_an_order_that_the_server_did_not_take_is_run_in_a_box_of_its_own(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("times", "said"), [(1, "forked"), (2, "started")])
+def test_an_order_that_a_server_did_not_take_is_given_to_a_new_one_once(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, times: int, said: str
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    theirs.close()  # as by a server whose time was over
-    monkeypatch.setattr(Slot, "connect", lambda _: ours)
-    assert who(sandbox) == "started"
+    connect = Slot.connect
+    ends: list[socket.socket] = []
+
+    def connect_to_one_that_ends(slot: Slot) -> socket.socket | None:
+        found = connect(slot)
+        if found is None or len(ends) == times:
+            return found
+        found.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        theirs.close()  # as by a server whose time was over
+        ends.append(ours)
+        return ours
+
+    monkeypatch.setattr(Slot, "connect", connect_to_one_that_ends)
+    assert who(sandbox) == said
+    assert len(ends) == times
     monkeypatch.undo()
     assert who(sandbox) == "forked"
 
@@ -183,8 +196,7 @@ def test_what_a_killed_worker_left_in_a_box_is_shown_to_nobody(make: Callable[..
     sandbox = make()
     assert who(sandbox) == "forked"
     (slots(sandbox)[0].box / "answer.py").write_text("secret")
-    assert sandbox.run(program("import os; print(os.path.exists('/box/answer.py'))")).stdout == b"False\n"
-    assert slots(sandbox) == []
+    assert sandbox.run(program(f"{WHO}; import os; print(os.listdir('/box'))")).stdout == b"forked\n[]\n"
 
 
 def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: LocalSandbox, tmp_path: Path) -> None:
@@ -281,7 +293,43 @@ def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(make: Call
     assert who(sandbox) == "started"
     assert time.monotonic() - began < START_SECONDS / 2
     said = possible_slots(sandbox)[0].broken.read_text()
-    assert said == ("it ended, or did not begin in time" if sandbox.name == "docker" else "not today\n")
+    assert said == ("it ended before it began" if sandbox.name == "docker" else "not today\n")
+
+
+def test_a_server_that_cannot_import_for_want_of_memory_says_so(make: Callable[..., LocalSandbox]) -> None:
+    sandbox = make()
+    start = sandbox.start_server
+
+    def is_greedy(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
+        return start(slot, replace(spec, argv=("python", "-c", "x = bytearray(4 << 30); x[::4096] = x[::4096]")))
+
+    sandbox.start_server = is_greedy  # type: ignore[method-assign]
+    assert who(sandbox) == "started"
+    assert "raise imports_mb" in possible_slots(sandbox)[0].broken.read_text()
+
+
+def test_a_fault_of_the_host_is_no_reason_not_to_fork(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
+        raise SandboxUnavailableError("the engine went away")
+
+    sandbox = make()
+    monkeypatch.setattr(sandbox, "start_server", unavailable)
+    with pytest.raises(SandboxUnavailableError, match="the engine went away"):
+        who(sandbox)
+    monkeypatch.undo()
+    assert who(sandbox) == "forked"
+
+
+def test_a_server_that_does_not_begin_in_time_is_given_up(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    monkeypatch.setattr(sandbox, "start_server", lambda *_: lambda: True)
+    monkeypatch.setattr("evaluator.sandbox.forking.START_SECONDS", 1.0)
+    assert who(sandbox) == "started"
+    assert possible_slots(sandbox)[0].broken.read_text() == "it did not begin in 1 s"
 
 
 def test_who_waits_for_a_server_can_be_cancelled(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from evaluator.sandbox import host_users
+from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.host_users import take_host_user
-from evaluator.sandbox.types import Limits, Sandbox, SandboxError
+from evaluator.sandbox.ownership import BoxName
+from evaluator.sandbox.types import BoxResult, Limits, Sandbox, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
+from tests.evaluator.sandbox.forks import stop, who
 
 FILL = """
 import os, socket, time
@@ -42,9 +47,10 @@ socket.send_fds(pair[0], [b"x"], [0])
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="without root, bubblewrap's boxes are all the worker's own user")
 def test_what_one_box_uses_up_is_not_missing_in_another(sandbox: Sandbox) -> None:
     """As sending descriptors, with which PyTorch's workers hand tensors over."""
+    if os.geteuid() != 0 and sandbox.name == "bubblewrap":
+        pytest.skip("without root, bubblewrap's boxes are all the worker's own user")
     with ThreadPoolExecutor() as pool:
         greedy = pool.submit(run, sandbox, FILL)
         others = []
@@ -58,37 +64,97 @@ def test_what_one_box_uses_up_is_not_missing_in_another(sandbox: Sandbox) -> Non
     assert {(other.exit_code, other.stderr) for other in others} == {(0, b"")}
 
 
+def test_servers_and_boxes_have_no_number_in_common(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_users, "HOST_USERS", 2)
+    first = 40_000 + 2 * (os.getpid() % 5000)  # nobody else's, in the folder that all tests share
+    sandbox = make()
+    sandbox._host_uid = first
+    assert who(sandbox) == "forked"
+    notes = [sandbox._boxes.parent / "host-users" / str(number) for number in (first, first + 1)]
+    assert [note.exists() for note in notes].count(True) == 1
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(run, sandbox, "import time; time.sleep(3)")
+        while not all(note.exists() for note in notes):
+            assert not running.done()
+        with pytest.raises(SandboxUnavailableError, match="2 boxes are there, each with a user of its own"):
+            run(sandbox, "print('never')")
+        assert who(sandbox) == "forked"
+        assert running.result().exit_code == 0
+    assert run(sandbox, "print('again')").stdout == b"again\n"
+    stop(sandbox)
+    assert [note.exists() for note in notes] == [False, False]
+
+
+def test_a_box_that_cannot_be_removed_keeps_its_number(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the sweep has removed it."""
+    sandbox = make()
+    sandbox._host_uid = first = 40_000 + 2 * (os.getpid() % 5000)
+    monkeypatch.setattr(host_users, "HOST_USERS", 1)
+    note = sandbox._boxes.parent / "host-users" / str(first)
+    running: set[str] = set()
+
+    def fails(name: BoxName, *_: object) -> BoxResult:
+        sandbox._take_user(sandbox._boxes / str(name))
+        running.add(str(name))
+        raise SandboxError("the engine does not answer")
+
+    monkeypatch.setattr(sandbox, "_run", fails)
+    monkeypatch.setattr(sandbox, "_running", lambda: running)
+    with pytest.raises(SandboxError, match="the engine does not answer"):
+        run(sandbox, "print('never')")
+    assert note.exists()
+    (name,) = running
+    monkeypatch.setattr(BoxName, "is_left_over", lambda self, **_: str(self) == name)
+    assert sandbox.reap(keep=lambda _: False) == 1
+    assert not note.exists()
+
+
 @pytest.fixture
-def places(tmp_path: Path) -> list[Path]:
-    """Where folders of boxes lie, and of servers; nothing lies in the third place."""
-    found = [tmp_path / name for name in ("boxes", "forks", "absent")]
-    for place in found[:2]:
-        place.mkdir()
-        (place / "slot.lock").touch()
-    return found
+def taken(tmp_path: Path) -> Path:
+    """Where the numbers are noted; it is not there yet."""
+    return tmp_path / "host-users"
 
 
-def folder(place: Path, name: str) -> Path:
-    (place / name).mkdir()
-    return place / name
+def folder(tmp_path: Path, name: str) -> Path:
+    (tmp_path / name).mkdir()
+    return tmp_path / name
 
 
 def test_every_folder_has_another_user_for_as_long_as_it_is_there(
-    places: list[Path], monkeypatch: pytest.MonkeyPatch
+    taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 3)
-    folders = [folder(places[0], "a"), folder(places[1], "b"), folder(places[0], "c")]
-    assert {take_host_user(7000, each, places) for each in folders} == {7000, 7001, 7002}
-    with pytest.raises(SandboxError, match="3 boxes are there already, each with a user of its own"):
-        take_host_user(7000, folder(places[1], "d"), places)
-    taken = {int(note.name.rpartition("-")[2]) for note in folders[1].iterdir()}
+    folders = [folder(tmp_path, name) for name in "abc"]
+    numbers = [take_host_user(7000, each, taken) for each in folders]
+    assert sorted(numbers) == [7000, 7001, 7002]
+    assert stat.S_IMODE(taken.stat().st_mode) == 0o700  # nobody else can hold its lock
+    with pytest.raises(SandboxUnavailableError, match="3 boxes are there, each with a user of its own"):
+        take_host_user(7000, folder(tmp_path, "d"), taken)
     shutil.rmtree(folders[1])
-    assert {take_host_user(7000, folder(places[1], "e"), places)} == taken
+    assert take_host_user(7000, tmp_path / "d", taken) == numbers[1]
 
 
-def test_two_at_once_do_not_take_the_same(places: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_made_anew_has_one_number(
+    taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a fork server's is, again and again."""
+    monkeypatch.setattr(host_users, "HOST_USERS", 2)
+    slot, other = folder(tmp_path, "slot"), folder(tmp_path, "other")
+    for _ in range(4):
+        number = take_host_user(7000, slot, taken)
+        assert [note.name for note in taken.iterdir()] == [str(number)]
+        shutil.rmtree(slot)
+        slot.mkdir()
+    assert take_host_user(7000, slot, taken) != take_host_user(7000, other, taken)
+
+
+def test_two_at_once_do_not_take_the_same(taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 40)
-    folders = [folder(places[number % 2], str(number)) for number in range(40)]
+    folders = [folder(tmp_path, str(number)) for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(lambda each: take_host_user(7000, each, places), folders))
+        numbers = list(pool.map(lambda each: take_host_user(7000, each, taken), folders))
     assert sorted(numbers) == list(range(7000, 7040))
