@@ -21,12 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import fork_server, seccomp
-from evaluator.sandbox.box import (
-    BOX_VARIABLES,
-    INTERPRETER_OPTIONS,
-    LocalSandbox,
-    tail,
-)
+from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, LocalSandbox, tail
 from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
 from evaluator.sandbox.confinement import (
     Confinement,

@@ -35,10 +35,12 @@ def take_host_user(first: int, folder: Path, taken: Path) -> int:
     folder = folder.absolute()
     taken.mkdir(mode=0o700, exist_ok=True)
     with _locked(taken):
+        free = set(range(first, first + HOST_USERS))
         for note in taken.iterdir():
             if note.readlink() == folder or not _leads_somewhere(note):
                 note.unlink()
-        free = set(range(first, first + HOST_USERS)) - {int(note.name) for note in taken.iterdir()}
+            else:
+                free.discard(int(note.name))
         if not free:
             raise SandboxUnavailableError(
                 f"{HOST_USERS} boxes are there, each with a user of its own: run fewer workers"

@@ -97,10 +97,3 @@ def writable_memory(sandbox: LocalSandbox, slot: Slot) -> dict[int, bytes]:
                         memory.seek(start)
                         found[start] = memory.read(end - start)
     return found
-
-
-def answers(slot: Slot) -> bool:
-    connection = slot.connect()
-    if connection is not None:
-        connection.close()
-    return connection is not None

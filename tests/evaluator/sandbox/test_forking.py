@@ -24,7 +24,6 @@ from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, S
 from tests.evaluator.sandbox.forks import (
     LIMITS,
     WHO,
-    answers,
     kill,
     possible_slots,
     program,
@@ -87,10 +86,10 @@ def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSa
     os.kill(asking.pid, signal.SIGKILL)
     asking.join()
     deadline = time.monotonic() + 5
-    while answers(server[0]):
+    while server[0].is_alive():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    sandbox.fork_servers.sweep(lambda slot: slot in server and not answers(slot))
+    sandbox.fork_servers.sweep(lambda slot: slot in server and not slot.is_alive())
     assert slots(sandbox) == []
     assert server[0].name not in sandbox._running()
 
@@ -113,7 +112,7 @@ def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSan
     assert who(sandbox) == "forked"
     server = slots(sandbox)[0]
     ends = time.monotonic() + 5
-    while answers(server):
+    while server.is_alive():
         assert time.monotonic() < ends
         time.sleep(0.2)
 
@@ -187,7 +186,7 @@ def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callab
             said = [result.stdout for result in pool.map(sandbox.run, [spec, spec])]
     assert len(slots(sandbox)) == 2
     time.sleep(4)
-    assert not any(answers(slot) for slot in slots(sandbox))
+    assert not any(slot.is_alive() for slot in slots(sandbox))
     stop(sandbox)
     assert slots(sandbox) == []
 
@@ -237,7 +236,7 @@ def test_the_sweep_leaves_nothing_of_servers_that_ended(
     assert who(sandbox) == "forked"
     ended, elsewhere = slots(sandbox)[0], make(idle_seconds=60.0)
     time.sleep(2)
-    assert not answers(ended)
+    assert not ended.is_alive()
     shutil.rmtree(ended.folder)  # as if its instance were gone: only the group or the container is left
     ended.lock.unlink()
     # Not 0: another test's may have been made this very moment.
@@ -281,14 +280,18 @@ def test_where_no_server_works_boxes_are_started(
     assert not note.exists()
 
 
-def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(make: Callable[..., LocalSandbox]) -> None:
-    sandbox = make()
+def starts_instead(sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let ``sandbox`` run ``code`` in place of every server."""
     start = sandbox.start_server
+    argv = ("python", "-c", code)
+    monkeypatch.setattr(sandbox, "start_server", lambda slot, spec: start(slot, replace(spec, argv=argv)))
 
-    def starts_another(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        return start(slot, replace(spec, argv=("python", "-c", "raise SystemExit('not today')")))
 
-    sandbox.start_server = starts_another  # type: ignore[method-assign]
+def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make()
+    starts_instead(sandbox, monkeypatch, "raise SystemExit('not today')")
     began = time.monotonic()
     assert who(sandbox) == "started"
     assert time.monotonic() - began < START_SECONDS / 2
@@ -296,14 +299,11 @@ def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(make: Call
     assert said == ("it ended before it began" if sandbox.name == "docker" else "not today\n")
 
 
-def test_a_server_that_cannot_import_for_want_of_memory_says_so(make: Callable[..., LocalSandbox]) -> None:
+def test_a_server_that_cannot_import_for_want_of_memory_says_so(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox = make()
-    start = sandbox.start_server
-
-    def is_greedy(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        return start(slot, replace(spec, argv=("python", "-c", "x = bytearray(4 << 30); x[::4096] = x[::4096]")))
-
-    sandbox.start_server = is_greedy  # type: ignore[method-assign]
+    starts_instead(sandbox, monkeypatch, "x = bytearray(4 << 30); x[::4096] = x[::4096]")
     assert who(sandbox) == "started"
     assert "raise imports_mb" in possible_slots(sandbox)[0].broken.read_text()
 
