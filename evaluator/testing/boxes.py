@@ -27,6 +27,7 @@ _BOX_FILES = Path(box.__file__).parent
 _DRIVER = (
     Mount(_BOX_FILES / "driver.py", "/box/driver.py"),
     Mount(_BOX_FILES / "frames.py", "/box/frames.py"),
+    Mount(_BOX_FILES / "probe_tools.py", "/box/probe_tools.py"),
 )
 
 

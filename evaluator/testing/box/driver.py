@@ -273,6 +273,7 @@ def _encode_result(result: dict[str, object]) -> bytes:
 
 
 def _load_run(repository: Path) -> Callable[..., Any]:
+    _load_module(BOX / "probe_tools.py", "probe_tools")
     os.chdir(WORKING_FOLDER)
     sys.dont_write_bytecode = True
     sys.argv = ["run.py"]

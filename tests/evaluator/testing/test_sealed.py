@@ -31,7 +31,7 @@ def test_no_candidate_box_holds_cases_or_reference(grade_goal: Grade, sandbox: U
     grade_goal(GOLDEN)
     for spec in sandbox.ran[2:]:
         targets = [mount.target for mount in spec.mounts]
-        assert targets == ["/box/driver.py", "/box/frames.py", "/box/repository", "/box/run.py"]
+        assert targets == ["/box/driver.py", "/box/frames.py", "/box/probe_tools.py", "/box/repository", "/box/run.py"]
         assert not any("reference" in str(mount.source) for mount in spec.mounts)
 
 

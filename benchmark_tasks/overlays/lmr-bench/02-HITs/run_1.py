@@ -3,6 +3,7 @@
 import sys
 
 import torch
+from probe_tools import gradients
 
 sys.path.insert(0, sys.path[0] + "/src")
 
@@ -28,12 +29,11 @@ class Given(torch.nn.Module):
 
 def run(case):
     """Return the three losses and the gradient of the combined one."""
-    points = [torch.tensor(case[name], requires_grad=True) for name in ("anchor", "positive", "negative")]
-    model = HierarchyTransformer(modules=[Given(points[0].shape[-1])], device="cpu")
+    points = {name: torch.tensor(case[name], requires_grad=True) for name in ("anchor", "positive", "negative")}
+    model = HierarchyTransformer(modules=[Given(points["anchor"].shape[-1])], device="cpu")
     loss = HierarchyTransformerLoss(model, **case["options"])
-    losses = loss([{"sentence_embedding": point} for point in points], torch.zeros(len(points[0])))
-    gradients = torch.autograd.grad(losses["loss"], points, allow_unused=True, materialize_grads=True)
+    losses = loss([{"sentence_embedding": point} for point in points.values()], torch.zeros(len(points["anchor"])))
     return {
         **{name: losses[name].item() for name in ("loss", "cluster_loss", "centri_loss")},
-        "gradients": [gradient.numpy() for gradient in gradients],
+        "gradients": list(gradients(losses["loss"], points).values()),
     }

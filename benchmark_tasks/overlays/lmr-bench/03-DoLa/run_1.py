@@ -5,10 +5,11 @@ import sys
 from unittest import mock
 
 import torch
+from probe_tools import absent
 
 sys.path.insert(1, f"{sys.path[0]}/transformers/src")
 # The copy would refuse the installed versions of NumPy and tokenizers.
-sys.modules["transformers.dependency_versions_check"] = mock.MagicMock()
+absent("transformers.dependency_versions_check")
 # The goal's module writes a log file beside itself as soon as it is imported, and puts a folder of its own first.
 with mock.patch.object(logging, "basicConfig"), mock.patch("pathlib.Path.mkdir"):
     from transformers import PretrainedConfig, PreTrainedModel

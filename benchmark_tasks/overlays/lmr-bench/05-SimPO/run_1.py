@@ -1,10 +1,9 @@
 """Calls `SimPOTrainer.simpo_loss` and follows its gradient to the policy's log-probabilities."""
 
-import sys
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import torch
+from probe_tools import absent, gradients
 
 
 class _Parent:
@@ -14,11 +13,8 @@ class _Parent:
 
 
 # The trainer's file imports these, the loss does not use them.
-for name in ("accelerate", "datasets", "peft", "trl.import_utils", "trl.trainer", "trl.trainer.utils", "wandb"):
-    sys.modules[name] = MagicMock()
-for name in ("transformers.trainer_callback", "transformers.trainer_utils", "transformers.utils"):
-    sys.modules[name] = MagicMock()
-sys.modules["transformers"] = MagicMock(Trainer=_Parent, TrainingArguments=_Parent)
+absent("accelerate", "datasets", "peft", "trl", "wandb")
+absent("transformers", Trainer=_Parent, TrainingArguments=_Parent)
 
 from scripts.simpo_trainer import SimPOTrainer  # noqa: E402
 
@@ -38,11 +34,10 @@ def run(case):
         torch.tensor(case[f"policy_{side}_logps"], requires_grad=True) for side in ("chosen", "rejected")
     )
     losses, chosen_rewards, rejected_rewards = _trainer(case["settings"]).simpo_loss(chosen, rejected)
-    losses.mean().backward()
+    followed = gradients(losses.mean(), {"gradient_chosen": chosen, "gradient_rejected": rejected})
     return {
         "losses": losses.detach().numpy(),
         "chosen_rewards": chosen_rewards.detach().numpy(),
         "rejected_rewards": rejected_rewards.detach().numpy(),
-        "gradient_chosen": chosen.grad.numpy(),
-        "gradient_rejected": rejected.grad.numpy(),
+        **followed,
     }

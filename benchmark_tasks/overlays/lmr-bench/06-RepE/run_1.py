@@ -1,22 +1,17 @@
 """Calls `get_rep_directions_agent` as a method of the repository's reader."""
 
 import logging
-import sys
 from unittest import mock
 
 import numpy as np
-import torch
+from probe_tools import absent, gpu_on_processor
 
 # The goal needs no language model, no honesty data and no figures: their modules are stand-ins.
-for name in ("matplotlib", "matplotlib.pyplot", "transformers", "transformers.pipelines", "utils"):
-    sys.modules[name] = mock.MagicMock()
+absent("matplotlib", "transformers", "utils")
 # The goal's module writes a log file beside itself as soon as it is imported.
 with mock.patch.object(logging, "basicConfig"), mock.patch("pathlib.Path.mkdir"):
     from repe.rep_readers import PCARepReader
     from unit_test.unit_test_1 import get_rep_directions_agent
-
-# `recenter` moves everything to a GPU.
-torch.Tensor.cuda = lambda tensor: tensor
 
 
 def _without_sign(directions):
@@ -29,7 +24,9 @@ def run(case):
     """Return the directions, and what the reader keeps for later."""
     reader = PCARepReader(case["n_components"])
     states = {int(layer): vectors for layer, vectors in case["hidden_states"].items()}
-    directions = get_rep_directions_agent(reader, None, None, states, case["hidden_layers"])
+    # `recenter` moves everything to a GPU.
+    with gpu_on_processor():
+        directions = get_rep_directions_agent(reader, None, None, states, case["hidden_layers"])
     return {
         "directions": {str(layer): _without_sign(np.asarray(found)) for layer, found in directions.items()},
         "means": {str(layer): np.asarray(mean).reshape(-1) for layer, mean in reader.H_train_means.items()},

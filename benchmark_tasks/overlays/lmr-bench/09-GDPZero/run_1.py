@@ -1,13 +1,12 @@
 """Calls `find_best_action`, alone and within searches of a small game."""
 
-import sys
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import numpy as np
+from probe_tools import absent
 
 # Language models, which the tree search does not need.
-sys.modules["core.gen_models"] = MagicMock()
+absent("core.gen_models")
 
 from core.game import DialogGame  # noqa: E402 - after the stand-in
 from core.helpers import DialogSession  # noqa: E402

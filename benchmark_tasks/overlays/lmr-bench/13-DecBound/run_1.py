@@ -1,12 +1,12 @@
 """Calls `generate_tasks`, which draws its tasks with the repository's `generate_x_y`."""
 
 import inspect
-import sys
-from unittest.mock import MagicMock, patch
+from unittest.mock import patch
 
 import numpy as np
+from probe_tools import absent
 
-sys.modules.update(dict.fromkeys(("matplotlib", "matplotlib.pyplot"), MagicMock()))
+absent("matplotlib")
 
 import data_utils  # noqa: E402 - after the stand-ins
 

@@ -24,7 +24,7 @@ def _case(rng, number, *, closeness, repeated=0):
     rows = np.arange(2 * number)
     rows[1 : 2 * repeated : 2] = rows[0 : 2 * repeated : 2]
     features = [str(feature) for feature in rng.choice(FEATURES, number)]
-    return {"features": features, "levels": [texts[row] for row in rows], "vectors": vectors[rows]}
+    return {"features": features, "levels": [texts[row] for row in rows], "vectors": vectors[rows].astype(np.float32)}
 
 
 def cases(seed):

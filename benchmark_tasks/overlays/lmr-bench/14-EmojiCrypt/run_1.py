@@ -1,49 +1,336 @@
 """Calls `compute_mean_cosine_similarity`, with embeddings that the case gives in place of a model's."""
 
-import sys
-from types import SimpleNamespace
-from unittest.mock import MagicMock, patch
+import base64
+import re
+import zlib
+from enum import Enum
+from functools import partial
+from unittest.mock import patch
 
 import numpy as np
+import torch
+from probe_tools import absent, missing, without_gradient
 
-library = MagicMock()
-sys.modules.update(dict.fromkeys(("openai", "sentence_transformers"), library))
+VECTORS = {}
+"""The case's embedding of each text, by the text as `_plain` writes it."""
+DEFAULT_RNG = np.random.default_rng
+SENTENCE_LENGTH, OPENAI_LENGTH = 384, 1536
+NORMALISED = re.compile(r"(^|/)(all|bge|multilingual-e5|e5)-")
+"""Names of models that end with a layer which normalises embeddings, as their cards say."""
 
-from Tabular import compute_mean_cosine_similarity  # noqa: E402 - after the stand-in
+
+def _plain(text):
+    """Return the text as models read it: without regard to letter case and to how wide spaces are."""
+    return " ".join(str(text).split()).casefold()
 
 
-class Embeddings:
-    """One embedding for each level, whichever source is asked: a sentence encoder, a client, or NumPy.
+def _vector(text):
+    """Return the level's embedding; other texts have embeddings of their own, which are like no other."""
+    if not isinstance(text, str):
+        raise TypeError(f"only texts have embeddings, not {type(text).__name__}")
+    known = VECTORS.get(_plain(text))
+    return DEFAULT_RNG(zlib.crc32(_plain(text).encode())).standard_normal(4) if known is None else known
 
-    The repository draws stand-ins for embeddings with `np.random.rand`: first of the original level, then of the
-    decrypted one, pair by pair. In that order the draws get the levels' vectors, repeated to the size asked for. The
-    repository says 100 and the paper 200: any multiple of a vector's length gives the same similarity.
+
+def _of_length(vector, length):
+    """Repeat the vector, and fill the rest with zeros: no length changes a cosine."""
+    return np.pad(np.tile(vector, length // len(vector)), (0, length % len(vector))).astype(np.float32)
+
+
+def _rows(texts, length, *, unit):
+    rows = np.stack([_of_length(_vector(text), length) for text in texts]) if len(texts) else np.zeros((0, length))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
+
+
+def _batch(embeddings):
+    if isinstance(embeddings, list) and embeddings and isinstance(embeddings[0], torch.Tensor):
+        embeddings = torch.stack(embeddings)
+    if not isinstance(embeddings, torch.Tensor):
+        embeddings = torch.as_tensor(np.asarray(embeddings))
+    return embeddings[None] if embeddings.ndim == 1 else embeddings
+
+
+def _unit(embeddings):
+    return torch.nn.functional.normalize(_batch(embeddings), dim=1)
+
+
+def dot_score(a, b):
+    """Return the dot products of all rows of `a` and `b`, single vectors being one row."""
+    return _batch(a) @ _batch(b).T
+
+
+def cos_sim(a, b):
+    """Return the cosines of all rows."""
+    return dot_score(_unit(a), _unit(b))
+
+
+def pairwise_dot_score(a, b):
+    """Return the dot product of each row of `a` and the same of `b`."""
+    return (_batch(a) * _batch(b)).sum(dim=-1)
+
+
+def pairwise_cos_sim(a, b):
+    """Return the cosine of each row of `a` and the same of `b`."""
+    return pairwise_dot_score(_unit(a), _unit(b))
+
+
+class SimilarityFunction(Enum):
+    """The library's names of similarities."""
+
+    COSINE = "cosine"
+    DOT = DOT_PRODUCT = "dot"
+
+
+class SentenceTransformer:
+    """The library's encoder. What it cannot answer fails with a sentence."""
+
+    device = torch.device("cpu")
+    max_seq_length = 256
+
+    def __init__(self, model_name_or_path="", *_args, similarity_fn_name=None, truncate_dim=None, **_options):
+        self.similarity_fn_name = similarity_fn_name or "cosine"
+        self._unit = bool(NORMALISED.search(str(model_name_or_path)))
+        self._length = truncate_dim or SENTENCE_LENGTH
+
+    def __getattr__(self, name):
+        raise missing("sentence_transformers", f"SentenceTransformer.{name}")
+
+    def encode(
+        self,
+        sentences,
+        *_args,
+        output_value="sentence_embedding",
+        precision="float32",
+        convert_to_numpy=True,
+        convert_to_tensor=False,
+        normalize_embeddings=False,
+        **_options,
+    ):
+        """Return one embedding for a text, one a row for several; as tensors only where that is asked for."""
+        if output_value != "sentence_embedding" or precision != "float32":
+            raise missing("sentence_transformers", f"encode(output_value={output_value!r}, precision={precision!r})")
+        single = isinstance(sentences, str)
+        rows = _rows([sentences] if single else sentences, self._length, unit=self._unit or normalize_embeddings)
+        if convert_to_tensor or not convert_to_numpy:
+            tensors = torch.from_numpy(rows)
+            return tensors[0] if single else tensors if convert_to_tensor else list(tensors)
+        return rows[0] if single else rows
+
+    encode_query = encode_document = encode
+
+    def _score(self, of_cosine, of_dot):
+        name = getattr(self.similarity_fn_name, "value", self.similarity_fn_name)
+        if name not in ("cosine", "dot"):
+            raise missing("sentence_transformers", f"SentenceTransformer.similarity with {name!r}")
+        return of_cosine if name == "cosine" else of_dot
+
+    def similarity(self, a, b):
+        """Return the similarities of all rows."""
+        return self._score(cos_sim, dot_score)(a, b)
+
+    def similarity_pairwise(self, a, b):
+        """Return the similarity of each row of `a` and the same of `b`."""
+        return self._score(pairwise_cos_sim, pairwise_dot_score)(a, b)
+
+    def get_sentence_embedding_dimension(self):
+        """Return how long an embedding is."""
+        return self._length
+
+    def to(self, *_args, **_options):
+        """Return the encoder: it is where it is."""
+        return self
+
+    cuda = cpu = eval = train = half = float = to
+
+
+class Record(dict):
+    """A reply of OpenAI's, whose fields are attributes and, as in old versions, keys."""
+
+    __getattr__ = dict.__getitem__
+
+    def model_dump(self):
+        """Return it as a dict."""
+        return dict(self)
+
+    to_dict = model_dump
+
+
+def create(*, input, model=None, engine=None, dimensions=None, encoding_format="float", **_options):  # noqa: A002 - the name in OpenAI's client
+    """Return embeddings of length 1, as OpenAI's are, of one text or several."""
+    rows = _rows([input] if isinstance(input, str) else input, dimensions or OPENAI_LENGTH, unit=True)
+    rows = [base64.b64encode(row).decode() if encoding_format == "base64" else row.tolist() for row in rows]
+    data = [Record(object="embedding", index=index, embedding=row) for index, row in enumerate(rows)]
+    return Record(object="list", data=data, model=model or engine, usage=Record(prompt_tokens=1, total_tokens=1))
+
+
+class Embedding:
+    """`client.embeddings`, and `openai.Embedding` of old versions."""
+
+    create = staticmethod(create)
+
+
+class OpenAIError(Exception):
+    """What answers may catch; nothing raises it."""
+
+
+class OpenAI:
+    """OpenAI's client. It only embeds."""
+
+    embeddings = Embedding()
+
+    def __init__(self, *_args, **_options):
+        pass
+
+    def __getattr__(self, name):
+        raise missing("openai", f"OpenAI.{name}")
+
+    def with_options(self, **_options):
+        """Return the client."""
+        return self
+
+
+absent("sentence_transformers", SentenceTransformer=SentenceTransformer, SimilarityFunction=SimilarityFunction)
+absent(
+    "sentence_transformers.util",
+    cos_sim=cos_sim,
+    pytorch_cos_sim=cos_sim,
+    dot_score=dot_score,
+    pairwise_cos_sim=pairwise_cos_sim,
+    pairwise_dot_score=pairwise_dot_score,
+    normalize_embeddings=_unit,
+)
+ERRORS = dict.fromkeys(("APIError", "APIConnectionError", "OpenAIError", "RateLimitError"), OSError)
+absent(
+    "openai", OpenAI=OpenAI, AzureOpenAI=OpenAI, Client=OpenAI, embeddings=Embedding(), Embedding=Embedding, **ERRORS
+)
+
+from Tabular import compute_mean_cosine_similarity  # noqa: E402 - after the stand-ins
+
+
+class DrawnForNothingError(ValueError):
+    """An embedding was drawn, and its level was not read."""
+
+
+class Drawing:
+    """Generators and functions that draw whole embeddings, instead of NumPy's and PyTorch's.
+
+    The reference implementation draws embeddings: first the original level's, then the decrypted one's, pair by pair.
+    In that order a drawn embedding is that of the level, if this level was read before.
     """
 
-    def __init__(self, levels, vectors):
-        self._by_text = {text.strip(): vector for text, vector in zip(levels, vectors, strict=True)}
-        self._draws = iter(vectors)
+    waiting = ()
 
-    def encode(self, sentences, **_):
-        if isinstance(sentences, str):
-            return self._by_text[sentences.strip()]
-        return np.stack([self.encode(sentence) for sentence in sentences])
+    def __init__(self, *_seed):
+        pass
 
-    def create(self, *, input, **_):  # noqa: A002 - the client's name for it
-        texts = [input] if isinstance(input, str) else input
-        return SimpleNamespace(data=[SimpleNamespace(embedding=self.encode(text).tolist()) for text in texts])
+    @classmethod
+    def of_shape(cls, shape):
+        """Return embeddings of the next levels as an array of `shape`; the last axis is an embedding."""
+        if not shape:
+            raise missing("numpy.random", "embedding that is drawn number by number")
+        rows = []
+        for _ in range(int(np.prod(shape[:-1]))):
+            description = next(cls.waiting, None)
+            if description is None or not description.was_read:
+                raise DrawnForNothingError(
+                    "an embedding was drawn for a level that was not read: take each level of a pair from its "
+                    "description, then embed it"
+                )
+            rows.append(_of_length(description.vector, shape[-1]))
+        return np.reshape(rows, shape).astype(float)
 
     def rand(self, *shape):
-        rows = [np.resize(next(self._draws), shape[-1]) for _ in range(int(np.prod(shape[:-1])))]
-        return np.reshape(rows, shape)
+        """Return embeddings; the shape is given number by number."""
+        return self.of_shape(shape)
+
+    randn = rand
+
+    def random(self, size=None, **_options):
+        """Return embeddings; the shape is a number or a tuple."""
+        return self.of_shape(() if size is None else tuple(np.atleast_1d(size)))
+
+    random_sample = ranf = sample = standard_normal = random
+
+    def normal(self, _loc=0.0, _scale=1.0, size=None, **_options):
+        """Return embeddings."""
+        return self.random(size)
+
+    uniform = normal
+
+    @classmethod
+    def tensor(cls, *shape, size=None, **_options):
+        """Return embeddings as a tensor."""
+        shape = shape if size is None else (size,)
+        return torch.from_numpy(cls.of_shape(tuple(np.ravel(shape)))).float()
+
+    @classmethod
+    def patches(cls):
+        """Return contexts in which this is what NumPy and PyTorch draw with."""
+        names = ("rand", "randn", "random", "random_sample", "ranf", "sample", "standard_normal", "normal", "uniform")
+        numpy = {name: getattr(cls(), name) for name in names} | {"default_rng": cls, "RandomState": cls}
+        return patch.multiple(np.random, **numpy), patch.multiple(torch, rand=cls.tensor, randn=cls.tensor)
+
+
+class Description(str):
+    """The description of a level, which notes whether anything was taken from it."""
+
+    def __new__(cls, text, vector):
+        """Return the text with the level's embedding."""
+        made = super().__new__(cls, text)
+        made.__dict__.update(vector=vector, was_read=False)
+        return made
+
+    def __getattribute__(self, name):
+        """Note the use of one of a text's methods."""
+        if name in vars(str) and not name.startswith("__"):
+            self.was_read = True
+        return super().__getattribute__(name)
+
+    def _reading(method):  # noqa: N805 - makes methods, and is none
+        def read(self, *args):
+            self.was_read = True
+            return method(self, *args)
+
+        return read
+
+    __getitem__, __contains__, __iter__, __add__ = map(
+        _reading, (str.__getitem__, str.__contains__, str.__iter__, str.__add__)
+    )
+
+    def __reduce__(self):
+        """Be a plain text in files."""
+        return str, (str(self),)
+
+
+def _noting(function, *args, **options):
+    for value in (*args, *options.values()):
+        if isinstance(value, Description):
+            value.was_read = True
+    return function(*args, **options)
+
+
+def _regular_expressions():
+    names = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub")
+    return patch.multiple(re, **{name: partial(_noting, getattr(re, name)) for name in names})
+
+
+def _number(similarity):
+    """Return the mean as a number: the repository's own form of it is an array with one element."""
+    array = np.asarray(without_gradient(similarity))
+    return float(array.item()) if array.size == 1 and array.dtype.kind in "fiu" else similarity
 
 
 def run(case):
-    """Return the mean similarity as a number: the repository's own form of it is an array with one element."""
-    embeddings = Embeddings(case["levels"], case["vectors"])
-    named = [f"Feature: {case['features'][place // 2]}, Value: {text}" for place, text in enumerate(case["levels"])]
-    library.SentenceTransformer.return_value = embeddings
-    library.OpenAI.return_value.embeddings = embeddings
-    with patch.object(np.random, "rand", embeddings.rand):
+    """Return the mean similarity."""
+    named = [
+        Description(f"Feature: {case['features'][place // 2]}, Value: {text}", vector)
+        for place, (text, vector) in enumerate(zip(case["levels"], case["vectors"], strict=True))
+    ]
+    VECTORS.clear()
+    for text in (case["levels"], named):
+        VECTORS.update(zip(map(_plain, text), case["vectors"], strict=True))
+    Drawing.waiting = iter(named)
+    numpy, pytorch = Drawing.patches()
+    with numpy, pytorch, _regular_expressions():
         similarity = compute_mean_cosine_similarity(dict(zip(named[::2], named[1::2], strict=True)))
-    return {"similarity": float(np.asarray(similarity).item())}
+    return {"similarity": _number(similarity)}

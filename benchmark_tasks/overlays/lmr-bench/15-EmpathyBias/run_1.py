@@ -4,9 +4,9 @@ import ast
 import sys
 from pathlib import Path
 from types import ModuleType
-from unittest.mock import MagicMock
 
-PLOTTING = ("matplotlib", "matplotlib.pyplot", "seaborn")
+from probe_tools import absent
+
 RESULTS = ("excluded_ids", "actual_matrix")
 
 
@@ -26,7 +26,7 @@ def _import_definitions(path):
     return module
 
 
-sys.modules.update(dict.fromkeys(PLOTTING, MagicMock()))
+absent("matplotlib", "seaborn")
 analysis = _import_definitions(Path(sys.path[0], "analysis", "analysis_after_processing.py"))
 
 

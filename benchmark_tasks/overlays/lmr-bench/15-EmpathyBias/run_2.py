@@ -4,12 +4,12 @@ import ast
 import sys
 from pathlib import Path
 from types import ModuleType
-from unittest.mock import MagicMock, patch
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from probe_tools import absent
 
-PLOTTING = ("matplotlib", "matplotlib.pyplot", "seaborn")
 RESULTS = ("excluded_ids", "actual_matrix")
 ROWS = 6050  # The script accepts no other number.
 
@@ -30,7 +30,7 @@ def _import_definitions(path):
     return module
 
 
-sys.modules.update(dict.fromkeys(PLOTTING, MagicMock()))
+absent("matplotlib", "seaborn")
 analysis = _import_definitions(Path(sys.path[0], "analysis", "analysis_after_processing.py"))
 
 

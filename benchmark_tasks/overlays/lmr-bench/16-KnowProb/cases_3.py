@@ -6,7 +6,7 @@ LETTERS = list("abcdefghilmnoprstuv")
 
 
 def _name(rng):
-    # All names of a case have one length, so that no name lies within another: only equal ones count.
+    # All names of a case have one length, so that none lies within another.
     return " ".join("".join(rng.choice(LETTERS, size=size)).capitalize() for size in (4, 3))
 
 
@@ -19,36 +19,45 @@ def _names(rng, count):
     return found
 
 
+def _alike(rng, names):
+    """Names that are others than these: a part of one, or one and more."""
+    first, last = (str(name) for name in rng.choice(names, size=2))
+    return [first.split()[0], first[1:], f"{last} {_name(rng)}", f"De{last.lower()}"]
+
+
 def _cased(rng, name):
     return str(rng.choice([name, name.lower(), name.upper(), name.swapcase()]))
 
 
 def _case(rng, *, shared, objects_only=0, subjects_only=0, asked_present, asked_absent):
-    """Examples of which `shared` names are an object and a subject too.
+    """Examples of which `shared` names are an object and a subject too, and names to look up.
 
-    Those that are asked for stand in both columns or in neither: there the reference and the instruction agree.
+    `asked` stand in both columns or in neither: there the reference and the instruction agree. `asked_object` and
+    `asked_subject` stand in one column: there they differ.
     """
     names = _names(rng, shared + objects_only + subjects_only + asked_absent)
     common, rest = names[:shared], names[shared:]
-    objects = common + rest[:objects_only]
-    subjects = common + rest[objects_only : objects_only + subjects_only]
+    only_objects, only_subjects = rest[:objects_only], rest[objects_only : objects_only + subjects_only]
+    objects, subjects = common + only_objects, common + only_subjects
+    asked = [str(name) for name in rng.choice(common, size=asked_present)]
+    asked += rest[objects_only + subjects_only :] + _alike(rng, objects + subjects)
     length = max(len(objects), len(subjects))
     # Names recur, as several relations share an example.
-    objects += [str(name) for name in rng.choice(objects, size=length - len(objects))]
-    subjects += [str(name) for name in rng.choice(subjects, size=length - len(subjects))]
-    asked = [str(name) for name in rng.choice(common, size=asked_present)]
-    asked += rest[objects_only + subjects_only :]
+    objects = objects + [str(name) for name in rng.choice(objects, size=length - len(objects))]
+    subjects = subjects + [str(name) for name in rng.choice(subjects, size=length - len(subjects))]
     return {
         "generation_object_1": [_cased(rng, objects[number]) for number in rng.permutation(length)],
         "generation_subject_1": [_cased(rng, subjects[number]) for number in rng.permutation(length)],
         "labels": [int(label) for label in rng.permutation(length)],
         # The pipeline has every generated object in lower case.
         "asked": [asked[number].lower() for number in rng.permutation(len(asked))],
+        "asked_object": [name.lower() for name in only_objects],
+        "asked_subject": [name.lower() for name in only_subjects],
     }
 
 
 def cases(seed):
-    """Many and few examples, names in any case, repeated names, a single example."""
+    """Many and few examples, names in any case, names alike, repeated names, names of one column, a single example."""
     rng = np.random.default_rng([1603, seed])
     return [
         _case(rng, shared=6, objects_only=5, subjects_only=4, asked_present=8, asked_absent=8),

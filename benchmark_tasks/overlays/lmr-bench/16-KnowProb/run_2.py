@@ -1,12 +1,10 @@
 """Calls `remove_object_subject_overlap` on a data frame of parametric knowledge."""
 
-import sys
-from unittest.mock import MagicMock
-
 import pandas as pd
+from probe_tools import absent
 
 # The file only names two of its classes in annotations.
-sys.modules["transformers"] = MagicMock()
+absent("transformers")
 
 from src.data import remove_object_subject_overlap  # noqa: E402
 

@@ -1,13 +1,11 @@
 """Calls `generate_counter_parametric_knowledge_dataset` on a data frame of parametric knowledge."""
 
-import sys
-from unittest.mock import MagicMock
-
 import pandas as pd
 import torch
+from probe_tools import absent
 
 # The file only names two of its classes in annotations.
-sys.modules["transformers"] = MagicMock()
+absent("transformers")
 
 from src.data import generate_counter_parametric_knowledge_dataset  # noqa: E402
 

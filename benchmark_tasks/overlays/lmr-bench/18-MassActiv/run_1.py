@@ -5,33 +5,30 @@ import pickle
 import sys
 import tempfile
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import torch
+from probe_tools import absent, gpu_on_processor, without_gradient
 from torch import nn
 
 # Pretrained models and data sets are out of reach, and not needed. The figure is looked at before it is drawn.
-for name in (
-    "datasets",
-    "matplotlib",
-    "matplotlib.pyplot",
-    "seaborn",
-    "timm",
-    "timm.utils",
-    "torchvision",
-    "transformers",
-    "transformers.models.llama.modeling_llama",
-    "transformers.models.mistral.modeling_mistral",
-):
-    sys.modules[name] = mock.MagicMock()
+absent("datasets", "matplotlib", "seaborn", "timm", "torchvision", "transformers")
 
-import lib  # noqa: E402
-from main_vit import run_exp1  # noqa: E402
+import lib  # noqa: E402 - after the stand-ins
+from lib import plot_utils_vit  # noqa: E402
 
 REPOSITORY = sys.path[0]
-# The goal moves the picture to a GPU.
-torch.Tensor.cuda = lambda tensor, *_device: tensor
+FIGURES = []
+
+
+def plot_3d_feat_vit(feat, layer_id, model_name, model_size, savedir):
+    """Note what the figure is to show. The real one shows absolute values, too, and cannot show a gradient."""
+    FIGURES.append([without_gradient(feat.abs()), int(layer_id), model_name, model_size, str(savedir)])
+
+
+lib.plot_3d_feat_vit = plot_utils_vit.plot_3d_feat_vit = plot_3d_feat_vit
+
+from main_vit import run_exp1  # noqa: E402 - after the figure
 
 
 class Attention(nn.Module):
@@ -96,16 +93,13 @@ def run(case):
     """Return the contents of both files, and what the figure was to show."""
     torch.manual_seed(case["draw"])
     model = VisionTransformer(case).double().eval()
-    figures = []
-
-    def plot_3d_feat_vit(feat, layer_id, model_name, model_size, savedir):
-        # The real one shows absolute values, too.
-        figures.append([feat.abs().numpy(), int(layer_id), model_name, model_size, str(savedir) == folder])
-
+    FIGURES.clear()
     os.chdir(REPOSITORY)
     chosen, names = case["layer_id"], (case["model_family"], case["model_size"])
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lib, "plot_3d_feat_vit", plot_3d_feat_vit):
-        run_exp1(chosen, list(model.blocks), model, _transform(case), folder, *names)
+    with tempfile.TemporaryDirectory() as folder:
+        # The repository moves the picture to a GPU.
+        with gpu_on_processor():
+            run_exp1(chosen, list(model.blocks), model, _transform(case), folder, *names)
         inputs, features = (
             pickle.loads(Path(folder, f"{name}_layer_{chosen}.pkl").read_bytes())  # noqa: S301 - made just now
             for name in ("run_exp1_inputs", "feat_abs")
@@ -113,7 +107,7 @@ def run(case):
         # Whether the folder in which the file lies is one of the parameters to be kept is not said.
         kept_folder = inputs.get("savedir", folder) == folder
         return {
-            "features": np.asarray(features),
+            "features": np.asarray(features.detach() if isinstance(features, torch.Tensor) else features),
             "inputs": [inputs["layer_id"], inputs["model_family"], inputs["model_size"], kept_folder],
-            "figures": figures,
+            "figures": [[*figure, savedir == folder] for *figure, savedir in FIGURES],
         }

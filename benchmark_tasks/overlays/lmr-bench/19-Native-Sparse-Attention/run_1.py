@@ -2,6 +2,7 @@
 
 import torch
 from NSA import nsa
+from probe_tools import gradients
 
 FLOATS = ("q", "k", "v", "g_slc", "g_swa")
 
@@ -19,9 +20,6 @@ def run(case):
     leaves = {name: torch.tensor(case[name], dtype=torch.float32, requires_grad=True) for name in FLOATS}
     inputs = {name: laid_out(leaf) for name, leaf in leaves.items()}
     output = laid_out(nsa(**inputs, block_indices=laid_out(torch.tensor(case["block_indices"])), **options))
-    (output * torch.tensor(case["weights"])).sum().backward()
-    # The gate of a branch that is off may have taken part with zeros or not at all.
-    gradients = {
-        name: (torch.zeros_like(leaf) if leaf.grad is None else leaf.grad).numpy() for name, leaf in leaves.items()
-    }
-    return {"output": output.detach().numpy(), "gradients": gradients}
+    # The gate of a branch that is off may take part with zeros or not at all.
+    followed = gradients((output * torch.tensor(case["weights"])).sum(), leaves)
+    return {"output": output.detach().numpy(), "gradients": followed}

@@ -49,8 +49,6 @@ def run(case):
     torch.manual_seed(0)
     context = torch.tensor([case["context"]])
     prompt = torch.tensor([case["context"] + case["question"]])
-    found = context_aware_sampling(
-        BagModel(case), Tokenizer(case["end"]), prompt, context_ids=context, **case["options"]
-    )
+    found = context_aware_sampling(BagModel(case), Tokenizer(case["end"]), prompt, context_ids=context)
     (tokens,) = found.tolist()
     return {"tokens": tokens[:-1] if tokens[-1] == case["end"] else tokens}

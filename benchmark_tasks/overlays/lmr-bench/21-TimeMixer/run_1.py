@@ -2,6 +2,7 @@
 
 import torch
 from models.TimeMixer import MultiScaleSeasonMixing
+from probe_tools import gradients
 
 
 def _set_weights(layer, by_sizes):
@@ -28,9 +29,9 @@ def run(case):
         _set_weights(layer, by_sizes)
     parts = [torch.tensor(part, requires_grad=True) for part in case["parts"]]
     mixed = mixing(list(parts))
-    sum((part * torch.tensor(outer)).sum() for part, outer in zip(mixed, case["outer"], strict=True)).backward()
+    total = sum((part * torch.tensor(outer)).sum() for part, outer in zip(mixed, case["outer"], strict=True))
     return {
         "mixed": [part.detach().numpy() for part in mixed],
-        "gradients": [part.grad.numpy() for part in parts],
+        "gradients": list(gradients(total, dict(enumerate(parts))).values()),
         "layers": len(mixing.down_sampling_layers),
     }

@@ -3,6 +3,7 @@
 import sys
 
 import torch
+from probe_tools import gradients
 
 sys.path.insert(0, sys.path[0] + "/loralib")
 
@@ -30,12 +31,10 @@ def _step(layer, case, mode):
     x = torch.tensor(case["x"], requires_grad=True)
     result = layer(x)
     wanted = {"x": x, **{name: value for name, value in layer.named_parameters() if value.requires_grad}}
-    result.backward(torch.tensor(case["output_gradient"]))
-    gradients = {name: torch.zeros_like(value) if value.grad is None else value.grad for name, value in wanted.items()}
-    layer.zero_grad()
+    total = (result * torch.tensor(case["output_gradient"])).sum()
     return {
         "outputs": result.detach().numpy(),
-        "gradients": {name: gradient.numpy() for name, gradient in gradients.items()},
+        "gradients": gradients(total, wanted),
         "weight": layer.weight.detach().numpy().copy(),
     }
 

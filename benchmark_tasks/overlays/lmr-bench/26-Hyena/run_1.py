@@ -1,6 +1,7 @@
 """Calls `HyenaOperator.forward`, with seeded weights, and differentiates its output."""
 
 import torch
+from probe_tools import gradients
 from standalone_hyena import HyenaOperator
 
 
@@ -38,11 +39,10 @@ def run(case):
     inputs = torch.from_numpy(case["inputs"]).requires_grad_()
     output = operator(inputs)
     layers = torch.nn.ModuleDict({"filter": operator.filter_fn, "out_proj": operator.out_proj})
-    names, parameters = zip(*layers.named_parameters(), strict=True)
     total = (output * torch.from_numpy(case["output_weights"])).sum()
-    of_inputs, *of_parameters = torch.autograd.grad(total, (inputs, *parameters), materialize_grads=True)
+    found = gradients(total, {"inputs": inputs, **dict(layers.named_parameters())})
     return {
         "output": output.detach().numpy(),
-        "input_gradient": of_inputs.numpy(),
-        "parameter_gradients": {name: each.numpy() for name, each in zip(names, of_parameters, strict=True)},
+        "input_gradient": found.pop("inputs"),
+        "parameter_gradients": found,
     }

@@ -2,18 +2,13 @@
 
 import sys
 from types import ModuleType, SimpleNamespace
-from unittest.mock import MagicMock
 
 import torch
+from probe_tools import absent, gradients
 
 # The trainer's file imports these, the loss does not use them. The trainer inherits from one class.
-for name in ("accelerate", "accelerate.utils", "datasets", "deepspeed", "peft", "wandb"):
-    sys.modules[name] = MagicMock()
-for name in ("trl.import_utils", "trl.models", "trl.trainer.utils", "spin.alignment.utils"):
-    sys.modules[name] = MagicMock()
-for name in ("transformers.trainer_callback", "transformers.trainer_utils"):
-    sys.modules[name] = MagicMock()
-sys.modules["transformers"] = MagicMock(Trainer=type("Trainer", (), {}))
+absent("accelerate", "datasets", "deepspeed", "peft", "spin.alignment.utils", "trl", "wandb")
+absent("transformers", Trainer=type("Trainer", (), {}))
 # Without the package's __init__, which imports all of its modules.
 package = ModuleType("spin.alignment")
 package.__path__ = [f"{sys.path[0]}/spin/alignment"]
@@ -35,7 +30,7 @@ def run(case):
     logps = {name: torch.tensor(values) for name, values in case["logps"].items()}
     policy = {name: values.requires_grad_() for name, values in logps.items() if name.startswith("policy")}
     losses, real_rewards, generated_rewards = _trainer(case["settings"]).spin_loss(**logps, **case["options"])
-    losses.mean().backward()
+    followed = gradients(losses.mean(), policy)
     # Whether rewards without a reference still count the opponent's log-probabilities is not said anywhere.
     rewards = {"real_rewards": real_rewards, "generated_rewards": generated_rewards}
     if case["options"].get("reference_free"):
@@ -43,5 +38,5 @@ def run(case):
     return {
         "losses": losses.detach().numpy(),
         **{name: values.detach().numpy() for name, values in rewards.items()},
-        **{f"gradient_{name}": values.grad.numpy() for name, values in policy.items()},
+        **{f"gradient_{name}": values for name, values in followed.items()},
     }

@@ -1,13 +1,10 @@
 """Calls `focal_loss` on logits."""
 
-import sys
-from types import ModuleType
-
 import torch
+from probe_tools import absent, gradients
 
 # The file defines the whole model; the loss needs no encoder.
-sys.modules["transformers"] = ModuleType("transformers")
-sys.modules["transformers"].LongformerModel = torch.nn.Module
+absent("transformers", LongformerModel=torch.nn.Module)
 
 from model import focal_loss  # noqa: E402
 
@@ -16,5 +13,4 @@ def run(case):
     """Return the loss and the gradient of the logits."""
     preds = torch.tensor(case["preds"], dtype=torch.float32, requires_grad=True)
     loss = focal_loss(**case["options"])(preds, torch.tensor(case["labels"]))
-    loss.backward()
-    return {"loss": loss.item(), "gradient": preds.grad.numpy()}
+    return {"loss": loss.item(), **gradients(loss, {"gradient": preds})}

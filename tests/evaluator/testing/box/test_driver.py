@@ -22,7 +22,7 @@ SOURCES = Path(box.__file__).parent
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A box's folder with an empty repository and a probe that echoes its case."""
-    for name in ("driver.py", "frames.py"):
+    for name in ("driver.py", "frames.py", "probe_tools.py"):
         (tmp_path / name).write_bytes((SOURCES / name).read_bytes())
     (tmp_path / "repository").mkdir()
     (tmp_path / "run.py").write_text("def run(case):\n    return case\n")
@@ -135,7 +135,11 @@ def test_fingerprint_ignores_what_does_not_choose_kernels() -> None:
 
 @pytest.mark.parametrize(
     ("names", "version"),
-    [(("driver.py", "frames.py"), (3, 9)), (upstream_boxes._REMOTE, (3, 8)), (agent_box._DRIVER, (3, 8))],
+    [
+        (("driver.py", "frames.py", "probe_tools.py"), (3, 9)),
+        (upstream_boxes._REMOTE, (3, 8)),
+        (agent_box._DRIVER, (3, 8)),
+    ],
 )
 def test_what_runs_in_boxes_is_old_python_and_imports_nothing_else(
     names: tuple[str, ...], version: tuple[int, int]
