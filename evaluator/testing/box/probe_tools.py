@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 CARRIES_GRADIENT = "carries a gradient"
 
 
-class NotInThisTestError(NotImplementedError):
-    """The answer used the value of something that the test's stand-in for a package does not have."""
+class NotInThisTestError(NotImplementedError, AttributeError):
+    """The answer used something that the test's stand-in for a package does not have; ``hasattr`` is false for it."""
 
 
 def missing(package: str, name: str) -> NotInThisTestError:
@@ -77,7 +77,7 @@ class Absent(type):
         package, path = cls.place
         return f"<`{path}`, which this test's stand-in for {package} does not have>"
 
-    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __contains__ = __array__ = _refuse
+    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __contains__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __neg__ = __abs__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = _refuse

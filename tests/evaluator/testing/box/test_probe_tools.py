@@ -1,0 +1,106 @@
+"""Absent packages, as probes use them: what they allow, and what they refuse in a sentence."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaluator.testing.box import frames, probe_tools
+from evaluator.testing.box.probe_tools import NotInThisTestError, absent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MISSING = "this test's stand-in for drawing has no `figure().title`"
+
+
+@pytest.fixture
+def drawing() -> Iterator[Any]:
+    """A package that is not there but for one function; modules and finders are put back afterwards."""
+    modules, finders = dict(sys.modules), list(sys.meta_path)
+    absent("drawing", given=len)
+    yield importlib.import_module("drawing")
+    sys.meta_path[:] = finders
+    for name in set(sys.modules) - set(modules):
+        del sys.modules[name]
+
+
+def test_what_the_probe_gives_is_there(drawing: Any) -> None:
+    assert drawing.given("abc") == 3
+
+
+def test_every_module_below_can_be_imported(drawing: Any) -> None:
+    below = importlib.import_module("drawing.axes.three")
+    assert (below.__name__, drawing.axes.three is below) == ("drawing.axes.three", True)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("drawings")
+
+
+def test_a_module_below_with_something_of_its_own(drawing: Any) -> None:
+    absent("drawing.colours", red=1)
+    assert drawing.colours.red == 1
+    with pytest.raises(NotInThisTestError, match=r"stand-in for drawing\.colours has no `blue`"):
+        float(drawing.colours.blue)
+
+
+def test_a_repository_can_be_imported_with_it(drawing: Any) -> None:
+    log = drawing.logging.get_logger("x")
+    log.info("%s", log["level"])
+    drawing.rcParams["font"] = 12
+    with drawing.style("dark") as style:
+        assert style
+
+    class Figure(drawing.Figure, dict):  # type: ignore[misc]
+        size: drawing.Size | None = None
+
+    assert type(Figure()) is Figure
+    assert Figure.__mro__ == (Figure, dict, object)
+    assert not hasattr(Figure, "unknown")
+    assert not isinstance(3, drawing.Number)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        float,
+        int,
+        len,
+        list,
+        lambda thing: thing + 1,
+        lambda thing: 2.0 * thing,
+        lambda thing: thing < 3,
+        lambda thing: "a" in thing,
+        lambda thing: range(3)[thing],
+    ],
+)
+def test_no_value_of_it_gets_into_a_result(drawing: Any, use: Callable[[Any], Any]) -> None:
+    with pytest.raises(NotInThisTestError) as refused:
+        use(drawing.figure().title)
+    assert str(refused.value) == MISSING
+
+
+def test_errors_that_name_a_type_name_what_is_missing(drawing: Any) -> None:
+    name = r"`figure\(\)` \(which this test's stand-in for drawing does not have\)"
+    with pytest.raises(frames.FrameError, match=f"a {name} is not plain data"):
+        frames.encode({"output": drawing.figure()})
+    with pytest.raises(TypeError, match=name):
+        "a".join(["b", drawing.figure()])
+    assert repr(drawing.figure()) == "<`figure()`, which this test's stand-in for drawing does not have>"
+
+
+def test_what_is_missing_can_be_asked_for() -> None:
+    class Word:
+        def __getattr__(self, name: str) -> Any:
+            raise probe_tools.missing("spaCy", name)
+
+    assert not hasattr(Word(), "similarity")
+    assert getattr(Word(), "similarity", "_") == "_"
+    with pytest.raises(NotInThisTestError, match="this test's stand-in for spaCy has no `similarity`"):
+        _ = Word().similarity
+
+
+def test_outputs_that_are_no_tensors_stay_as_they_are() -> None:
+    assert probe_tools.without_gradient(0.5) == 0.5

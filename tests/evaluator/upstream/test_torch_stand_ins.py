@@ -1,0 +1,206 @@
+"""Probes of LMR-BENCH that need PyTorch or pandas, on answers of ours: stand-ins, gradients, names in two columns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluator.testing import box
+from tests.evaluator.upstream.probes import answers, cases_of, error, outputs
+
+pytestmark = pytest.mark.bubblewrap
+
+EMOJI = "14-EmojiCrypt/1"
+TABULAR = """
+import numpy as np, torch
+from openai import OpenAI
+from sentence_transformers import SentenceTransformer, util
+from sklearn.metrics.pairwise import cosine_similarity
+
+def level(text):
+    return text.split(", Value: ")[1]
+
+def compute_mean_cosine_similarity(pairs):
+    first, second = [level(k) for k in pairs], [level(v) for v in pairs.values()]
+    def mean(a, b):
+        return sum(cosine_similarity([x], [y]).item() for x, y in zip(a, b)) / len(pairs)
+"""
+UNREAD = TABULAR.replace("    first, second = [level(k) for k in pairs], [level(v) for v in pairs.values()]\n", "")
+DRAWN = "    return mean(*zip(*[({0}, {0}) for _ in pairs]))\n"
+EMBEDDED = {
+    "tensors": """
+    model = SentenceTransformer("all-MiniLM-L6-v2", device="cuda")
+    a = model.encode(first, convert_to_tensor=True, show_progress_bar=False, batch_size=2)
+    return util.cos_sim(a, model.encode(second, convert_to_tensor=True)).diagonal().mean()
+""",
+    "normalised": """
+    encode = SentenceTransformer("paraphrase-MiniLM-L3-v2").encode
+    pairs_of_texts = zip(first, second)
+    return np.mean([encode(a, normalize_embeddings=True) @ encode(b, normalize_embeddings=True) for a, b in pairs_of_texts])
+""",
+    "list of tensors": """
+    encode = SentenceTransformer("bert-base-nli-mean-tokens").encode
+    a, b = (encode(texts, convert_to_numpy=False) for texts in (first, second))
+    return np.mean([util.pytorch_cos_sim(x, y).item() for x, y in zip(a, b)])
+""",
+    "a model that normalises": """
+    model = SentenceTransformer("sentence-transformers/all-mpnet-base-v2")
+    return util.dot_score(model.encode(first), model.encode(second)).diagonal().mean()
+""",
+    "the model's similarity": """
+    model = SentenceTransformer("all-MiniLM-L6-v2")
+    assert model.encode(first[0]).shape == (model.get_sentence_embedding_dimension(),) == (384,)
+    return float(model.similarity_pairwise(model.encode(first), model.encode(second)).mean())
+""",
+    "whole descriptions": """
+    model = SentenceTransformer("all-MiniLM-L6-v2")
+    return model.similarity(model.encode(list(pairs)), model.encode(list(pairs.values()))).diag().mean()
+""",
+    "OpenAI": """
+    create = OpenAI(api_key="k").embeddings.create
+    a, b = (create(input=t, model="text-embedding-3-small", dimensions=200).data for t in (first, second))
+    return np.mean([np.dot(x.embedding, y.embedding) for x, y in zip(a, b)])
+""",
+    "OpenAI's old client": """
+    import openai
+    def embed(text):
+        return openai.Embedding.create(input=[text], engine="text-embedding-ada-002")["data"][0]["embedding"]
+    return mean(map(embed, first), map(embed, second))
+""",
+    "rand": DRAWN.format("np.random.rand(100)"),
+    "random": DRAWN.format("np.random.random((1, 200))[0]"),
+    "default_rng": "    rng = np.random.default_rng(1)\n" + DRAWN.format("rng.standard_normal(300)"),
+    "RandomState": "    rng = np.random.RandomState(1)\n" + DRAWN.format("rng.uniform(size=8)"),
+    "torch": DRAWN.format("torch.randn(128).numpy()"),
+}
+
+
+@pytest.fixture
+def probe(tmp_path: Path, torch_packages: Path) -> Any:
+    """Answers of a probe on files, with the packages of the environment ``torch``."""
+    return partial(answers, folder=tmp_path / "box", packages=torch_packages)
+
+
+def mean_cosine(case: dict[str, Any]) -> float:
+    unit = case["vectors"] / np.linalg.norm(case["vectors"], axis=1, keepdims=True)
+    return float((unit[::2] * unit[1::2]).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_embeddings_however_they_are_asked_for(name: str, probe: Any) -> None:
+    cases = cases_of(EMOJI)
+    found = [
+        output["similarity"] for output in outputs(probe(EMOJI, {"Tabular.py": TABULAR + EMBEDDED[name]}, cases=cases))
+    ]
+    assert found == pytest.approx([mean_cosine(case) for case in cases], rel=1e-5, abs=5e-6)
+
+
+@pytest.mark.parametrize("draw", ["np.random.rand(100)", "np.random.default_rng(1).random(100)", "torch.rand(100)"])
+def test_an_answer_that_draws_and_reads_no_text_fails(draw: str, probe: Any) -> None:
+    found = error(probe(EMOJI, {"Tabular.py": UNREAD + DRAWN.format(draw)}, cases=cases_of(EMOJI)))
+    assert found.startswith("DrawnForNothingError: an embedding was drawn for a level that was not read: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "missing"),
+    [
+        ("SentenceTransformer('m').encode(first, precision='int8')", "encode(output_value='sentence_embedding', "),
+        ("OpenAI().chat.completions.create(messages=[])", "OpenAI.chat"),
+        ("SentenceTransformer('m').tokenize(first)", "SentenceTransformer.tokenize"),
+        ("float(util.mine(first))", "util.mine()"),
+    ],
+)
+def test_what_the_stand_in_cannot_answer_fails_with_a_sentence(body: str, missing: str, probe: Any) -> None:
+    found = error(probe(EMOJI, {"Tabular.py": f"{TABULAR}    return {body}\n"}, cases=cases_of(EMOJI)[:1]))
+    assert found.startswith("NotInThisTestError: this test's stand-in for ")
+    assert f" has no `{missing}" in found
+
+
+LOSS = """
+import torch.nn.functional as F
+
+def preference_loss(policy_chosen_logps, policy_rejected_logps, reference_chosen_logps, reference_rejected_logps, beta):
+    chosen, rejected = policy_chosen_logps - reference_chosen_logps, policy_rejected_logps - reference_rejected_logps
+    return -F.logsigmoid(beta * (chosen - rejected)){loss}, beta * chosen{reward}, beta * rejected.detach()
+"""
+
+
+def test_a_gradient_left_on_a_reward_is_a_wrong_output_that_names_it(probe: Any) -> None:
+    files = {"trainers.py": LOSS.format(loss="", reward="")}
+    for output in outputs(probe("01-DPO/1", files, cases=cases_of("01-DPO/1"))):
+        assert output["chosen_rewards"] == "carries a gradient"
+        assert isinstance(output["rejected_rewards"], np.ndarray)
+
+
+def test_a_loss_without_gradient_trains_nothing(probe: Any) -> None:
+    files = {"trainers.py": LOSS.format(loss=".detach()", reward=".detach()")}
+    for output in outputs(probe("01-DPO/1", files, cases=cases_of("01-DPO/1"))):
+        assert not output["gradient_policy_chosen_logps"].any()
+        assert output["gradient_policy_chosen_logps"].shape == output["losses"].shape
+
+
+LOOKUP = "def is_parametric_object_not_in_the_prompt(name, relations):\n    return "
+OBJECTS, SUBJECTS = (f"relations.generation_{which}_1.str.lower().tolist()" for which in ("object", "subject"))
+IS_PART = f"any(name in each for each in {OBJECTS} + {SUBJECTS})"
+
+
+@pytest.mark.parametrize(
+    ("body", "right"),
+    [
+        (f"name not in {OBJECTS} or name not in {SUBJECTS}", {"not_in_the_prompt", "columns_count_alike"}),
+        (f"name not in {OBJECTS} + {SUBJECTS}", {"not_in_the_prompt", "columns_count_alike"}),
+        (f"name not in {OBJECTS}", {"not_in_the_prompt"}),
+        (f"name not in {SUBJECTS}", {"not_in_the_prompt"}),
+        (f"not {IS_PART}", {"columns_count_alike"}),
+        (f"not any(each in name for each in {OBJECTS} + {SUBJECTS})", {"columns_count_alike"}),
+    ],
+)
+def test_names_of_one_column_and_parts_of_names(body: str, right: set[str], probe: Any) -> None:
+    cases = cases_of("16-KnowProb/3")
+    found = outputs(probe("16-KnowProb/3", {"src/parametric_knowledge.py": LOOKUP + body + "\n"}, cases=cases))
+    both = [
+        {name.lower() for name in case["generation_object_1"]} & {name.lower() for name in case["generation_subject_1"]}
+        for case in cases
+    ]
+    expected = [
+        {"not_in_the_prompt": [name not in names for name in case["asked"]], "columns_count_alike": True}
+        for case, names in zip(cases, both, strict=True)
+    ]
+    assert {key for key in expected[0] if [each[key] for each in found] == [each[key] for each in expected]} == right
+
+
+ON_GPU = """
+import importlib.util, sys, torch
+spec = importlib.util.spec_from_file_location("probe_tools", sys.argv[1])
+tools = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tools)
+x, model = torch.ones(2), torch.nn.Linear(2, 2)
+with tools.gpu_on_processor():
+    for moved in (
+        x.cuda(), x.cuda(0), x.cuda(device="cuda:1", non_blocking=True), x.to("cuda"), x.to("cuda:0", torch.float64),
+        x.to(torch.device("cuda")), x.to(device="cuda"), x.to(device=torch.device("cuda", 1)), x.to(0), x.to(device=0),
+        model.cuda().weight, model.to("cuda").weight, model.to(device="cuda:0").weight, model.to(0).weight,
+        torch.zeros(2, device="cuda"), torch.tensor([1.0], device=torch.device("cuda:0")), torch.ones(1, device=0),
+        torch.empty_like(x, device="cuda"), x.to(x), x.to(torch.float64), x.to("cpu"),
+    ):
+        assert moved.device.type == "cpu", moved
+    assert x.to("cuda", torch.float64).dtype == x.to(dtype=torch.float64, device="cuda").dtype == torch.float64
+try:
+    x.to("cuda")
+except (AssertionError, RuntimeError):
+    print("refused again")
+"""
+
+
+def test_a_gpu_in_any_spelling_is_the_processor(torch_packages: Path) -> None:
+    tools = Path(box.__file__).parent / "probe_tools.py"
+    environment = {"PYTHONPATH": str(torch_packages)}
+    command = [sys.executable, "-c", ON_GPU, str(tools)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert (done.stdout, done.returncode) == ("refused again\n", 0), done.stderr
