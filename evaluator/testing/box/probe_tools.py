@@ -93,10 +93,9 @@ def absent_thing(package: str, path: str) -> Any:
 class AbsentModule(ModuleType):
     """A module of an absent package; it has what a probe gives it, and otherwise :class:`Absent` things."""
 
-    __path__: Sequence[str] = ()
-
     def __init__(self, name: str, package: str) -> None:
         super().__init__(name)
+        self.__path__ = []
         self._absent_package = package
 
     def __getattr__(self, name: str) -> Any:

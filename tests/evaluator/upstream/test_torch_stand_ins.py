@@ -18,6 +18,7 @@ pytestmark = pytest.mark.bubblewrap
 
 EMOJI = "14-EmojiCrypt/1"
 TABULAR = """
+from functools import partial
 import numpy as np, torch
 from openai import OpenAI
 from sentence_transformers import SentenceTransformer, util
@@ -40,9 +41,8 @@ EMBEDDED = {
     return util.cos_sim(a, model.encode(second, convert_to_tensor=True)).diagonal().mean()
 """,
     "normalised": """
-    encode = SentenceTransformer("paraphrase-MiniLM-L3-v2").encode
-    pairs_of_texts = zip(first, second)
-    return np.mean([encode(a, normalize_embeddings=True) @ encode(b, normalize_embeddings=True) for a, b in pairs_of_texts])
+    encode = partial(SentenceTransformer("paraphrase-MiniLM-L3-v2").encode, normalize_embeddings=True)
+    return np.mean([encode(a) @ encode(b) for a, b in zip(first, second)])
 """,
     "list of tensors": """
     encode = SentenceTransformer("bert-base-nli-mean-tokens").encode

@@ -53,7 +53,7 @@ def test_a_repository_can_be_imported_with_it(drawing: Any) -> None:
     with drawing.style("dark") as style:
         assert style
 
-    class Figure(drawing.Figure, dict):  # type: ignore[misc]
+    class Figure(drawing.Figure, dict):
         size: drawing.Size | None = None
 
     assert type(Figure()) is Figure
