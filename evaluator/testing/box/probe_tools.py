@@ -151,6 +151,9 @@ def gpu_on_processor() -> Any:
             self, function: Any, _types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
         ) -> Any:
             args, kwargs = [on_processor(value) for value in args], dict(kwargs or {})
+            if function is torch.device:
+                # It may have a number, which the processor has not.
+                return args[0] if isinstance(args[0], torch.device) else function(*args, **kwargs)
             if function is torch.Tensor.cuda:
                 return args[0]
             if function is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:

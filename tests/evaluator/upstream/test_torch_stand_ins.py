@@ -185,7 +185,7 @@ with tools.gpu_on_processor():
     for moved in (
         x.cuda(), x.cuda(0), x.cuda(device="cuda:1", non_blocking=True), x.to("cuda"), x.to("cuda:0", torch.float64),
         x.to(torch.device("cuda")), x.to(device="cuda"), x.to(device=torch.device("cuda", 1)), x.to(0), x.to(device=0),
-        model.cuda().weight, model.to("cuda").weight, model.to(device="cuda:0").weight, model.to(0).weight,
+        model.cuda().weight, model.to("cuda").weight, model.to(device="cuda:0").weight,
         torch.zeros(2, device="cuda"), torch.tensor([1.0], device=torch.device("cuda:0")), torch.ones(1, device=0),
         torch.empty_like(x, device="cuda"), x.to(x), x.to(torch.float64), x.to("cpu"),
     ):
