@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from evaluator.sandbox import seccomp
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
 from evaluator.sandbox.forking import ForkServers, ServerHost
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
@@ -25,7 +26,7 @@ from evaluator.sandbox.types import (
     SandboxUnavailableError,
 )
 
-BOX_SETTINGS_VERSION: Final = 3
+BOX_SETTINGS_VERSION: Final = 4
 """Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
 
 INTERPRETER_OPTIONS: Final = ("-I", "-B")
@@ -136,6 +137,10 @@ class LocalSandbox(ServerHost, ABC):
     def entry(self, environment: str) -> EnvironmentEntry:
         """See :class:`ServerHost`."""
         return self._environments.entry(environment)
+
+    def call_filter(self, environment: str) -> bytes:
+        """See :class:`ServerHost`."""
+        return seccomp.deny_filter(loopback=self.entry(environment).loopback)
 
     def profile(self) -> str:
         """See :class:`ServerHost`."""

@@ -8,6 +8,7 @@ filter and starts Python. Outside, this process feeds, drains, watches and, at t
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox import fork_server, seccomp
+from evaluator.sandbox import fork_server
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, LocalSandbox, tail
 from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
 from evaluator.sandbox.confinement import (
@@ -95,13 +96,17 @@ class BubblewrapSandbox(LocalSandbox):
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`; makes the environment when it is not there yet."""
-        return self._environment(environment).digest
+        digest = self._environment(environment).digest
+        if not self.entry(environment).loopback:
+            return digest
+        return "sha256:" + hashlib.sha256(f"{digest}\nloopback".encode()).hexdigest()
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         root = _root_options(self._environment(spec.environment), spec)
         user = self._give_to_a_user(self._boxes / str(name)) if self._is_root else None
+        confine = partial(self._confine, str(name), spec.limits, user)
         with _Box(spec, dialogue) as box:
-            box.start([tool("bwrap", "bubblewrap"), *root], partial(self._confine, str(name), spec.limits, user))
+            box.start([tool("bwrap", "bubblewrap"), *root], self.call_filter(spec.environment), confine)
             return box.finish(cancelled)
 
     def forks(self) -> Path | None:
@@ -249,13 +254,13 @@ class _Box:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, bubblewrap: list[str], confine: Callable[[int], Confinement]) -> None:
+    def start(self, bubblewrap: list[str], call_filter: bytes, confine: Callable[[int], Confinement]) -> None:
         """Start the program. ``bubblewrap`` is the command without filter, status pipe and program."""
         self._status_reader, status_writer = os.pipe()
         self._stack.callback(os.close, self._status_reader)
         with ExitStack() as ours:  # the program has copies
             ours.callback(os.close, status_writer)
-            filter_file = _readable_copy(seccomp.deny_filter())
+            filter_file = _readable_copy(call_filter)
             ours.callback(os.close, filter_file)
             self._confinement = confine(status_writer)
             self._stack.callback(self._confinement.destroy)

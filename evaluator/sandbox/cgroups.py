@@ -22,6 +22,10 @@ NEEDED: Final = ("memory", "pids", "cpu")
 PERIOD_MICROSECONDS: Final = 100_000
 HELPER_PROCESSES: Final = 2
 """bubblewrap's monitor and the box's first process count as well."""
+
+SOCKET_BYTES: Final = 16 * 1024 * 1024
+"""What a box may keep in buffers of TCP and UDP, which version 1 counts apart and only where there is a limit."""
+
 _EMPTY_SECONDS: Final = 10.0
 _USUAL_WEIGHTS: Final = {"cpu.shares": 1024, "cpu.weight": 100}
 _MOST_WEIGHT: Final = 10_000
@@ -98,6 +102,9 @@ class Group:
             with_swap.write_text(str(limits.memory_bytes))
         else:
             (memory / "memory.swappiness").write_text("0")
+        sockets = memory / "memory.kmem.tcp.limit_in_bytes"
+        if sockets.exists():
+            sockets.write_text(str(SOCKET_BYTES))
         (self._at["pids"] / "pids.max").write_text(processes)
         (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
         (cpu / "cpu.cfs_quota_us").write_text(str(PERIOD_MICROSECONDS))

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator.sandbox import docker_launcher, seccomp
+from evaluator.sandbox import docker_launcher
 from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.docker_client import (
@@ -95,7 +95,7 @@ class DockerSandbox(LocalSandbox):
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter, settings, a named runtime."""
-        parts = [str(BOX_SETTINGS_VERSION), self._image(environment).id, _launch_key()]
+        parts = [str(BOX_SETTINGS_VERSION), self._image(environment).id, _launch_key(self.call_filter(environment))]
         parts += [self._runtime] if self._runtime else []
         return "sha256:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -107,7 +107,9 @@ class DockerSandbox(LocalSandbox):
         image = self._image(spec.environment)
         folder = self._boxes / str(name)
         user = self._take_user(folder)
-        settings = container_settings(name, user, spec, folder / _LAUNCH_FOLDER, image, self._runtime)
+        launch = folder / _LAUNCH_FOLDER
+        _put_launcher(launch, self.call_filter(spec.environment))
+        settings = container_settings(name, user, spec, launch, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
 
@@ -185,17 +187,6 @@ class DockerSandbox(LocalSandbox):
             reference = self._environments.image(environment)
             self._images[environment] = look_up(self._connection.client(), reference, environment)
         return self._images[environment]
-
-    @contextmanager
-    def _staging(self, name: BoxName) -> Iterator[Path]:
-        with super()._staging(name) as folder:
-            launch = folder / _LAUNCH_FOLDER
-            launch.mkdir()
-            launch.chmod(0o755)
-            for file, content in (("launch.py", _launcher_source()), ("filter.bpf", seccomp.deny_filter())):
-                (launch / file).write_bytes(content)
-                (launch / file).chmod(0o444)
-            yield folder
 
     @contextmanager
     def _container(self, image: BoxImage, settings: dict[str, Any]) -> Iterator[Container]:
@@ -309,5 +300,13 @@ def _launcher_source() -> bytes:
     return Path(docker_launcher.__file__).read_bytes()
 
 
-def _launch_key() -> str:
-    return hashlib.sha256(_launcher_source() + seccomp.deny_filter()).hexdigest()[:24]
+def _put_launcher(folder: Path, call_filter: bytes) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+    for name, content in (("launch.py", _launcher_source()), ("filter.bpf", call_filter)):
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o444)
+
+
+def _launch_key(call_filter: bytes) -> str:
+    return hashlib.sha256(_launcher_source() + call_filter).hexdigest()[:24]

@@ -9,6 +9,7 @@
     imports_mb = 160                     # how much more memory those boxes get, since they share it with who imported
     memory_mb = 4096
     wall_seconds = 600
+    network = "loopback"                 # its boxes may use TCP and UDP within themselves
 
     [tasks]
     "lmr-bench/*" = "torch-cpu"
@@ -43,6 +44,8 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
 _NUMBERS: Final = {"imports_mb": (0, 2**20), "memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
 """The keys whose values are whole numbers, with the least and the largest."""
 
+_NETWORKS: Final = ("none", "loopback")
+
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
@@ -75,7 +78,8 @@ class EnvironmentEntry:
     """What the environment ``name`` is made from, and what its boxes may use where the task does not say.
 
     ``requirements`` is a hash-locked file, ``image`` the Docker image that the operator names. A paper's environment
-    has neither. ``imports`` and ``imports_mb`` are as in :class:`EnvironmentFacts`.
+    has neither. ``imports`` and ``imports_mb`` are as in :class:`EnvironmentFacts`. ``network`` is ``none``, or
+    ``loopback`` for boxes in which programs talk to each other by TCP or UDP.
     """
 
     name: str
@@ -85,6 +89,12 @@ class EnvironmentEntry:
     imports_mb: int = 0
     memory_mb: int | None = None
     wall_seconds: float | None = None
+    network: str = "none"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether its boxes may use TCP and UDP within themselves."""
+        return self.network == "loopback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +183,7 @@ def _entry(name: str, value: object, folder: Path) -> EnvironmentEntry:
     if PAPER_NAME.fullmatch(name):
         raise SandboxError(f"{where}: this is the name of a paper's own environment: choose another name")
     table = _table(value, where)
-    _require_known(table, ("requirements", "image", "imports", *_NUMBERS), where)
+    _require_known(table, ("requirements", "image", "imports", "network", *_NUMBERS), where)
     if "requirements" not in table and "image" not in table:
         raise SandboxError(f"{where} does not say what it is made from: give requirements or image")
     for key, (least, most) in _NUMBERS.items():
@@ -184,6 +194,8 @@ def _entry(name: str, value: object, folder: Path) -> EnvironmentEntry:
         text = table.get(key, "x")
         if not isinstance(text, str) or not text or "\0" in text or (key == "image" and re.search(r"\s|^-", text)):
             raise SandboxError(f"{where} {key} must be a name or path in quotes, not {text!r}")
+    if table.get("network", "none") not in _NETWORKS:
+        raise SandboxError(f'{where} network must be "none" or "loopback", not {table["network"]!r}')
     imports = table.get("imports", [])
     if not isinstance(imports, list) or not all(isinstance(name, str) and _MODULE.fullmatch(name) for name in imports):
         raise SandboxError(f'{where} imports must be a list of modules such as ["torch"], not {imports!r}')

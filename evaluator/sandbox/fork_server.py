@@ -59,7 +59,7 @@ GIVEN = STREAMS + 2
 
 Lines of the report are JSON objects: ``begun`` as the program is about to begin; then ``status`` (as ``wait`` gives it)
 and ``cpu_seconds``; ``oom_kills`` in the meantime, and whether the box is ``clean``; or, if it could not begin,
-``failed`` with the reason.
+``failed`` with the reason, and whether that ``passes``.
 """
 
 GROUP = "/sys/fs/cgroup"
@@ -78,8 +78,7 @@ _INSTRUCTION_BYTES = 8
 _CAPABILITY_VERSION = 0x20080522
 _SET_MOUNT_ATTRIBUTES = 442  # the call's number on every architecture; older C libraries do not know its name
 _WORKING_DIRECTORY, _RECURSIVE, _ATTRIBUTE_READ_ONLY = -100, 0x8000, 1
-_SET_INTERFACE_FLAGS = 0x8914
-_UP_AND_RUNNING = 0x41
+_SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
 _HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys", "/dev/mqueue")
 _HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug")
@@ -182,7 +181,8 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
             os._exit(0)
         _call("unshare", _INNER_NAMESPACES)
         _hide(order, folder)
-        _raise_loopback()
+        if order["loopback"]:
+            _raise_loopback()
         _give_power_up()
         if order["profile"]:
             _enter_profile(order["profile"])
@@ -196,7 +196,7 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
         _take_limits(order)
         _say(report, begun=True)
     except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
-        _say(report, failed=f"{type(error).__name__}: {error}")
+        _say(report, failed=f"{type(error).__name__}: {error}", passes=isinstance(error, MemoryError))
         os._exit(1)
     _take_over(streams)
     return order
@@ -272,7 +272,8 @@ def _enter_profile(name: str) -> None:
 def _load_filter(code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // _INSTRUCTION_BYTES, ctypes.cast(buffer, ctypes.c_void_p))
-    _call("prctl", _SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0)
+    if _libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
+        raise MemoryError(f"the kernel has no room for the call filter: {os.strerror(ctypes.get_errno())}")
 
 
 def _call(name: str, *arguments: Any, of: str = "") -> None:

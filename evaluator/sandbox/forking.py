@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from evaluator.sandbox import fork_server, seccomp
+from evaluator.sandbox import fork_server
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.environment_list import EnvironmentEntry
 from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, START_SECONDS, Slot, forget_failures
@@ -84,6 +84,9 @@ class ServerHost(Protocol):
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """What server and programs have used so far, where that can be read cheaply."""
+
+    def call_filter(self, environment: str) -> bytes:
+        """The program that refuses kernel calls in boxes of ``environment``."""
 
     def profile(self) -> str:
         """The profile of AppArmor that boxes have here, which every program then gets; empty for none."""
@@ -179,12 +182,13 @@ class ForkServers:
     def _key(self, folder: Path, spec: BoxSpec, modules: tuple[str, ...]) -> str:
         """Names what a server is, on the whole machine: control groups and containers know no folder."""
         limits = spec.limits
+        program = Path(fork_server.__file__).read_bytes() + self._host.call_filter(spec.environment)
         parts = (
             str(folder),
             self._host.environment_digest(spec.environment),
             modules,
             (limits.memory_bytes, limits.processes, limits.file_bytes, limits.open_files),
-            hashlib.sha256(Path(fork_server.__file__).read_bytes() + seccomp.deny_filter()).hexdigest(),
+            hashlib.sha256(program).hexdigest(),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -201,7 +205,7 @@ class ForkServers:
     ) -> socket.socket:
         """Start a server and wait for it. Raises :class:`SandboxError` if it does not answer, else as :meth:`run`."""
         self._host.stop_server(slot)  # whoever started one may have been killed since
-        slot.make()
+        slot.make(self._host.call_filter(spec.environment))
         server = ("python", f"{LAUNCH}/fork_server.py", CONTROL, f"{LAUNCH}/filter.bpf")
         processes = spec.limits.processes + SERVER_PROCESSES
         imports_bytes = self._host.entry(spec.environment).imports_mb * 2**20 if modules else 0
@@ -248,7 +252,8 @@ class ForkServers:
         try:
             slot.fill(spec)
             end = self._watch(slot, connection, spec, capture, cancelled)
-            if end.stopped is None and not end.out_of_memory and end.report.get("clean"):
+            begun, clean = "begun" in end.report, bool(end.report.get("clean"))
+            if begun and clean and end.stopped is None and not end.out_of_memory:
                 with suppress(OSError):  # the program has ended well all the same
                     slot.empty()
                     keeps = True
@@ -256,7 +261,9 @@ class ForkServers:
             if not keeps:
                 self._discard(slot)
         if "begun" not in end.report:
-            if "failed" in end.report:
+            if end.report.get("passes"):
+                log.warning("box_not_forked", reason=end.report["failed"])
+            elif "failed" in end.report:
                 self._give_up(slot, end.report["failed"])
             return None
         if end.stopped is None and not end.whole and not end.out_of_memory:
@@ -312,6 +319,7 @@ class ForkServers:
             "tmpfs": f"mode=1777,size={spec.limits.tmpfs_bytes},nr_inodes={spec.limits.tmpfs_files}",
             "shared_memory": f"mode=1777,size={SHARED_MEMORY_BYTES}",
             "profile": self._host.profile(),
+            "loopback": self._host.entry(spec.environment).loopback,
         }
 
     def _discard(self, slot: Slot) -> None:

@@ -3,7 +3,8 @@
 The program is a deny list. In a Docker box it is stacked upon the engine's own allow list; in a bubblewrap box it is
 the only one, so it also holds what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
 io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface;
-the page cache and the locks of files that boxes share carry bits from one box to another).
+the page cache and the locks of files that boxes share carry bits from one box to another; buffers of network sockets
+and compiled filters are memory of the whole machine that no limit of a box counts).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ctypes.util
 import errno
 import fcntl
 import os
+import socket
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
@@ -31,8 +33,10 @@ _GREATER: Final = 6
 _MASKED_EQUAL: Final = 7
 
 _CLONE_NEWUSER: Final = 0x10000000
-_LAST_NAMED_FAMILY: Final = 16  # AF_NETLINK; above it are packet, key, alg, vsock, xdp and others that no task needs
-_OLD_FAMILIES: Final = (3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15)  # amateur radio, IPX, AppleTalk, X.25, DECnet, …
+_LOOPBACK_FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
+_LOOPBACK_PROTOCOLS: Final = (0, socket.IPPROTO_TCP, socket.IPPROTO_UDP)
+_SOCKET_FILTERS: Final = (26, 50, 51, 52)  # SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF and …_EBPF
+_SET_SECCOMP: Final = 22
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into somebody else's terminal
 _MADV_PAGEOUT: Final = 21
 _LOW_HALF: Final = 0xFFFFFFFF  # what the kernel reads of an int argument; a filter sees all 64 bits
@@ -45,8 +49,8 @@ _SHARED_FILE_COMMANDS: Final = (
 
 REQUIRED_CALLS: Final = (
     "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "kexec_load", "keyctl", "mount",
-    "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "request_key", "setns",
-    "umount2", "unshare", "userfaultfd",
+    "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "request_key", "seccomp",
+    "setns", "umount2", "unshare", "userfaultfd",
 )  # fmt: skip
 """Denied in every box; a libseccomp too old to know one of them is refused."""
 
@@ -86,9 +90,11 @@ def refuse(error: int) -> int:
     return _ERRNO | error
 
 
-@lru_cache(maxsize=1)
-def deny_filter() -> bytes:
-    """The program for this machine's architecture, as an array of ``struct sock_filter`` (8 bytes each).
+@lru_cache(maxsize=2)
+def deny_filter(*, loopback: bool = False) -> bytes:
+    """Build the program for this machine's architecture, as an array of ``struct sock_filter`` (8 bytes each).
+
+    With ``loopback``, a box may use TCP and UDP sockets besides Unix ones. Its network has no other interface.
 
     Raises:
         SandboxUnavailableError: libseccomp is missing or too old.
@@ -101,6 +107,7 @@ def deny_filter() -> bytes:
         # 32-bit and x32 calls have numbers of their own and would slip through a list of 64-bit ones.
         _must(library.seccomp_attr_set(context, _ATTRIBUTE_BAD_ARCHITECTURE, _KILL_PROCESS), "refuse other ABIs")
         _add_rules(library, context)
+        _add_socket_rules(library, context, _LOOPBACK_FAMILIES if loopback else ())
         return _export(library, context)
     finally:
         library.seccomp_release(context)
@@ -121,13 +128,35 @@ def _add_rules(library: Any, context: int) -> None:
     # clone3 hides its flags behind a pointer that a filter cannot follow; "not implemented" makes libc use clone.
     _deny(library, context, "clone3", action=refuse(errno.ENOSYS))
     _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
-    _deny(library, context, "socket", [_Comparison(0, _GREATER, _LAST_NAMED_FAMILY, 0)])
-    for family in _OLD_FAMILIES:
-        _deny(library, context, "socket", [_Comparison(0, _EQUAL, family, 0)])
     # A process of the same user may limit the processor time of any other, and so kill its box's first process.
     _deny(library, context, "prlimit64", [_Comparison(0, _NOT_EQUAL, 0, 0)])
     for request in _TERMINAL_INPUT:
         _deny(library, context, "ioctl", [_is(1, request)])
+    _deny(library, context, "prctl", [_is(0, _SET_SECCOMP)])
+
+
+def _add_socket_rules(library: Any, context: int, families: tuple[int, ...]) -> None:
+    """Refuse all sockets but Unix ones and those of ``families``, as if the kernel did not have them.
+
+    Netlink is refused, too: the answers that wait in its sockets are counted by no limit either. Families and
+    protocols are compared with all 64 bits: one with something in its upper half is greater than all that are allowed.
+    """
+    allowed = (socket.AF_UNIX, *families)
+    last = max(_LOOPBACK_PROTOCOLS)
+    for call in ("socket", "socketpair"):
+        for rule in (_Comparison(0, _GREATER, max(allowed), 0), *_others(0, allowed)):
+            _deny(library, context, call, [rule], action=refuse(errno.EAFNOSUPPORT))
+        for family in families:
+            for rule in (_Comparison(2, _GREATER, last, 0), *_others(2, _LOOPBACK_PROTOCOLS)):
+                ours = _Comparison(0, _EQUAL, family, 0)
+                _deny(library, context, call, [ours, rule], action=refuse(errno.EPROTONOSUPPORT))
+    for option in _SOCKET_FILTERS:
+        _deny(library, context, "setsockopt", [_is(1, socket.SOL_SOCKET), _is(2, option)])
+
+
+def _others(argument: int, allowed: tuple[int, ...]) -> list[_Comparison]:
+    """Compare an argument with each number below the largest of ``allowed`` that is not allowed."""
+    return [_Comparison(argument, _EQUAL, each, 0) for each in range(max(allowed)) if each not in allowed]
 
 
 def _is(argument: int, value: int) -> _Comparison:

@@ -179,7 +179,8 @@ def test_limits_and_counters_of_version_1(tmp_path: Path) -> None:
     for parent in parents.values():
         (parent / "box").mkdir(parents=True)
     memory = tmp_path / "memory" / "box"
-    (memory / "memory.memsw.limit_in_bytes").touch()
+    for name in ("memory.memsw.limit_in_bytes", "memory.kmem.tcp.limit_in_bytes"):
+        (memory / name).touch()
     (memory / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
     (memory / "memory.max_usage_in_bytes").write_text("77\n")
     (tmp_path / "cpuacct" / "box" / "cpuacct.usage").write_text("1500000000\n")
@@ -187,6 +188,7 @@ def test_limits_and_counters_of_version_1(tmp_path: Path) -> None:
     group.limit(LIMITS)
     assert (memory / "memory.limit_in_bytes").read_text() == "1000"
     assert (memory / "memory.memsw.limit_in_bytes").read_text() == "1000"
+    assert (memory / "memory.kmem.tcp.limit_in_bytes").read_text() == "16777216"
     assert (tmp_path / "pids" / "box" / "pids.max").read_text() == "12"
     assert (tmp_path / "cpu" / "box" / "cpu.cfs_quota_us").read_text() == "100000"
     assert group.usage() == ResourceUsage(2, 1.5, 77)

@@ -115,6 +115,8 @@ def test_an_environment_says_what_its_boxes_import(tmp_path: Path) -> None:
     assert (found.entry("numpy").imports_mb, found.entry("torch").imports_mb) == (0, 160)
     assert (found.entry("numpy").imports, found.entry("torch").imports[0]) == ((), "torch")
     assert found.entry("paper-0123456789ab").imports == ()
+    looped = read(tmp_path, "[environments.own]\nimage = 'x'\nnetwork = 'loopback'\n")
+    assert (found.entry("own").loopback, looped.entry("own").loopback) == (False, True)
 
 
 NUMBER = "must be a whole number from"
@@ -151,6 +153,10 @@ NUMBER = "must be a whole number from"
         (
             "[environments.a]\nimage = 'x'\nimports = ['a;b']\n",
             "[environments.a] imports must be a list of modules such as [\"torch\"], not ['a;b']",
+        ),
+        (
+            "[environments.a]\nimage = 'x'\nnetwork = ['loopback']\n",
+            '[environments.a] network must be "none" or "loopback", not [\'loopback\']',
         ),
         ("[tasks]\n'*' = 'nunpy'\n", "[tasks] '*' asks for the unknown environment 'nunpy'"),
     ],

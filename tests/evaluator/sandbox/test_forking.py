@@ -280,6 +280,19 @@ def test_where_no_server_works_boxes_are_started(
     assert not note.exists()
 
 
+def test_a_filter_that_could_not_be_loaded_is_no_reason_not_to_fork(
+    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may have used up what the kernel has for filters, and the next box may find room again."""
+    sandbox = make()
+    lay_out = Slot.make
+    with monkeypatch.context() as patch:
+        patch.setattr(Slot, "make", lambda slot, _: lay_out(slot, bytes(8)))
+        assert who(sandbox) == "started"
+    assert not possible_slots(sandbox)[0].broken.exists()
+    assert who(sandbox) == "forked"
+
+
 def starts_instead(sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let ``sandbox`` run ``code`` in place of every server."""
     start = sandbox.start_server
