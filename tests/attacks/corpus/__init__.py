@@ -20,6 +20,6 @@ ATTACKS: Final[tuple[Attack, ...]] = (*RESOURCES, *ESCAPE, *TAMPERING)
 REPRESENTATIVE: Final = frozenset({
     "fork bomb", "ignored signals", "memory bomb", "memory bomb in children", "full /tmp", "large file", "frame flood",
     "daemon", "network", "host's port", "host's sockets", "write elsewhere", "become root", "mounts", "kernel calls",
-    "host's secrets", "os._exit", "patched unittest", "AlwaysEqual", "golden search", "forged log", "kill parent",
-    "forged frame", "huge frame", "public answers",
+    "host's secrets", "memory of sockets", "socket filters", "os._exit", "patched unittest", "AlwaysEqual",
+    "golden search", "forged log", "kill parent", "forged frame", "huge frame", "public answers",
 })  # fmt: skip

@@ -72,7 +72,49 @@ def others():
         return found
     raise ProcessLookupError(errno.ESRCH, "nobody")
 """
-_BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK
+_SOCKETS = """
+def hold(kind):
+    \"\"\"Keep more in the buffers of sockets than the box has memory.\"\"\"
+    listener = socket.socket(type=kind)
+    listener.bind(("127.0.0.1", 0))
+    if kind == socket.SOCK_STREAM:
+        listener.listen()
+    kept, size = [listener], 0
+    while len(kept) < 200:
+        ours = socket.socket(type=kind)
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            ours.setsockopt(socket.SOL_SOCKET, option, 2**26)
+        if kind == socket.SOCK_STREAM:
+            ours.connect(listener.getsockname())
+            pair = [ours, listener.accept()[0]]
+        else:
+            ours.bind(("127.0.0.1", 0))
+            ours.connect(ours.getsockname())
+            pair = [ours]
+        kept += pair
+        for end in pair:
+            try:
+                while size < 300_000_000:
+                    size += end.send(bytes(65536 if kind == socket.SOCK_STREAM else 1000), socket.MSG_DONTWAIT)
+            except OSError:
+                pass
+    # Of a datagram of a thousand bytes the kernel keeps 2,304.
+    if size > (290_000_000 if kind == socket.SOCK_STREAM else 120_000_000):
+        return size
+    raise OSError(errno.ENOBUFS, f"{size} bytes")
+
+
+def program():
+    \"\"\"The address of a filter that allows everything, in the form that sockets and processes take.\"\"\"
+    steps = struct.pack("HBBI", 4, 0, 0, 1) * 4000 + struct.pack("HBBI", 6, 0, 0, 0x7FFF0000)
+    kept.append(ctypes.create_string_buffer(steps, len(steps)))
+    kept.append(ctypes.create_string_buffer(struct.pack("Hxxxxxxq", 4001, ctypes.addressof(kept[-1])), 16))
+    return kept[-1]
+
+
+kept = []
+"""
+_BEFORE = _CONNECT + _WRITE + _CALLS + _LOOK + _SOCKETS
 
 
 def _attack(name: str, held: int, lines: str, runs: int = 1) -> Attack:
@@ -103,6 +145,27 @@ _TRIES = """
     attempt('packet', socket.socket, socket.AF_PACKET, socket.SOCK_RAW)
     attempt('alg', socket.socket, 38, socket.SOCK_SEQPACKET)
     attempt('raw', socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)
+2 memory of sockets
+    attempt('TCP', hold, socket.SOCK_STREAM)
+    attempt('UDP', hold, socket.SOCK_DGRAM)
+132 other families
+    for family in range(2, 46):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+            attempt(f'{family} {kind}', socket.socket, family, kind)
+38 other protocols
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for kind, protocols in ((socket.SOCK_STREAM, (6, 33, 132, 262)), (socket.SOCK_DGRAM, (1, 17, 58, 136))):
+            for protocol in protocols:
+                attempt(f'{family} {protocol}', socket.socket, family, kind, protocol)
+    for protocol in range(22):
+        attempt(f'netlink {protocol}', socket.socket, 16, socket.SOCK_RAW, protocol)
+4 socket filters
+    for option in (26, 50, 51, 52):
+        one, other = socket.socketpair()
+        attempt(option, one.setsockopt, socket.SOL_SOCKET, option, program().raw)
+2 further call filters
+    attempt('prctl', call, 'prctl', 22, 2, ctypes.addressof(program()), 0, 0)
+    attempt('seccomp', call, 'seccomp', 1, 0, ctypes.addressof(program()))
 13 write elsewhere
     for folder in ('/', '/usr', '/usr/lib', '/etc', '/var', '/box', '/box/repository', '/dev', '/proc', '/sys'):
         attempt(folder, make, folder)

@@ -59,6 +59,7 @@ NUMBERS = {{
         "kexec_load": 246, "process_vm_readv": 310, "open_by_handle_at": 304, "init_module": 175, "swapon": 167,
         "reboot": 169, "settimeofday": 164, "sethostname": 170, "socket": 41, "fadvise64": 221, "preadv2": 327,
         "mincore": 27, "cachestat": 451, "flock": 73, "io_setup": 206, "inotify_init1": 294, "fanotify_init": 300,
+        "prctl": 157, "seccomp": 317,
     }},
     "aarch64": {{
         "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "clone": 220, "ptrace": 117,
@@ -66,6 +67,7 @@ NUMBERS = {{
         "kexec_load": 104, "process_vm_readv": 270, "open_by_handle_at": 265, "init_module": 105, "swapon": 224,
         "reboot": 142, "settimeofday": 170, "sethostname": 161, "socket": 198, "fadvise64": 223, "preadv2": 286,
         "mincore": 232, "cachestat": 451, "flock": 32, "io_setup": 0, "inotify_init1": 26, "fanotify_init": 262,
+        "prctl": 167, "seccomp": 277,
     }},
 }}
 
