@@ -88,7 +88,9 @@ def kept_by(version: Callable[..., str | None]) -> Callable[[Callable[..., HttpR
                 response.headers.setdefault("Cache-Control", "private, no-cache")
                 return response
             zipped = "gzip" in request.headers.get("Accept-Encoding", "")
-            asked = (build(), known, request.get_host(), request.path, query, request.headers.get("HX-Request", ""))
+            # Pages hold absolute addresses, so scheme and host are part of what is asked.
+            site = request.scheme, request.get_host()
+            asked = (build(), known, site, request.path, query, request.headers.get("HX-Request", ""))
             tag = hashlib.sha256(repr((*asked, zipped)).encode()).hexdigest()[:32]
             unchanged = get_conditional_response(request, etag=quote_etag(tag))
             if unchanged is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,9 +95,22 @@ def test_addresses_hosts_and_kinds_of_request_are_kept_apart(client: Client, ver
         client.get("/board/small/")["ETag"],
         client.get("/", headers={"hx-request": "true"})["ETag"],
         client.get("/", headers={"accept-encoding": "gzip"})["ETag"],
+        client.get("/", headers={"host": "localhost"})["ETag"],
+        client.get("/", secure=True)["ETag"],
     }
-    assert len(tags) == 5
+    assert len(tags) == 7
     assert not client.get(f"/?q={'a' * 600}").has_header("ETag"), "long addresses are not kept"
+
+
+@pytest.mark.parametrize("order", [(False, True), (True, False)], ids=["http first", "https first"])
+@pytest.mark.parametrize("address", ["/board/small/", "/board/small/?format=json"])
+def test_absolute_addresses_have_the_scheme_of_the_request(
+    client: Client, version: SuiteVersion, address: str, order: tuple[bool, bool]
+) -> None:
+    for secure in order:
+        page = client.get(address, secure=secure).content.decode()
+        used = "https" if secure else "http"
+        assert set(re.findall(r"(https?)://testserver", page)) == {used}
 
 
 def test_errors_are_not_kept(client: Client, version: SuiteVersion) -> None:
