@@ -62,6 +62,7 @@ class QueueState:
     sandboxes: tuple[str, ...]
     sandbox_problem: str
     unconfined: bool
+    exposed: bool
 
 
 def queue_state() -> QueueState:
@@ -84,6 +85,7 @@ def queue_state() -> QueueState:
         sandboxes=_sandboxes(),
         sandbox_problem=_sandbox_problem(),
         unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
+        exposed=settings.ENVIRONMENT.exposed,
     )
 
 

@@ -150,6 +150,7 @@ class Environment:
     https: bool = _variable("bool", False)
     hsts_seconds: int = _variable("int", 3600, validate=_range(min=0))
     trust_proxy: bool = _variable("bool", False)
+    allow_no_proxy: bool = _variable("bool", False)
     database_url: str = _variable("str", "", validate=_database_url, then=_stripped)
     redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
     email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
@@ -213,6 +214,11 @@ class Environment:
             return socket
         name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
         return Path("/tmp") / f"lmr-board-{os.getuid()}-{name}" / "redis.sock"  # noqa: S108 - the supervisor checks its owner
+
+    @property
+    def exposed(self) -> bool:
+        """Whether other machines may reach the web server without a proxy between, at the operator's own risk."""
+        return self.allow_no_proxy and not self.trust_proxy
 
     @property
     def queue_url(self) -> str:

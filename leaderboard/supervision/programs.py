@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import http.client
+import ipaddress
 import socket
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from leaderboard.settings.environment import Environment
@@ -92,8 +94,8 @@ def _embedded_redis(environment: Environment) -> Program:
     )
 
 
-def check_free(bind: str, port: int) -> None:
-    """Raise :class:`SupervisionError` when nothing can listen at ``bind``:``port``."""
+def check_free(bind: str, port: int) -> str:
+    """Return the IP address of ``bind``. Raises :class:`SupervisionError` when nothing can listen there at ``port``."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -110,6 +112,27 @@ def check_free(bind: str, port: int) -> None:
             trial.bind(address)
         except OSError as error:
             raise SupervisionError(_refusal(bind, port, error)) from None
+    return str(address[0])
+
+
+def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
+    """Raise :class:`SupervisionError` where IP addresses in ``hosts`` lie beyond loopback and no proxy is in front.
+
+    The web server has a few threads, each of which waits for one connection: a proxy waits for slow ones instead.
+    """
+    beyond = next((host for host in hosts if not _loopback(host)), None)
+    if beyond is not None and not (environment.trust_proxy or environment.allow_no_proxy):
+        msg = (
+            f"LMR-Board would be reachable from other machines at {beyond} without a proxy in front, where a few slow "
+            "connections stop it.\nSet TRUST_PROXY=true if a proxy is in front, ALLOW_NO_PROXY=true to accept that "
+            "risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/operating.md, “On a server”)."
+        )
+        raise SupervisionError(msg)
+
+
+def _loopback(host: str) -> bool:
+    address = ipaddress.ip_address(host)
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _refusal(bind: str, port: int, error: OSError) -> str:

