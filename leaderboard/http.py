@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from allauth.core.internal.ratelimit import get_ip
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
@@ -43,6 +45,17 @@ def asked_version(request: HttpRequest, suite: Suite | str) -> SuiteVersion | No
     if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII):
         raise Http404(f"“{number[:20]}” is not a version number.")
     return get_object_or_404(versions, number=number)
+
+
+def client_address(request: HttpRequest) -> str:
+    """The client's address as sign-ins count it: behind a trusted proxy too, and of IPv6 the network of one household.
+
+    ``unknown`` where the server listens on a Unix socket without a proxy that sends it.
+    """
+    try:
+        return str(get_ip(request))
+    except PermissionDenied:
+        return "unknown"
 
 
 def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:

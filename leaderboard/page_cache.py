@@ -9,6 +9,7 @@ from functools import cache as once
 from functools import wraps
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.cache import caches
@@ -20,7 +21,7 @@ from django.utils.http import quote_etag
 from leaderboard.settings.environment import PROJECT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any
 
     from django.http import HttpRequest
@@ -70,17 +71,21 @@ WRITTEN: Final[Kept[str]] = Kept(1_500)
 """Single rows of boards, and the same as HTML, some 7 kB each."""
 
 
-def kept_by(version: Callable[..., str | None]) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+def kept_by(
+    version: Callable[..., str | None], *, parameters: Collection[str] | None = None
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
     """Keep what a view answers to visitors without an account as long as ``version`` of the same arguments is the same.
 
     For views whose pages hold nothing of one visitor: no form but GET's, no relative time. Nothing is kept where the
-    version is None.
+    version is None. ``parameters`` are those of the query string that the view reads (None: any); others are ignored.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(view)
         def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             query = request.META.get("QUERY_STRING", "")
+            if parameters is not None:
+                query = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
             anonymous = settings.SESSION_COOKIE_NAME not in request.COOKIES and "messages" not in request.COOKIES
             known = version(request, *args, **kwargs) if anonymous and len(query) <= MOST_QUERY else None
             if known is None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
 
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.counted import in_this_minute
+from leaderboard.http import client_address
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -41,7 +40,7 @@ def count(request: HttpRequest, token: ApiToken | None) -> Usage:
     """Count this request."""
     environment = settings.ENVIRONMENT
     limit = environment.api_token_requests if token else environment.api_anonymous_requests
-    who = f"token-{token.pk}" if token else f"address-{_address(request)}"
+    who = f"token-{token.pk}" if token else f"address-{client_address(request)}"
     return Usage(limit, *in_this_minute(f"api:{who}", limit=limit))
 
 
@@ -50,12 +49,3 @@ def require(usage: Usage) -> None:
     if usage.used > usage.limit:
         detail = f"More than {usage.limit} requests within a minute. Go on in {usage.seconds} s."
         raise ProblemError(Kind.TOO_MANY_REQUESTS, detail, headers={"Retry-After": str(usage.seconds)})
-
-
-def _address(request: HttpRequest) -> str:
-    """The client's address as sign-ins count it: behind a proxy too, and of IPv6 the network of one household."""
-    try:
-        return str(get_ip(request))
-    except PermissionDenied:
-        # A server that listens on a Unix socket, without a proxy that says who asks.
-        return "unknown"

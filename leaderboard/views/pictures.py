@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from django.db.models import Sum
 from django.http import Http404, HttpResponse
@@ -16,9 +18,9 @@ from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.results import runs_of_system
 from leaderboard.counted import in_this_minute
-from leaderboard.http import asked_version
+from leaderboard.http import asked_version, client_address
 from leaderboard.models import BoardState
-from leaderboard.page_cache import kept_by
+from leaderboard.page_cache import Kept, build, kept_by
 from leaderboard.pictures.cards import MOST_BARS, board_card, compare_card, system_card
 from leaderboard.pictures.drawing import draw
 from leaderboard.snapshots.changes import gone_since
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from leaderboard.pictures.cards import Card
 
 MOST_DRAWN: Final = 60
-"""New pictures a minute, on the whole site: each takes a tenth of a second, and comparisons are countless."""
+"""New pictures a minute for one address: each takes a tenth of a second, and comparisons are countless."""
+DRAWN: Final[Kept[bytes]] = Kept(100)
+"""Pictures by what they show, some 40 kB each: whatever a request says besides, nothing is drawn twice."""
 
 
 def _every_board(_request: HttpRequest, **_: object) -> str | None:
@@ -45,7 +49,7 @@ def _every_board(_request: HttpRequest, **_: object) -> str | None:
 
 
 @require_safe
-@kept_by(data_version)
+@kept_by(data_version, parameters=["version"])
 def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
     """The best rows of a suite's board."""
     shown = get_object_or_404(Suite, slug=suite)
@@ -55,11 +59,12 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
     ranked = board_metrics(version, kind=Kind.RANKED)
     best = board_rows(sorted_metrics(ranked, DEFAULT_SORT)[:MOST_BARS], version, None)
     tasks = version.revisions.count()
-    return _drawn(request, lambda: board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks))
+    card = board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks)
+    return _counted(request, lambda: card) if request.GET.get("version") else _picture(request, card)
 
 
 @require_safe
-@kept_by(data_version)
+@kept_by(data_version, parameters=[])
 def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """The best rows of a frozen board that are still public."""
     shown = asked_snapshot(suite, number)
@@ -67,11 +72,11 @@ def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpRespo
     rows = [row for row in rows_of(shown.document) if row.key not in away and not row.calibration]
     title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
     day = f"Frozen {shown.created.day} {shown.created:%B %Y}: {shown.title}"
-    return _drawn(request, lambda: board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
+    return _picture(request, board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
 
 
 @require_safe
-@kept_by(_every_board)
+@kept_by(_every_board, parameters=[])
 def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
     """A system's published rows."""
     system = get_object_or_404(System, slug=slug)
@@ -79,11 +84,11 @@ def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
     if not runs:
         raise Http404("Nothing of this system is published.")
     named = [(run.entry.suite_version.suite.title, run.row) for run in runs]
-    return _drawn(request, lambda: system_card(system.name, runs[0].row.facts, named))
+    return _counted(request, lambda: system_card(system.name, runs[0].row.facts, named))
 
 
 @require_safe
-@kept_by(data_version)
+@kept_by(data_version, parameters=["version", "row"])
 def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     """Two to four rows of a board, as the comparison's page shows them."""
     # Resampling needs numpy.
@@ -96,14 +101,28 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     if len(found) < FEWEST:
         raise Http404("Name two to four published rows: ?row=s12&row=s15.")
     rows, tasks = without_closed(request, found), tasks_of(version)
-    return _drawn(request, lambda: compare_card(version.suite.title, rows, compared(rows, tasks)))
+    return _counted(request, lambda: compare_card(version.suite.title, rows, compared(rows, tasks)))
 
 
-def _drawn(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
-    """The picture, unless too many were drawn in this minute. Kept ones do not count."""
-    drawn = in_this_minute("pictures", limit=MOST_DRAWN)
-    if drawn.times > MOST_DRAWN:
-        said = "Too many pictures were drawn in this minute. Ask again in the next."
-        headers = {"Retry-After": str(drawn.seconds)}
+def _counted(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
+    """The picture, unless this address had too many made in this minute. Kept ones do not count.
+
+    Not for the pictures that boards themselves name: there is one of each, and no visitor may keep others from it.
+    """
+    made = in_this_minute(f"pictures:{client_address(request)}", limit=MOST_DRAWN)
+    if made.times > MOST_DRAWN:
+        said = "Too many pictures were drawn for your address in this minute. Ask again in the next."
+        headers = {"Retry-After": str(made.seconds)}
         return HttpResponse(said, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers, content_type="text/plain")
-    return HttpResponse(draw(card(), site=request.get_host()), content_type="image/png")
+    return _picture(request, card())
+
+
+def _picture(request: HttpRequest, card: Card) -> HttpResponse:
+    """The card as a picture. The site in its corner has no port: any number would be a new picture."""
+    site = urlsplit(f"//{request.get_host()}").hostname or ""
+    key = hashlib.sha256(repr((build(), card, site)).encode()).hexdigest()
+    content = DRAWN.get_many([key]).get(key)
+    if content is None:
+        content = draw(card, site=site)
+        DRAWN.set_many({key: content})
+    return HttpResponse(content, content_type="image/png")

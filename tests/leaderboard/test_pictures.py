@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from benchmark_tasks.models import SuiteVersion
+    from leaderboard.pictures.cards import Card
     from submissions.models import User
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +36,23 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def version(settings: Settings, tmp_path: Path) -> SuiteVersion:
     settings.DATA_DIR = tmp_path
+    pictures.DRAWN.clear()
     made = two_tasks()
     note_change(made.pk)
     return made
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The site in the corner of each picture that is drawn from now on."""
+    sites: list[str] = []
+
+    def noted(card: Card, *, site: str) -> bytes:
+        sites.append(site)
+        return draw(card, site=site)
+
+    monkeypatch.setattr(pictures, "draw", noted)
+    return sites
 
 
 def size(picture: bytes) -> tuple[int, int]:
@@ -129,14 +145,58 @@ class TestPages:
         assert [client.get(address).status_code for address in addresses] == [404, 404]
         assert client.get(snapshots).content != before
 
-    def test_no_visitor_can_have_them_drawn_without_end(
-        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    def test_unknown_parameters_make_no_new_picture(
+        self, client: Client, version: SuiteVersion, drawn: list[str]
+    ) -> None:
+        first, second = ours(version, "A"), ours(version, "B")
+        frozen(version)
+        addresses = (
+            "/board/small/picture.png?",
+            "/systems/a/picture.png?",
+            "/board/small/snapshots/1/picture.png?",
+            f"/compare/small/picture.png?row=s{first.submission_id}&row=s{second.submission_id}&",
+        )
+        for address in addresses:
+            tags = {client.get(f"{address}{more}")["ETag"] for more in ("", "x=1", "x=2", "utm_source=mail&y=")}
+            assert len(tags) == 1
+        assert len(drawn) == len(addresses)
+        assert client.get("/board/small/picture.png?version=1&x=1").status_code == 200
+        assert client.get("/board/small/picture.png?version=2").status_code == 404
+
+    def test_nothing_else_in_a_request_makes_a_new_picture(
+        self, client: Client, version: SuiteVersion, drawn: list[str]
     ) -> None:
         ours(version)
+        for number in (1, 2, 3):
+            for headers in ({"host": f"testserver:{number}"}, {"hx-request": str(number)}, {"cookie": "messages=x"}):
+                assert client.get("/board/small/picture.png", headers=headers).status_code == 200
+        assert drawn == ["testserver"]
+
+    def test_each_address_has_so_many_drawn_and_a_boards_own_is_never_refused(
+        self, client: Client, version: SuiteVersion, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = [f"row=s{ours(version, name).submission_id}" for name in "ABC"]
+        frozen(version)
         monkeypatch.setattr(pictures, "MOST_DRAWN", 2)
         monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
-        answers: list[Any] = [client.get(f"/board/small/picture.png?{number}") for number in (1, 2, 3)]
-        assert [each.status_code for each in answers] == [200, 200, 429]
-        assert answers[2]["Retry-After"] == "60"
-        # One that was drawn before is still there.
-        assert client.get("/board/small/picture.png?1").status_code == 200
+        pairs = [f"/compare/small/picture.png?{one}&{other}" for one, other in itertools.combinations(rows, 2)]
+
+        def codes(addresses: list[str], **extra: str) -> list[int]:
+            return [client.get(address, **extra).status_code for address in addresses]  # type: ignore[arg-type]
+
+        assert codes(pairs) == [200, 200, 429]
+        refused = client.get(pairs[2])
+        assert refused["Retry-After"] == "60"
+        assert (
+            refused.content == b"Too many pictures were drawn for your address in this minute. Ask again in the next."
+        )
+        # One that was drawn before is still there, and so is what the boards' own pages name.
+        own = ["/board/small/picture.png", "/board/small/snapshots/1/picture.png"]
+        assert codes([*pairs[:2], *own]) == [200, 200, 200, 200]
+        assert codes(["/systems/a/picture.png", "/board/small/picture.png?version=1"]) == [429, 429]
+        # Another address is not affected: what a client claims counts only behind a trusted proxy.
+        assert codes(pairs[2:], HTTP_X_FORWARDED_FOR="192.0.2.1") == [429]
+        assert codes(pairs[2:], REMOTE_ADDR="192.0.2.1") == [200]
+        settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+        assert codes(["/systems/a/picture.png"], HTTP_X_FORWARDED_FOR="203.0.113.9, 127.0.0.1") == [429]
+        assert codes(["/systems/a/picture.png"], HTTP_X_FORWARDED_FOR="192.0.2.2") == [200]
