@@ -7,6 +7,7 @@ reads tags in texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from html import escape
 from textwrap import wrap
 from types import MappingProxyType
@@ -21,6 +22,8 @@ LONGEST_NAME: Final = 44
 MOST_ROWS: Final = 40
 """So many rows of a long table are drawn; a chart of more cannot be read."""
 ROW_HEIGHT: Final = 26
+LONGEST_IN_DAYS, MOST_DAYS = 60, 7
+"""An axis of up to so many days names single ones, so many at most."""
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 _LINES: Final = (GOOD, BAD, MUTED, MIDDLE)
 
@@ -182,6 +185,21 @@ def steps(
     return _figure(
         traces, height=420, xaxis={"title": {"text": title}, **axis}, yaxis={"title": {"text": score}, **_PERCENT}
     )
+
+
+def days(first: date, last: date) -> Trace:
+    """An axis of dates from ``first`` to ``last``, with a day or more of room, whose ticks are whole days.
+
+    Plotly would divide a few days into hours, and a single one into milliseconds.
+    """
+    span = (last - first).days
+    room = timedelta(max(1, span // 20))
+    axis: Trace = {"type": "date", "range": [(first - room).isoformat(), (last + room).isoformat()]}
+    if span <= LONGEST_IN_DAYS:
+        ticks = range(0, span + 1, span // MOST_DAYS + 1)
+        axis["tickvals"] = [(first + timedelta(tick)).isoformat() for tick in ticks]
+        axis["tickformat"] = "%Y-%m-%d"
+    return axis
 
 
 def lines(columns: Sequence[str], series: Sequence[Series], *, title: str) -> Chart:

@@ -30,9 +30,9 @@ SECTIONS: Final = (
         "Scores with intervals",
         "Table 2",
         "How much does each system pass, and what do judge and annotators say of the same answers?",
-        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval: with 28 "
-        "tasks it is some 35 points wide. Where two overlap, the order of the points says little. Labels are shares "
-        "of all tasks, completely correct (CC), logically correct (LC) and logically incorrect (LI).",
+        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval. Where two overlap, "
+        "the order of the points says little. Labels are shares of all tasks, completely correct (CC), logically "
+        "correct (LC) and logically incorrect (LI).",
         tables.scores,
     ),
     Section(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from django.urls import reverse
 
+from benchmark_tasks.domain.statistics import wilson
 from leaderboard.analysis import charts
 from leaderboard.analysis.charts import Part, Series
 from leaderboard.analysis.paper import SUITE, TABLE_6
@@ -58,7 +60,7 @@ def scores(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(map(address, rows)),
         known=len(every),
-        notes=_drawn(len(every)),
+        notes=(*_width(tested), *_drawn(len(every))),
         differences=_differences(results, every),
         missing="" if rows else _NOTHING,
         chart=partial(_interval_chart, tested) if tested else None,
@@ -280,6 +282,16 @@ def _share(passed: tuple[float, int] | None) -> float | None:
     return None if passed is None else passed[0] / passed[1]
 
 
+def _width(tested: Sequence[ScoreRow]) -> tuple[str, ...]:
+    """How wide an interval can be with as many tasks as most rows count: it is widest where half of them pass."""
+    if not tested:
+        return ()
+    tasks = mode(row.tasks for row in tested)
+    low, high = wilson(tasks / 2, tasks)
+    noun = "task" if tasks == 1 else "tasks"
+    return (f"With {tasks} {noun} an interval is up to {100 * (high - low):.0f} points wide.",)
+
+
 def _drawn(known: int) -> tuple[str, ...]:
     """What the chart of a long table does not show."""
     return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
@@ -388,8 +400,10 @@ def _cost_chart(rows: Sequence[ScoreRow], points: Sequence[tuple[float, float]],
 
 
 def _history_chart(rows: Sequence[ScoreRow], best: Sequence[float]) -> charts.Chart:
-    days = [row.day.isoformat() if row.day else "" for row in rows]
+    dates = [row.day for row in rows if row.day]
+    days = [day.isoformat() for day in dates]
     texts = [f"{day}: {_told(row)}" for day, row in zip(days, rows, strict=True)]
     series = Series("published runs", days, [row.tests for row in rows], texts, charts.GOOD)
     record = list(zip(days, best, strict=True))
-    return charts.steps([series], record, line_name="record", title="published", score="% of tasks passed", type="date")
+    axis = charts.days(dates[0], dates[-1])
+    return charts.steps([series], record, line_name="record", title="published", score="% of tasks passed", **axis)

@@ -61,6 +61,20 @@ def test_measured_and_reported_runs_are_told_apart(client: Client, version: Suit
     assert names == {"measured here": [1], "reported": [0]}
 
 
+@pytest.mark.parametrize(("tasks", "points"), [(1, 89), (9, 55), (28, 35), (35, 31), (60, 25)])
+def test_the_width_of_intervals_is_that_of_the_suites_own_number_of_tasks(
+    client: Client, version: SuiteVersion, tasks: int, points: int
+) -> None:
+    for _ in range(2):
+        measured(version, metric={"tasks": tasks, "tests_passed": 1.0})
+    reported(version, metric={"tasks": 27, "tests_passed": 1.0})
+    reported(version, metric={"tests_passed": None})
+    words = section(client, "scores")
+    noun = "task" if tasks == 1 else "tasks"
+    assert f"With {tasks} {noun} an interval is up to {points} points wide." in words
+    assert words.count("points wide") == 1
+
+
 def test_samples_count_nowhere(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", kind=Kind.CALIBRATION, system=SystemFactory(name="A sample"))
     page = client.get(SMALL).content.decode()
@@ -138,6 +152,14 @@ def test_history_with_its_record(client: Client, version: SuiteVersion) -> None:
         ("2026-05-01", "0.0", "0.0"),
     ]
     assert "Left out for want of a date: 1 reported." in section(client, "history")
+
+
+def test_the_history_of_one_day_has_that_day_on_its_axis(client: Client, version: SuiteVersion) -> None:
+    for hour in (9, 17):
+        run(version, "passed", "wrong_output", published_at=datetime(2026, 5, 3, hour, tzinfo=UTC))
+    axis = chart(client, "history")["layout"]["xaxis"]
+    assert (axis["type"], axis["range"]) == ("date", ["2026-05-02", "2026-05-04"])
+    assert (axis["tickvals"], axis["tickformat"]) == (["2026-05-03"], "%Y-%m-%d")
 
 
 def test_actions_by_system_and_by_outcome(client: Client, version: SuiteVersion) -> None:

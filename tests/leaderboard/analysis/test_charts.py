@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from leaderboard.analysis import charts
 from leaderboard.analysis.charts import Part, Series
@@ -44,6 +47,28 @@ def every() -> list[dict[str, Any]]:
         sent(charts.steps([series], [(0, 40.0)], line_name="l", title="t", score="s")),
         sent(charts.lines(["x", "y"], [series._replace(name=EVIL)], title="t")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("days", "ends", "ticks"),
+    [
+        (0, ["2026-02-27", "2026-03-01"], [0]),
+        (1, ["2026-02-27", "2026-03-02"], [0, 1]),
+        (6, ["2026-02-27", "2026-03-07"], [0, 1, 2, 3, 4, 5, 6]),
+        (7, ["2026-02-27", "2026-03-08"], [0, 2, 4, 6]),
+        (60, ["2026-02-25", "2026-05-02"], [0, 9, 18, 27, 36, 45, 54]),
+    ],
+)
+def test_a_short_axis_of_days_has_no_ticks_but_whole_days(days: int, ends: list[str], ticks: list[int]) -> None:
+    first = date(2026, 2, 28)
+    axis = charts.days(first, first + timedelta(days))
+    assert (axis["type"], axis["range"], axis["tickformat"]) == ("date", ends, "%Y-%m-%d")
+    assert axis["tickvals"] == [(first + timedelta(tick)).isoformat() for tick in ticks]
+
+
+def test_a_long_axis_of_days_is_left_to_the_library() -> None:
+    axis = charts.days(date(2025, 1, 1), date(2026, 1, 1))
+    assert axis == {"type": "date", "range": ["2024-12-14", "2026-01-19"]}
 
 
 def test_only_what_the_basic_bundle_draws() -> None:
