@@ -96,10 +96,10 @@ def test_addresses_are_written_as_servers_want_them(bind: str, listening: str, l
     ],
 )
 def test_other_machines_reach_the_site_through_a_proxy_or_at_the_operators_risk(host: str, local: bool) -> None:
-    for set_ in ({}, {"trust_proxy": True}, {"allow_no_proxy": True}):
-        environment = replace(settings.ENVIRONMENT, **set_)
-        assert environment.exposed is ("allow_no_proxy" in set_)
-        if local or set_:
+    for trusted, accepted in ((False, False), (True, False), (False, True), (True, True)):
+        environment = replace(settings.ENVIRONMENT, trust_proxy=trusted, allow_no_proxy=accepted)
+        assert environment.exposed is (accepted and not trusted)
+        if local or trusted or accepted:
             programs.check_proxy(["127.0.0.1", host], environment)
         else:
             with pytest.raises(SupervisionError, match=f"reachable from other machines at {re.escape(host)} without"):
