@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import mode
 from typing import TYPE_CHECKING
+
+from benchmark_tasks.domain.statistics import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,3 +35,16 @@ def records(scores: Sequence[float]) -> list[float]:
     for score in scores:
         found.append(max(score, found[-1]) if found else score)
     return found
+
+
+def widest_interval(counted: Sequence[int]) -> tuple[str, ...]:
+    """Say how wide a Wilson interval can be with as many tasks as most rows count; nothing without rows.
+
+    It is widest where half of the tasks pass.
+    """
+    if not counted:
+        return ()
+    tasks = mode(counted)
+    low, high = wilson(tasks / 2, tasks)
+    noun = "task" if tasks == 1 else "tasks"
+    return (f"With {tasks} {noun} an interval is up to {100 * (high - low):.0f} points wide.",)

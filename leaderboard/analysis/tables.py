@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from statistics import mode
 from typing import TYPE_CHECKING, Final
 
 from django.urls import reverse
 
-from benchmark_tasks.domain.statistics import wilson
 from leaderboard.analysis import charts
 from leaderboard.analysis.charts import Part, Series
 from leaderboard.analysis.paper import SUITE, TABLE_6
-from leaderboard.analysis.statistics import pareto_front, records
+from leaderboard.analysis.statistics import pareto_front, records, widest_interval
 from leaderboard.analysis.types import Column, Figure
 from submissions.enums import Inputs
 
@@ -60,7 +58,7 @@ def scores(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(map(address, rows)),
         known=len(every),
-        notes=(*_width(tested), *_drawn(len(every))),
+        notes=(*widest_interval([row.tasks for row in tested]), *_drawn(len(every))),
         differences=_differences(results, every),
         missing="" if rows else _NOTHING,
         chart=partial(_interval_chart, tested) if tested else None,
@@ -280,16 +278,6 @@ def _of(passed: tuple[float, int] | None) -> str | None:
 
 def _share(passed: tuple[float, int] | None) -> float | None:
     return None if passed is None else passed[0] / passed[1]
-
-
-def _width(tested: Sequence[ScoreRow]) -> tuple[str, ...]:
-    """How wide an interval can be with as many tasks as most rows count: it is widest where half of them pass."""
-    if not tested:
-        return ()
-    tasks = mode(row.tasks for row in tested)
-    low, high = wilson(tasks / 2, tasks)
-    noun = "task" if tasks == 1 else "tasks"
-    return (f"With {tasks} {noun} an interval is up to {100 * (high - low):.0f} points wide.",)
 
 
 def _drawn(known: int) -> tuple[str, ...]:
