@@ -72,7 +72,7 @@ def check_packed(
         # It is larger than a bundle, and read twice.
         memory = BUNDLE_CHILD.memory_bytes + 3 * request.tree_limits.upload
         child = dataclasses.replace(BUNDLE_CHILD, memory_bytes=memory, cpu_seconds=120, wall_seconds=180.0)
-    path.stat()  # here, where its absence is no problem with the file
+    path = path.resolve(strict=True)  # the child runs in another folder, and a file's absence is no problem with it
     try:
         return ask_for_bytes(_CHILD, pickle.dumps((path, request)), child or BUNDLE_CHILD, scratch=scratch)
     except ChildError as error:

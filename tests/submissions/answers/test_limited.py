@@ -66,6 +66,13 @@ def test_defaults_reach_the_child(upload: Path) -> None:
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
 
 
+def test_a_relative_path_is_one_from_here(upload: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(upload.parent)
+    assert unpack(check_packed(Path(upload.name))) == unpack(check_packed(upload))
+    with pytest.raises(FileNotFoundError):
+        check_packed(Path("missing.zip"))
+
+
 def test_too_much_memory_is_a_clear_refusal(upload: Path) -> None:
     upload.write_bytes(make_zip({f"answers/dpo/{n}/a.log": os.urandom(6 * 1024 * 1024) for n in (1, 2, 3)}))
     assert refusal(upload, replace(BUNDLE_CHILD, memory_bytes=60 * 1024 * 1024)) == [
