@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from submissions.answers.protection import MAX_PATH_DEPTH, MAX_PATH_LENGTH
+from submissions.answers.tar_headers import FOLDER, LINK, read_exactly, read_headers
 from submissions.answers.types import BundleError, refuse
 
 if TYPE_CHECKING:
@@ -33,13 +34,6 @@ _DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, struct.error),
     *(EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError, MemoryError),
 )
-_TAR_KINDS = {
-    tarfile.LNKTYPE: "hard link",
-    tarfile.SYMTYPE: "symbolic link",
-    tarfile.CHRTYPE: "character device",
-    tarfile.BLKTYPE: "block device",
-    tarfile.FIFOTYPE: "named pipe",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +70,6 @@ TREE_LIMITS = ArchiveLimits(
     depth=40,
 )
 """The bounds of an output tree where the operator sets no others. Nothing beyond 1 MB is read, so data cost little."""
-
-FOLDER, LINK = "folder", "symbolic link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +129,13 @@ class _Budget:
         self._left = self._allowed = min(limits.total, max(limits.ratio_floor, limits.ratio * compressed_size))
 
     def spend(self, size: int) -> None:
-        """Raises BundleError when total or ratio are passed."""
+        """Count ``size`` bytes. Raises BundleError when total or ratio are passed."""
+        self.require(size)
         self._left -= size
-        if self._left < 0:
+
+    def require(self, size: int) -> None:
+        """Raises BundleError where ``size`` more bytes would pass total or ratio."""
+        if size > self._left:
             message = (
                 f"The archive unpacks to more than {readable(self._allowed)} (limits: {readable(self._limits.total)} "
                 f"in all, {self._limits.ratio} times its packed size); leave out or shorten trajectories."
@@ -207,26 +203,35 @@ class _CountedGzip(gzip.GzipFile):
 
 def _tar_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
     stream = _CountedGzip(data, budget)
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for info in archive:
-            yield Entry(info.name, _tar_kind(info), info.size, partial(_read_tar_entry, archive, info))
+    for header in read_headers(stream):
+        # Before its content is passed over: a header of 290 bytes may say that 100 GB follow.
+        budget.require(header.size)
+        content = _TarContent(stream, header.size)
+        yield Entry(header.name, header.kind, header.size, partial(content.read, shown_name(header.name)))
+        content.pass_over()
     while stream.read(_CHUNK):
         pass  # to the end of the stream, so that gzip's checksum is looked at too
 
 
-def _tar_kind(info: tarfile.TarInfo) -> str:
-    if info.isdir():
-        return FOLDER
-    if info.issparse():
-        return "sparse file"
-    is_file = info.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
-    return "" if is_file else _TAR_KINDS.get(info.type, "entry of an unknown kind")
+class _TarContent:
+    """The content of a tar's entry, which is read or passed over before the next header."""
 
+    def __init__(self, stream: _CountedGzip, size: int) -> None:
+        self._stream = stream
+        self._size = size
+        self._left = -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
-def _read_tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
-    with _damage_refused(shown_name(info.name)):
-        file = archive.extractfile(info)
-        content = file.read() if file is not None else b""
-        if len(content) != info.size:
-            raise EOFError
-    return content
+    def read(self, name: str) -> bytes:
+        """The content, once. Raises BundleError where the archive ends before it, with the file's ``name``."""
+        with _damage_refused(name):
+            return read_exactly(self._stream, self._take())[: self._size]
+
+    def pass_over(self) -> None:
+        """Go on to where the next header begins."""
+        left = self._take()
+        while left:
+            left -= len(read_exactly(self._stream, min(left, _CHUNK)))
+
+    def _take(self) -> int:
+        left, self._left = self._left, 0
+        return left

@@ -6,16 +6,18 @@ import contextlib
 import gzip
 import io
 import stat
+import subprocess
 import tarfile
 import time
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submissions.answers.archives import ArchiveLimits
+from submissions.answers.archives import ArchiveLimits, entries
 from submissions.answers.bundle import read_bundle
 from submissions.answers.types import BundleError, Severity
 from tests.submissions.answers.archive_makers import (
@@ -202,14 +204,33 @@ def test_every_cap_holds(data: bytes, expected: str) -> None:
     [
         (lambda: make_zip({LOG: bytes(8 * MB), "answers/dpo/2/log.txt": bytes(8 * MB)}), "times its packed size"),
         (lambda: million_entries_zip(300_000), "more than 8000 entries"),
-        (lambda: gzip_of_zeros(64 * MB, head=tar_header(b"pax", 1024 * MB, b"x")), "unpacks to more than"),
+        (lambda: gzip_of_zeros(64 * MB, head=tar_header(b"pax", 1024 * MB, b"x")), DAMAGED),
         (lambda: gzip_of_zeros(64 * MB, head=tar_header(LOG.encode(), 1024 * MB)), "unpacks to more than"),
+        (pax(b"20 size=99999999999\n"), "unpacks to more than"),
+        (pax(b"2 " * 500_000 + b"=\n"), DAMAGED),
+        (pax(b"1" * 1_000_000), DAMAGED),
+        (pax(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n20 size=99999999999\n"), "unpacks to more than"),
+        (lambda: gzip.compress(tar_header(b"long", MB, b"L") * 40_000), DAMAGED),
         (lambda: gzip.compress(tar_header(b"a/", 0, b"5") * 100_000), "more than 8000 entries"),
         (lambda: gzip.compress(tar_header(b"pax", 0, b"x") * 100_000), DAMAGED),
         (lambda: overlapping_zip(8000, bytes(range(256)) * 4096), "clashes with"),
         (million_entries_zip, "The file is larger than 20 MB; send fewer trajectories."),
     ],
-    ids=["zip bomb", "many entries", "huge pax", "huge member", "tar folders", "pax chain", "overlapping", "million"],
+    ids=[
+        "zip bomb",
+        "many entries",
+        "huge pax",
+        "huge member",
+        "pax size",
+        "pax records in each other",
+        "pax digits",
+        "sparse size",
+        "long names",
+        "tar folders",
+        "pax chain",
+        "overlapping",
+        "million",
+    ],
 )
 def test_bombs_are_refused_within_seconds(make: Callable[[], bytes], expected: str) -> None:
     data = make()
@@ -217,6 +238,46 @@ def test_bombs_are_refused_within_seconds(make: Callable[[], bytes], expected: s
     problems = refused(data)
     assert time.process_time() - begun < 5
     assert any(expected in message for _, message in problems), problems[-3:]
+
+
+NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x24F, exclude_characters="/"), min_size=1, max_size=60)
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.tuples(PATHS, KINDS, st.binary(max_size=1100)), min_size=1, max_size=5),
+    st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT]),
+)
+def test_tars_are_read_as_the_standard_library_reads_them(
+    files: list[tuple[str, bytes, bytes]], tar_format: int
+) -> None:
+    made = [(tar_info(name, kind=kind), content if kind == tarfile.REGTYPE else b"") for name, kind, content in files]
+    for each, content in made:
+        each.size = len(content)
+    packed = make_tar_of(*made, tar_format=tar_format)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        expected = [(each.name, each.size, _content(archive, each)) for each in archive]
+    assert [(each.name, each.size, each.read()) for each in entries(packed, ArchiveLimits())] == expected
+
+
+def _content(archive: tarfile.TarFile, each: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(each) if each.isreg() else None
+    return file.read() if file else b""
+
+
+def test_a_sparse_file_is_named_and_the_files_after_it_are_read(tmp_path: Path) -> None:
+    with (tmp_path / "log.txt").open("wb") as file:
+        file.truncate(4 * MB)
+        file.seek(2 * MB)
+        file.write(b"x")
+    (tmp_path / "z.txt").write_bytes(b"z")
+    for form in ("gnu", "posix"):
+        options = ["--sparse", f"--format={form}", "-C", str(tmp_path)]
+        packed = gzip.compress(subprocess.check_output(["tar", "-c", *options, "log.txt", "z.txt"]))
+        found = [(each.name, each.kind, "" if each.kind else each.read()) for each in entries(packed, ArchiveLimits())]
+        assert found == [("log.txt", "sparse file", ""), ("z.txt", "", b"z")]
 
 
 @settings(max_examples=200, deadline=None)
